@@ -1,0 +1,88 @@
+"""Local logging (nothing leaves the machine), switched on by ``DEBUG=llxprt:core:hooks:*``.
+
+Each part of the engine logs under its own namespace with the standard library's ``logging``, so a program that
+configures logging sees the records without more ado. The ``DEBUG`` variable works as in Node's ``debug`` package:
+patterns separated by commas or spaces, ``*`` as a wildcard, a leading ``-`` to leave something out.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from functools import partial
+
+ROOT = "llxprt:core:hooks"
+
+_loggers: dict[str, logging.Logger] = {}
+_stderr_handler: logging.Handler | None = None
+
+
+def debug_logger(part: str) -> logging.Logger:
+    """The logger of one part of the engine, say ``debug_logger("runner")``."""
+    logger = logging.getLogger(f"{ROOT}:{part}")
+    if logger.name not in _loggers:
+        _loggers[logger.name] = logger
+        logger.handle = partial(_handle, logger.handle)  # type: ignore[method-assign]
+    _switch(logger, os.environ.get("DEBUG", ""))
+    return logger
+
+
+def apply_debug_variable() -> None:
+    """Read ``DEBUG`` again and switch every logger of the engine accordingly."""
+    patterns = os.environ.get("DEBUG", "")
+    for logger in _loggers.values():
+        _switch(logger, patterns)
+
+
+def selects(patterns: str, namespace: str) -> bool:
+    """Whether a ``DEBUG`` value selects a namespace.
+
+    >>> selects("llxprt:core:*,-llxprt:core:hooks:bus", "llxprt:core:hooks:runner")
+    True
+    """
+    chosen = False
+    for pattern in re.split(r"[\s,]+", patterns):
+        if pattern.startswith("-") and fnmatchcase(namespace, pattern[1:]):
+            return False
+        chosen = chosen or (pattern != "" and fnmatchcase(namespace, pattern))
+    return chosen
+
+
+def _handle(handle: Callable[[logging.LogRecord], None], record: logging.LogRecord) -> None:
+    """A log handler of the program that raises must not undo what a hook decided (HOOK-111)."""
+    try:
+        handle(record)
+    except Exception:
+        _handler().handleError(record)
+
+
+def _switch(logger: logging.Logger, patterns: str) -> None:
+    if selects(patterns, logger.name):
+        logger.setLevel(logging.DEBUG)
+        if _handler() not in logger.handlers:
+            logger.addHandler(_handler())
+    elif _stderr_handler is not None and _stderr_handler in logger.handlers:
+        logger.removeHandler(_stderr_handler)
+        logger.setLevel(logging.NOTSET)
+
+
+class _StderrHandler(logging.Handler):
+    """Writes to whatever ``sys.stderr`` is at the moment, also after a program replaced it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            print(self.format(record), file=sys.stderr)
+        except Exception:  # the standard library's own way of reporting a record that cannot be written
+            self.handleError(record)
+
+
+def _handler() -> logging.Handler:
+    global _stderr_handler
+    if _stderr_handler is None:
+        _stderr_handler = _StderrHandler()
+        _stderr_handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    return _stderr_handler

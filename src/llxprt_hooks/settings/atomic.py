@@ -1,0 +1,82 @@
+"""Changing a file that other processes may be reading or changing at the same moment."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCK_TIMEOUT: Final = 30.0
+"""Seconds; whoever holds the lock needs it for milliseconds."""
+
+
+def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Replace a file's content as a whole: a reader sees the old or the new, never a part, also after a power cut.
+
+    The file keeps its permissions unless ``mode`` gives others; a new one gets 0644. A symbolic link stays, the file
+    it leads to is replaced. The folder must exist.
+    """
+    target = Path(os.path.realpath(path))
+    data = text.encode()
+    if mode is None:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as opened:
+            os.fchmod(descriptor, mode)
+            opened.write(data)
+            opened.flush()
+            os.fsync(descriptor)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def exclusive_lock(file: Path) -> Iterator[None]:
+    """Keep other processes from changing a file, by a lock on ``<file>.lock`` beside it.
+
+    The lock file stays: removing it would let two processes lock two different files of that name. Raises
+    ``TimeoutError`` where another process does not let go.
+    """
+    lock = file.with_name(f"{file.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait_for_lock(descriptor, lock)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, lock: Path) -> None:
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock)) from None
+            time.sleep(0.005)
+        else:
+            return
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some file systems cannot do this; the content itself is safe by then.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

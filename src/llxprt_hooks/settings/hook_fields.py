@@ -1,0 +1,105 @@
+"""What one file says about hooks, each field by itself: a wrong one is reported and ignored, the others stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.settings.document import MAX_PROBLEMS
+from llxprt_hooks.settings.jsonc import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.jsonc import Node
+    from llxprt_hooks.settings.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class HookFields:
+    """The fields of one settings file that are about hooks."""
+
+    enabled: bool | None
+    """Whether hooks are on, or ``None`` where the file does not say."""
+    hooks: Mapping[str, list[Any]]
+    """Event name to hook groups."""
+    disabled: tuple[str, ...]
+    config: Mapping[str, Any]
+    """The other keys of ``hooksConfig``."""
+    problems: tuple[Problem, ...]
+
+
+def read_hook_fields(document: Document) -> HookFields:
+    """The hook fields of a settings file."""
+    reader = FieldReader(document)
+    config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
+    return HookFields(
+        enabled=_switch(reader, document.root, config),
+        hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
+        disabled=tuple(reader.strings(config, "disabled")),
+        config=_other_keys(config),
+        problems=(*document.duplicate_keys(), *reader.problems),
+    )
+
+
+class FieldReader:
+    """Takes fields of the expected kind out of a document and collects problems with the others."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.problems: list[Problem] = []
+
+    def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
+        """The value of a key, or ``None`` where it is absent or of another kind."""
+        node = parent.at(key) if parent else None
+        return node if node and self._is(kind, node, f'"{key}" must be {kind}') else None
+
+    def switch(self, parent: Node | None, key: str) -> bool | None:
+        """A boolean field."""
+        node = self.member(parent, key, Kind.BOOLEAN)
+        return bool(node.scalar) if node else None
+
+    def strings(self, parent: Node | None, key: str) -> list[str]:
+        """A list of strings; an element that is none is left out by itself."""
+        node = self.member(parent, key, Kind.ARRAY)
+        expected = f'"{key}" lists strings'
+        return [str(item.scalar) for item in node.items if self._is(Kind.STRING, item, expected)] if node else []
+
+    def events(self, root: Node) -> dict[str, Node]:
+        """The arrays of hook groups under ``hooks``, by event name."""
+        hooks = self.member(root, "hooks", Kind.OBJECT)
+        groups = {member.key: member.value for member in hooks.members} if hooks else {}
+        return {
+            event: node
+            for event, node in groups.items()
+            if self._is(Kind.ARRAY, node, f'"{event}" must be an array of hook groups')
+        }
+
+    def report(self, node: Node, message: str) -> None:
+        """Add a problem with a node."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(self._document.problem_at(node.start, message))
+
+    def _is(self, kind: Kind, node: Node, expected: str) -> bool:
+        if node.kind is kind:
+            return True
+        self.report(node, f"{expected}, found {self._document.found(node)}, which is ignored")
+        return False
+
+
+def _switch(reader: FieldReader, root: Node, config: Node | None) -> bool | None:
+    canonical = reader.switch(root, "enableHooks")
+    aliases = (
+        reader.switch(reader.member(root, "tools", Kind.OBJECT), "enableHooks"),
+        reader.switch(config, "enabled"),
+    )
+    if canonical is not None:
+        return canonical
+    said = [alias for alias in aliases if alias is not None]
+    return all(said) if said else None
+
+
+def _other_keys(config: Node | None) -> dict[str, Any]:
+    values: dict[str, Any] = config.to_value() if config else {}
+    return {key: value for key, value in values.items() if key not in {"enabled", "disabled"}}

@@ -1,0 +1,318 @@
+"""Reads JSON with comments and trailing commas, and remembers where everything stood.
+
+Standard JSON plus ``// …``, ``/* … */``, a comma before a closing bracket, and a byte order mark at the start. The
+result is a tree of frozen nodes with offsets into the text, so that a diagnostic can point at any entry and an edit
+can change one value and leave every comment where it is.
+
+>>> node = parse('{"a": [1, 2,]} // done')
+>>> node.to_value(), node.at("a", 1).start
+({'a': [1, 2]}, 10)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH: Final = 100
+"""How deep objects and arrays may be nested; well below where Python's own recursion ends."""
+
+
+class Kind(StrEnum):
+    """What a node is; the value is how messages call it."""
+
+    OBJECT = "an object"
+    ARRAY = "an array"
+    STRING = "a string"
+    NUMBER = "a number"
+    BOOLEAN = "true or false"
+    NULL = "null"
+
+
+class Member(NamedTuple):
+    """One ``"key": value`` of an object; ``key_start`` and ``key_end`` enclose the key with its quotes."""
+
+    key: str
+    key_start: int
+    key_end: int
+    value: Node
+
+
+class Node(NamedTuple):
+    """One value; ``text[start:end]`` is how it was written.
+
+    An object has ``members``, all of them, also those that a later duplicate of their key overrides; an array has
+    ``items``; anything else has ``scalar``.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    scalar: str | int | float | bool | None = None
+    members: tuple[Member, ...] = ()
+    items: tuple[Node, ...] = ()
+
+    def at(self, *path: str | int) -> Node | None:
+        """The node that a path of keys and indexes leads to; of duplicate keys the last one counts."""
+        node: Node | None = self
+        for step in path:
+            if node is None:
+                return None
+            node = node._item(step) if isinstance(step, int) else node._member(step)
+        return node
+
+    def to_value(self) -> Any:
+        """The plain Python value, new on every call."""
+        result: list[Any] = [None]
+        todo: list[tuple[Node, Any, Any]] = [(self, result, 0)]
+        while todo:
+            node, container, place = todo.pop()
+            if node.kind is Kind.OBJECT:
+                members: dict[str, Any] = {}
+                container[place] = members
+                # Reversed, because the stack is: the last of two duplicates must be the last to be put in.
+                todo.extend((member.value, members, member.key) for member in reversed(node.members))
+            elif node.kind is Kind.ARRAY:
+                items = [None] * len(node.items)
+                container[place] = items
+                todo.extend((item, items, index) for index, item in enumerate(node.items))
+            else:
+                container[place] = node.scalar
+        return result[0]
+
+    def _member(self, key: str) -> Node | None:
+        return next((member.value for member in reversed(self.members) if member.key == key), None)
+
+    def _item(self, index: int) -> Node | None:
+        return self.items[index] if 0 <= index < len(self.items) else None
+
+
+class JsoncError(ValueError):
+    """A text that cannot be read: where (both 1-based), and what was expected there."""
+
+    def __init__(self, line: int, column: int, message: str) -> None:
+        super().__init__(f"line {line}, column {column}: {message}")
+        self.line = line
+        self.column = column
+        self.message = message
+
+
+class LineIndex:
+    """Turns many offsets of one text into lines and columns."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self._mark = text.startswith(_BYTE_ORDER_MARK)
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Both 1-based; the byte order mark, which no editor shows, is not counted."""
+        line = bisect_right(self._starts, offset)
+        column = offset - self._starts[line - 1] + 1
+        return line, column - 1 if self._mark and line == 1 and column > 1 else column
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """The 1-based line and column of an offset.
+
+    >>> line_and_column("{\\n  1", 4)
+    (2, 3)
+    """
+    return LineIndex(text).line_and_column(offset)
+
+
+def duplicate_members(root: Node) -> Iterator[Member]:
+    """The members whose key stood before in the same object, in the order of the text."""
+    found: list[Member] = []
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        seen: set[str] = set()
+        for member in node.members:
+            if member.key in seen:
+                found.append(member)
+            seen.add(member.key)
+            todo.append(member.value)
+        todo.extend(node.items)
+    yield from sorted(found, key=lambda member: member.key_start)
+
+
+def parse(text: str) -> Node:
+    """Read a whole text, or raise ``JsoncError``; never anything else, whatever the text."""
+    reader = _Reader(text)
+    open_containers: list[_Container] = []
+    at = reader.skip(1 if text.startswith(_BYTE_ORDER_MARK) else 0)
+    while True:
+        if text[at : at + 1] in _CLOSERS:
+            if len(open_containers) == MAX_DEPTH:
+                reader.fail(at, f"objects and arrays are nested more than {MAX_DEPTH} levels deep here")
+            container = _Container(text[at], at)
+            at = reader.skip(at + 1)
+            if not text.startswith(container.closer, at):
+                open_containers.append(container)
+                at = reader.key(container, at)
+                continue
+            at += 1
+            node = container.closed(at)
+        else:
+            node = reader.scalar(at)
+            at = node.end
+
+        # A complete value: put it into its container, and close every container that ends right after it.
+        while open_containers:
+            container = open_containers[-1]
+            container.add(node)
+            at = reader.skip(at)
+            comma = text.startswith(",", at)
+            if comma:
+                at = reader.skip(at + 1)
+            if text.startswith(container.closer, at):
+                at += 1
+                node = open_containers.pop().closed(at)
+            elif comma:
+                at = reader.key(container, at)
+                break
+            else:
+                reader.fail(at, f"expected ',' or '{container.closer}' after the value, found {reader.found(at)}")
+        else:
+            at = reader.skip(at)
+            if at < len(text):
+                reader.fail(at, f"expected the end of the file after the value, found {reader.found(at)}")
+            return node
+
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_CLOSERS: Final = {"{": "}", "[": "]"}
+_LITERALS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+_MEANT: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "yes": "true", "no": "false"}
+
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
+_STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_STRING: Final = re.compile(_STRING_START.pattern + '"')
+_WORD: Final = re.compile(r"[\w$.+-]+")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_LONGEST_SHOWN: Final = 40
+
+
+class _Container:
+    """An object or array whose end has not been read yet."""
+
+    def __init__(self, opener: str, start: int) -> None:
+        self.opener = opener
+        self.closer = _CLOSERS[opener]
+        self.start = start
+        self.key: tuple[str, int, int] | None = None
+        self.members: list[Member] = []
+        self.items: list[Node] = []
+
+    def add(self, node: Node) -> None:
+        if self.key is None:
+            self.items.append(node)
+        else:
+            self.members.append(Member(*self.key, node))
+
+    def closed(self, end: int) -> Node:
+        kind = Kind.OBJECT if self.opener == "{" else Kind.ARRAY
+        return Node(kind, self.start, end, members=tuple(self.members), items=tuple(self.items))
+
+
+class _Reader:
+    """The tokens of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def fail(self, offset: int, message: str) -> NoReturn:
+        raise JsoncError(*line_and_column(self.text, offset), message)
+
+    def skip(self, at: int) -> int:
+        """Past white space and comments."""
+        space = _SPACE.match(self.text, at)
+        end = space.end() if space else at
+        if self.text.startswith("/*", end):
+            self.fail(end, "the comment that starts here is not closed, expected '*/'")
+        return end
+
+    def key(self, container: _Container, at: int) -> int:
+        """In an object, read the key and its colon; the offset of the value."""
+        if container.opener == "[":
+            return at
+        if not self.text.startswith('"', at):
+            self.fail(at, f"expected a key in double quotes or '}}', found {self.found(at)}")
+        key, end = self.string(at)
+        container.key = (key, at, end)
+        colon = self.skip(end)
+        if not self.text.startswith(":", colon):
+            self.fail(colon, f"expected ':' after the key, found {self.found(colon)}")
+        return self.skip(colon + 1)
+
+    def scalar(self, at: int) -> Node:
+        if self.text.startswith('"', at):
+            value, end = self.string(at)
+            return Node(Kind.STRING, at, end, value)
+        found = _WORD.match(self.text, at)
+        word = found[0] if found else ""
+        end = at + len(word)
+        if word in _LITERALS:
+            literal = _LITERALS[word]
+            return Node(Kind.NULL if literal is None else Kind.BOOLEAN, at, end, literal)
+        if number := _NUMBER.fullmatch(word):
+            return Node(Kind.NUMBER, at, end, _number(number))
+        return self._no_value(at, word)
+
+    def string(self, at: int) -> tuple[str, int]:
+        """The string that starts at a quote, and where it ends."""
+        start = _STRING_START.match(self.text, at)
+        end = start.end() if start else at
+        if self.text.startswith('"', end):
+            written = self.text[at : end + 1]
+            value: str = json.loads(written) if "\\" in written else written[1:-1]
+            return value, end + 1
+        return self._no_string(at, end)
+
+    def found(self, at: int) -> str:
+        """What stands there, as a message shows it."""
+        if at >= len(self.text):
+            return "the end of the file"
+        token = _WORD.match(self.text, at) or _STRING.match(self.text, at)
+        return shown(token[0]) if token else f"'{shown(self.text[at])}'"
+
+    def _no_value(self, at: int, word: str) -> NoReturn:
+        if word.startswith(tuple("+-.0123456789")):
+            self.fail(at, f"{shown(word)} is not a number that JSON knows")
+        hint = ""
+        if word in _MEANT:
+            hint = f", did you mean {_MEANT[word]}?"
+        elif self.text.startswith("'", at):
+            hint = ", strings are written in double quotes"
+        self.fail(at, f"expected a value, found {self.found(at)}{hint}")
+
+    def _no_string(self, start: int, end: int) -> NoReturn:
+        char = self.text[end : end + 1]
+        if char == "\\" and end + 1 < len(self.text):
+            self.fail(end, f"unknown escape {shown(self.text[end : end + 2])} in a string, a backslash is written \\\\")
+        if char in {"", "\n", "\r", "\\"}:
+            self.fail(start, "the string that starts here is not closed, expected '\"' on the same line")
+        written = "\\t" if char == "\t" else f"\\u{ord(char):04x}"
+        self.fail(end, f"a control character inside a string is written as an escape, here {written}")
+
+
+def shown(text: str) -> str:
+    """A piece of text as messages show it: short, on one line, with nothing in it that a terminal would act on."""
+    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in short)
+
+
+def _number(number: re.Match[str]) -> int | float:
+    if number[1] is None and number[2] is None:
+        try:
+            return int(number[0])
+        except ValueError:  # more digits than Python converts: as large as a float gets, as in JavaScript
+            pass
+    return float(number[0])

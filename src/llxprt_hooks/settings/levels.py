@@ -1,0 +1,48 @@
+"""Where settings live: three levels of files, and the user's own folder."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+SYSTEM_SETTINGS: Final = Path("/etc/llxprt-code/settings.json")
+SYSTEM_SETTINGS_VARIABLE: Final = "LLXPRT_SYSTEM_SETTINGS_PATH"
+FOLDER: Final = ".llxprt"
+FILE_NAME: Final = "settings.json"
+
+
+class Level(StrEnum):
+    """A level of settings, highest priority first."""
+
+    PROJECT = "project"
+    USER = "user"
+    SYSTEM = "system"
+
+
+def user_folder() -> Path:
+    """``~/.llxprt``, where the user's settings, extensions and approvals are."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME and no account: a user without a home has none of these files
+        home = Path("/nonexistent")
+    return home.absolute() / FOLDER
+
+
+def settings_file(level: Level, project_dir: Path) -> Path | None:
+    """The settings file of a level; the home directory is no project: its file is the user's."""
+    if level is Level.USER:
+        return user_folder() / FILE_NAME
+    if level is Level.SYSTEM:
+        return Path(os.environ.get(SYSTEM_SETTINGS_VARIABLE) or SYSTEM_SETTINGS).absolute()
+    if _is_same_directory(project_dir, user_folder().parent):
+        return None
+    return project_dir.absolute() / FOLDER / FILE_NAME
+
+
+def _is_same_directory(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

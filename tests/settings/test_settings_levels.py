@@ -1,0 +1,422 @@
+"""Three levels, merged; a wrong piece is reported where it stands and takes nothing with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from llxprt_hooks.settings import Level, Problem, TrustState, load_settings, merge_hooks, settings_file
+
+if TYPE_CHECKING:
+    from conftest import Write
+
+pytestmark = pytest.mark.usefixtures("trusting")
+
+
+def group(command: str, **fields: Any) -> dict[str, Any]:
+    return {**fields, "hooks": [{"type": "command", "command": command}]}
+
+
+def hooks(command: str) -> dict[str, Any]:
+    return {"hooks": {"BeforeTool": [group(command)]}}
+
+
+def only_problem(project: Path) -> str:
+    [problem] = load_settings(project).problems
+    return str(problem)
+
+
+@pytest.mark.requirement("HOOK-080", "HOOK-084")
+def test_hooks_of_all_levels_stand_one_after_another(
+    project: Path, project_file: Path, user_file: Path, system_file: Path, write: Write
+) -> None:
+    write(project_file, {"hooks": {"BeforeTool": [group("p1"), group("p2")], "AfterTool": [group("pa")]}})
+    write(user_file, {"hooks": {"BeforeTool": [group("u")], "SessionStart": [group("us")]}})
+    write(system_file, hooks("s"))
+
+    loaded = load_settings(project)
+
+    assert [(source.level, source.file) for source in loaded.sources] == [
+        (Level.PROJECT, project_file),
+        (Level.USER, user_file),
+        (Level.SYSTEM, system_file),
+    ]
+    assert merge_hooks(source.hooks for source in loaded.sources) == {
+        "BeforeTool": [group("p1"), group("p2"), group("u"), group("s")],
+        "AfterTool": [group("pa")],
+        "SessionStart": [group("us")],
+    }
+    assert loaded.problems == ()
+
+
+def test_a_group_reaches_the_engine_as_it_was_written(project: Path, user_file: Path, write: Write) -> None:
+    hook = {"type": "command", "command": "a", "timeout": 5, "name": "n", "description": "d", "new": [None]}
+    written = {"matcher": "write_.*", "sequential": True, "hooks": [hook]}
+    write(user_file, {"hooks": {"BeforeTool": [written], "NoSuchEvent": ["odd", 1]}})
+
+    [source] = load_settings(project).sources
+
+    assert source.hooks == {"BeforeTool": [written], "NoSuchEvent": ["odd", 1]}
+
+
+def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '{\n  "hooks": {\n    "BeforeTool": [\n      {"matcher": "x", "hooks": []}\n    ]\n  }\n}')
+
+    [source] = load_settings(project).sources
+    matcher = source.document.root.at("hooks", "BeforeTool", 0, "matcher")
+
+    assert matcher is not None
+    assert str(source.document.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
+
+
+def test_without_any_file_there_is_nothing(project: Path) -> None:
+    loaded = load_settings(project)
+
+    assert (loaded.enabled, loaded.sources, loaded.disabled, loaded.hooks_config) == (False, (), (), {})
+    assert (loaded.extensions, loaded.problems, loaded.notices) == ((), (), ())
+    assert loaded.trust.state is TrustState.NOTHING_TO_TRUST
+
+
+def test_a_project_that_does_not_exist_has_no_settings(tmp_path: Path, user_file: Path, write: Write) -> None:
+    write(user_file, {"enableHooks": True})
+
+    for missing in (tmp_path / "nowhere", str(tmp_path / "nowhere"), user_file):
+        loaded = load_settings(missing)
+        assert loaded.enabled
+        assert loaded.problems == ()
+        assert loaded.trust.state is TrustState.NOTHING_TO_TRUST
+
+
+def test_a_relative_project_is_found(
+    project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project_file, hooks("p"))
+    monkeypatch.chdir(project)
+
+    [source] = load_settings(".").sources
+
+    assert source.file == project_file
+
+
+def test_comments_trailing_commas_and_a_byte_order_mark_are_fine(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '\ufeff{ // on\n "enableHooks": true, /* all */ }'.encode())
+
+    loaded = load_settings(project)
+
+    assert loaded.enabled
+    assert loaded.problems == ()
+
+
+def test_the_home_directory_is_no_project(
+    home: Path, tmp_path: Path, user_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    write(user_file, {"enableHooks": True, **hooks("u")})
+    link = tmp_path / "link"
+    link.symlink_to(home)
+
+    for directory in (home, link, home / "sub" / ".."):
+        (home / "sub").mkdir(exist_ok=True)
+        loaded = load_settings(directory)
+        assert [source.level for source in loaded.sources] == [Level.USER]
+        assert loaded.enabled
+        assert (loaded.notices, loaded.trust.state) == ((), TrustState.NOTHING_TO_TRUST)
+
+
+def test_the_system_level_has_its_usual_place(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", None):
+        if value is None:
+            monkeypatch.delenv("LLXPRT_SYSTEM_SETTINGS_PATH")
+        else:
+            monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", value)
+        assert settings_file(Level.SYSTEM, project) == Path("/etc/llxprt-code/settings.json")
+
+
+def test_a_user_without_a_home_has_no_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+
+    assert load_settings(project).problems == ()
+
+
+ENABLEMENT = [
+    ({}, None),
+    ({"enableHooks": True}, True),
+    ({"enableHooks": False, "tools": {"enableHooks": True}, "hooksConfig": {"enabled": True}}, False),
+    ({"enableHooks": True, "tools": {"enableHooks": False}}, True),
+    ({"tools": {"enableHooks": True}}, True),
+    ({"hooksConfig": {"enabled": True}}, True),
+    ({"tools": {"enableHooks": True}, "hooksConfig": {"enabled": True}}, True),
+    ({"tools": {"enableHooks": True}, "hooksConfig": {"enabled": False}}, False),
+    ({"tools": {"enableHooks": False}}, False),
+    ({"tools": {}, "hooksConfig": {"disabled": []}}, None),
+    ({"enableHooks": "yes", "tools": {"enableHooks": True}}, True),
+    ({"enableHooks": 1, "tools": {"enableHooks": None}}, None),
+]
+
+
+@pytest.mark.parametrize(("content", "says"), ENABLEMENT)
+def test_the_switch_and_its_aliases(
+    project: Path, user_file: Path, system_file: Path, write: Write, content: dict[str, Any], says: bool | None
+) -> None:
+    write(user_file, content)
+    for below in (True, False):
+        write(system_file, {"enableHooks": below})
+        assert load_settings(project).enabled is (below if says is None else says)
+    system_file.unlink()
+    assert load_settings(project).enabled is bool(says)
+
+
+@pytest.mark.parametrize("project_says", [True, False, None])
+@pytest.mark.parametrize("user_says", [True, False, None])
+@pytest.mark.parametrize("system_says", [True, False, None])
+def test_the_highest_level_that_says_anything_wins(
+    project: Path,
+    project_file: Path,
+    user_file: Path,
+    system_file: Path,
+    write: Write,
+    project_says: bool | None,
+    user_says: bool | None,
+    system_says: bool | None,
+) -> None:
+    # Each level in another spelling: an alias at a higher level beats the canonical name at a lower one.
+    write(project_file, {} if project_says is None else {"tools": {"enableHooks": project_says}})
+    write(user_file, {} if user_says is None else {"hooksConfig": {"enabled": user_says}})
+    write(system_file, {} if system_says is None else {"enableHooks": system_says})
+
+    expected = next((says for says in (project_says, user_says, system_says) if says is not None), False)
+
+    assert load_settings(project).enabled is expected
+
+
+def test_disabled_lists_are_joined_and_other_keys_overridden(
+    project: Path, project_file: Path, user_file: Path, system_file: Path, write: Write
+) -> None:
+    write(project_file, {"hooksConfig": {"disabled": ["a", "b"], "x": "project"}})
+    write(user_file, {"hooksConfig": {"disabled": ["b", "c"], "x": "user", "y": "user", "enabled": True}})
+    write(system_file, {"hooksConfig": {"disabled": ["d"], "x": "system", "y": "system", "z": [1]}})
+
+    loaded = load_settings(project)
+
+    assert loaded.disabled == ("a", "b", "c", "d")
+    assert loaded.hooks_config == {"x": "project", "y": "user", "z": [1]}
+
+
+BROKEN: list[tuple[bytes, int, int, str]] = [
+    (b'{"hooks": {},\n  "a" 1}', 2, 7, "expected ':' after the key, found 1"),
+    (b"", 1, 1, "expected a value, found the end of the file"),
+    (b" [1]", 1, 2, "expected an object in braces, found an array"),
+    (b"7", 1, 1, "expected an object in braces, found 7"),
+    (b'{\n "\xc3\xa9\xff": 1}', 2, 4, "the byte 0xff is not UTF-8, save the file in that encoding"),
+    ("{}".encode("utf-16"), 1, 1, "the byte 0xff is not UTF-8, save the file in that encoding"),
+    (b"[" * 100_000, 1, 101, "objects and arrays are nested more than 100 levels deep here"),
+]
+
+
+@pytest.mark.requirement("HOOK-084")
+@pytest.mark.parametrize(("content", "line", "column", "message"), BROKEN)
+@pytest.mark.parametrize("broken", list(Level))
+def test_a_broken_file_does_not_take_the_other_levels_down(
+    project: Path,
+    project_file: Path,
+    user_file: Path,
+    system_file: Path,
+    write: Write,
+    broken: Level,
+    content: bytes,
+    line: int,
+    column: int,
+    message: str,
+) -> None:
+    files = {Level.PROJECT: project_file, Level.USER: user_file, Level.SYSTEM: system_file}
+    for level, file in files.items():
+        write(file, content if level is broken else {"enableHooks": True, **hooks(level)})
+
+    loaded = load_settings(project)
+
+    assert loaded.problems == (Problem(files[broken], line, column, message),)
+    assert str(loaded.problems[0]) == f"{files[broken]}:{line}:{column}: {message}"
+    assert [source.level for source in loaded.sources] == [level for level in Level if level is not broken]
+    assert loaded.enabled
+
+
+def test_what_is_no_file_is_reported_and_never_waited_for(project: Path, user_file: Path, write: Write) -> None:
+    user_file.parent.mkdir()
+    os.mkfifo(user_file)
+    assert only_problem(project) == f"{user_file}:1:1: the file cannot be read: it is not a regular file"
+
+    user_file.unlink()
+    user_file.mkdir()
+    assert only_problem(project) == f"{user_file}:1:1: the file cannot be read: it is not a regular file"
+
+    user_file.rmdir()
+    user_file.symlink_to(user_file)
+    assert "the file cannot be read: Too many levels of symbolic links" in only_problem(project)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_reported(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, {}).chmod(0)
+
+    assert only_problem(project) == f"{user_file}:1:1: the file cannot be read: Permission denied"
+
+
+def test_a_file_that_is_too_large_is_not_read(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, "{}")
+    os.truncate(user_file, 5 * 1024 * 1024)
+
+    assert only_problem(project) == f"{user_file}:1:1: the file cannot be read: it is larger than 4 MiB"
+
+
+def test_a_settings_file_may_be_the_users_own_link(
+    project: Path, user_file: Path, tmp_path: Path, write: Write
+) -> None:
+    user_file.parent.mkdir()
+    user_file.symlink_to(write(tmp_path / "dotfiles" / "settings.json", {"enableHooks": True}))
+
+    assert load_settings(project).enabled
+
+
+WRONG_FIELDS = [
+    ('{"hooks": []}', 11, '"hooks" must be an object, found an array, which is ignored'),
+    ('{"hooks": null}', 11, '"hooks" must be an object, found null, which is ignored'),
+    ('{"enableHooks": "yes"}', 17, '"enableHooks" must be true or false, found "yes", which is ignored'),
+    ('{"tools": 1}', 11, '"tools" must be an object, found 1, which is ignored'),
+    ('{"tools": {"enableHooks": 0}}', 27, '"enableHooks" must be true or false, found 0, which is ignored'),
+    ('{"hooksConfig": true}', 17, '"hooksConfig" must be an object, found true, which is ignored'),
+    ('{"hooksConfig": {"enabled": {}}}', 29, '"enabled" must be true or false, found an object, which is ignored'),
+    ('{"hooksConfig": {"disabled": "a"}}', 30, '"disabled" must be an array, found "a", which is ignored'),
+    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" lists strings, found 7, which is ignored'),
+    (
+        '{"hooks": {"enabled": true}}',
+        23,
+        '"enabled" must be an array of hook groups, found true, which is ignored',
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "column", "message"), WRONG_FIELDS)
+def test_a_field_of_the_wrong_type_is_ignored_by_itself(
+    project: Path, user_file: Path, write: Write, content: str, column: int, message: str
+) -> None:
+    write(user_file, content)
+
+    assert only_problem(project) == f"{user_file}:1:{column}: {message}"
+
+
+def test_wrong_fields_leave_their_siblings_alone(project: Path, user_file: Path, write: Write) -> None:
+    write(
+        user_file,
+        {
+            "enableHooks": True,
+            "tools": "odd",
+            "hooks": {"AfterTool": "odd", "BeforeTool": [group("a")]},
+            "hooksConfig": {"disabled": ["x", 1, "y"], "enabled": 3, "other": 4},
+        },
+    )
+
+    loaded = load_settings(project)
+
+    assert loaded.enabled
+    assert merge_hooks(source.hooks for source in loaded.sources) == {"BeforeTool": [group("a")]}
+    assert loaded.disabled == ("x", "y")
+    assert loaded.hooks_config == {"other": 4}
+    assert len(loaded.problems) == 4
+
+
+def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '{\n "enableHooks": false,\n "enableHooks": true }')
+
+    loaded = load_settings(project)
+
+    assert loaded.enabled
+    assert [str(problem) for problem in loaded.problems] == [
+        f'{user_file}:3:2: the key "enableHooks" stood before, this last one counts'
+    ]
+
+
+def test_a_million_mistakes_are_not_all_listed(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '{"hooksConfig": {"disabled": [' + "1," * 1000 + "]}" + ', "a": 1' * 1000 + "}")
+
+    assert len(load_settings(project).problems) == 200
+
+
+def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, {"hooks": {"BeforeTool": []}})
+
+    assert load_settings(project).sources == ()
+
+
+def test_problems_are_logged_as_warnings(
+    project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, "{")
+
+    [problem] = load_settings(project).problems
+
+    assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
+        ("llxprt:core:hooks:settings", logging.WARNING, str(problem))
+    ]
+
+
+def test_settings_are_read_anew_and_never_shared(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, hooks("a"))
+    first = load_settings(project)
+    merge_hooks(source.hooks for source in first.sources)["BeforeTool"].append("mine")
+    write(user_file, hooks("b"))
+
+    assert first.sources[0].hooks == hooks("a")["hooks"]
+    assert load_settings(project).sources[0].hooks == hooks("b")["hooks"]
+
+
+field_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["hooks", "enableHooks", "enabled", "disabled", "BeforeTool", "command", "matcher", "type"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    content=st.dictionaries(
+        st.sampled_from(["hooks", "enableHooks", "tools", "hooksConfig", "other"]), field_values
+    ).map(lambda value: json.dumps(value).encode())
+    | st.binary(max_size=30),
+    level=st.sampled_from(list(Level)),
+)
+def test_no_content_makes_loading_raise(
+    project: Path,
+    project_file: Path,
+    user_file: Path,
+    system_file: Path,
+    write: Write,
+    content: bytes,
+    level: Level,
+) -> None:
+    file = {Level.PROJECT: project_file, Level.USER: user_file, Level.SYSTEM: system_file}[level]
+    write(file, content)
+    try:
+        loaded = load_settings(project)
+    finally:
+        file.unlink()
+
+    assert all(problem.file == file for problem in loaded.problems)
