@@ -1,0 +1,129 @@
+"""Starting a program with pipes of our own on its three standard streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.process.drain import Drain
+from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
+from llxprt_hooks.process.feed import Feed
+from llxprt_hooks.process.group import signal_group
+from llxprt_hooks.process.spawn_error import SpawnError, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Child:
+    """A started process and our ends of what connects us with it."""
+
+    __slots__ = ("_popen", "feed", "pid", "stderr", "stdout", "watch")
+
+    def __init__(
+        self, popen: subprocess.Popen[bytes], feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch
+    ) -> None:
+        self._popen = popen
+        self.pid = popen.pid
+        self.feed = feed
+        self.stdout = stdout
+        self.stderr = stderr
+        self.watch = watch
+
+    def collect(self) -> int | None:
+        """The exit code of the ended process (below zero: the signal that ended it), None when it was lost.
+
+        A process that is never collected, because it cannot be killed, stays with the subprocess module: that warns of
+        it and collects it when it can.
+        """
+        status = self.watch.collect()
+        self._popen.returncode = -1 if status is None else os.waitstatus_to_exitcode(status)
+        return None if status is None else self._popen.returncode
+
+    def close_stdin(self) -> None:
+        if self.feed is not None:
+            os.close(self.feed.fd)
+            self.feed = None
+
+    def close(self) -> None:
+        self.close_stdin()
+        os.close(self.stdout.fd)
+        os.close(self.stderr.fd)
+        self.watch.close()
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    executable: str | None = None,
+    stdin: bytes,
+    env: Mapping[str, str],
+    cwd: str,
+    output_limit: int,
+) -> Child:
+    """Start a program; what its stdin takes at once is there before the program is."""
+    opened: list[int] = []
+    popen = None
+    try:
+        their_stdin, our_stdin = _pipe(opened)
+        our_stdout, their_stdout = _pipe(opened)
+        our_stderr, their_stderr = _pipe(opened)
+        for fd in (our_stdin, our_stdout, our_stderr):
+            os.set_blocking(fd, False)
+        feed = Feed(our_stdin, stdin)
+        all_fed = feed.push()
+        popen = _start(argv, executable, their_stdin, their_stdout, their_stderr, env, cwd)
+        for fd in (their_stdin, their_stdout, their_stderr):
+            opened.remove(fd)
+            os.close(fd)
+        watch = watch_exit(popen.pid)
+    except BaseException as error:
+        _undo(opened, popen)
+        if isinstance(error, OSError | ValueError):
+            raise SpawnError(explain(error, argv, env, cwd)) from error
+        raise
+    child = Child(popen, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
+    if all_fed:
+        child.close_stdin()
+    return child
+
+
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    ends = os.pipe()
+    opened.extend(ends)
+    return ends
+
+
+def _start(
+    argv: Sequence[str],
+    executable: str | None,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    env: Mapping[str, str],
+    cwd: str,
+) -> subprocess.Popen[bytes]:
+    if not argv:
+        raise ValueError("an empty argv")
+    # No preexec_fn: with one, Python could not use vfork, which costs the same however large this process is.
+    return subprocess.Popen(
+        argv,
+        executable=executable,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=env,
+        cwd=cwd,
+        close_fds=True,
+        start_new_session=True,
+    )
+
+
+def _undo(opened: list[int], popen: subprocess.Popen[bytes] | None) -> None:
+    if popen is not None:
+        signal_group(popen.pid, signal.SIGKILL)
+        popen.wait()
+    for fd in opened:
+        os.close(fd)

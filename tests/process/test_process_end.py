@@ -1,0 +1,175 @@
+"""How a process ends by itself, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from process_runs import DEADLINE, bash, eventually, in_python, lives, run, written
+
+from llxprt_hooks.process.drain import Drain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 126, 127, 128, 255])
+async def test_status_tells_the_exit_code(code: int) -> None:
+    completed = await bash(f"exit {code}")
+
+    assert (completed.exit_code, completed.signal) == (code, None)
+    assert not completed.status_lost
+    assert not completed.timed_out
+    assert 0 < completed.duration < DEADLINE * 1000
+
+
+async def test_status_is_the_same_however_the_end_is_noticed(way: None) -> None:
+    assert (await bash("exit 7")).exit_code == 7
+    assert (await bash("kill -KILL $$")).signal == "SIGKILL"
+
+
+@pytest.mark.parametrize("name", ["TERM", "KILL", "SEGV", "ABRT", "HUP", "INT", "PIPE", "USR1", "ALRM"])
+async def test_status_tells_the_signal(name: str) -> None:
+    completed = await bash(f"ulimit -c 0; printf half; kill -{name} $$")
+
+    assert (completed.exit_code, completed.signal) == (None, f"SIG{name}")
+    assert completed.stdout == b"half"
+    assert not completed.status_lost
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="this system has no realtime signals")
+async def test_status_tells_a_signal_without_a_name_by_its_number() -> None:
+    number = signal.SIGRTMIN + 1
+
+    assert (await bash(f"kill -{number} $$")).signal == f"SIG{number}"
+
+
+@pytest.mark.parametrize("lacking", ["", "pidfd_open", "pidfd_open waitid"])
+def test_status_that_the_system_threw_away_is_lost_and_no_success(tmp_path: Path, lacking: str) -> None:
+    printed = in_python(
+        f"""
+import asyncio, os, signal
+from llxprt_hooks.process import run_process
+
+for name in {lacking!r}.split():
+    delattr(os, name)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+async def main():
+    for script in "exit 0", "sleep 0.2; echo out":
+        done = await run_process(["bash", "-c", script], stdin=b"", env=os.environ, cwd="/", timeout=20)
+        print(done.exit_code, done.signal, done.status_lost, done.timed_out, done.stdout)
+    done = await run_process(["sleep", "1000"], stdin=b"", env=os.environ, cwd="/", timeout=0.2)
+    print(done.exit_code, done.signal, done.status_lost, done.timed_out)
+
+asyncio.run(main())
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed.splitlines() == [
+        "None None True False b''",
+        "None None True False b'out\\n'",
+        "None None True True",
+    ]
+
+
+@pytest.mark.parametrize("way", ["pidfd", "thread"], indirect=True)
+async def test_status_that_somebody_else_collected_is_lost(way: None) -> None:
+    async def collect_everything() -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)  # noqa: ASYNC222 - nobody else shall be first
+
+    completed, _ = await asyncio.gather(bash("sleep 0.1"), collect_everything())
+
+    assert (completed.exit_code, completed.signal, completed.status_lost) == (None, None, True)
+
+
+async def test_end_comes_with_the_process_though_a_child_holds_its_streams(tmp_path: Path, way: None) -> None:
+    script = f"(sleep 1000 & echo $! > {tmp_path}/pid); echo done"
+
+    completed = await bash(script)
+
+    left_behind = int(await written(tmp_path / "pid"))
+    try:
+        assert (completed.exit_code, completed.stdout) == (0, b"done\n")
+        assert lives(left_behind)
+    finally:
+        os.kill(left_behind, signal.SIGKILL)
+        await eventually(lambda: not lives(left_behind))
+
+
+async def test_end_leaves_a_daemon_alive(tmp_path: Path) -> None:
+    script = f'python3 -c \'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); \
+open("{tmp_path}/pid", "w").write(str(os.getpid()) + chr(10)); time.sleep(1000)\'; echo done'
+
+    completed = await bash(script)
+
+    daemon = int(await written(tmp_path / "pid"))
+    try:
+        assert (completed.exit_code, completed.stdout) == (0, b"done\n")
+        assert lives(daemon)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+        await eventually(lambda: not lives(daemon))
+
+
+async def test_end_is_not_put_off_by_a_child_that_writes_without_end(tmp_path: Path) -> None:
+    completed = await bash(f"yes & echo $! > {tmp_path}/pid")
+
+    flooding = int(await written(tmp_path / "pid"))
+    assert completed.exit_code == 0
+    await eventually(lambda: not lives(flooding))  # of SIGPIPE: nobody reads it any more
+
+
+def test_end_leaves_a_stream_that_never_runs_dry() -> None:
+    source = os.open("/dev/zero", os.O_RDONLY)
+    drain = Drain(source, limit=10)
+
+    drain.catch_up()
+
+    os.close(source)
+    assert (drain.kept, drain.cut, drain.at_end) == (bytes(10), True, False)
+
+
+async def test_end_waits_a_moment_for_what_a_child_still_writes() -> None:
+    completed = await bash("(sleep 0.01; echo late) & echo early")
+
+    assert completed.stdout == b"early\nlate\n"
+
+
+async def test_end_is_awaited_when_both_streams_are_closed_long_before(way: None) -> None:
+    completed = await bash("echo out; exec >&- 2>&-; sleep 0.1; exit 5")
+
+    assert (completed.exit_code, completed.stdout) == (5, b"out\n")
+
+
+async def test_end_is_awaited_without_keeping_the_loop_busy() -> None:
+    busy = time.process_time()
+
+    await bash("exec >&- 2>&-; sleep 0.5")
+
+    assert time.process_time() - busy < 0.4
+
+
+async def test_end_with_a_full_pipe_loses_nothing() -> None:
+    written_at_once = 65536
+    script = f"head -c {written_at_once} /dev/zero & wait"
+
+    async def block_the_loop() -> None:
+        time.sleep(0.3)
+
+    completed, _ = await asyncio.gather(bash(script), block_the_loop())
+
+    assert len(completed.stdout) == written_at_once
+
+
+async def test_end_takes_any_length_of_time_as_a_timeout() -> None:
+    for timeout in (float("inf"), 1e300, 1e12):
+        assert (await run("true", timeout=timeout)).exit_code == 0

@@ -1,0 +1,228 @@
+"""Starting a process, and failing to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from process_runs import ENV, bash, in_python, run
+
+from llxprt_hooks.process import SpawnError
+
+
+async def test_spawn_uses_the_working_directory_and_just_the_environment(tmp_path: Path) -> None:
+    completed = await run("/usr/bin/env", env={"A": "1", "Ä": "ö"}, cwd=str(tmp_path))
+
+    assert sorted(completed.stdout.decode().split()) == ["A=1", "Ä=ö"]
+    assert (await run("pwd", "-P", cwd=str(tmp_path))).stdout.decode().strip() == os.path.realpath(tmp_path)
+
+
+async def test_spawn_passes_arguments_untouched() -> None:
+    completed = await run("printf", "%s|", "a b", "$HOME", "", "*", "ü\udcff")
+
+    assert completed.stdout == b"a b|$HOME||*|\xc3\xbc\xff|"
+
+
+async def test_spawn_gives_a_session_of_its_own_without_a_terminal() -> None:
+    completed = await run(
+        "python3", "-c", "import os; print(os.getpid() == os.getpgrp() == os.getsid(0)); open('/dev/tty')"
+    )
+
+    assert completed.stdout == b"True\n"
+    assert b"OSError" in completed.stderr
+
+
+async def test_spawn_gives_no_other_descriptor_of_ours() -> None:
+    with open("/dev/null") as ours:
+        os.set_inheritable(ours.fileno(), True)
+
+        completed = await bash(f"test -e /dev/fd/{ours.fileno()}")
+
+    assert completed.exit_code == 1
+
+
+async def test_spawn_finds_the_program_in_the_path_of_the_environment_it_is_given(tmp_path: Path) -> None:
+    program(tmp_path / "greet", "#!/bin/sh\necho hello\n")
+
+    assert (await run("greet", env={"PATH": str(tmp_path)})).stdout == b"hello\n"
+
+
+async def test_spawn_takes_a_relative_program_from_the_working_directory(tmp_path: Path) -> None:
+    program(tmp_path / "greet", "#!/bin/sh\necho hello\n")
+
+    assert (await run("./greet", cwd=str(tmp_path))).stdout == b"hello\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["no-such-program"], "Cannot start 'no-such-program': there is no such program in PATH"),
+        (["./missing"], "Cannot start './missing': there is no such file."),
+        (["./plain"], "Cannot start './plain': it is not executable (chmod +x makes it so)."),
+        (["./folder"], "Cannot start './folder': it is a directory."),
+        (["./bad-shebang"], "Cannot start './bad-shebang': the interpreter in its first line does not exist."),
+        (["./no-shebang"], "Cannot start './no-shebang': it is neither a program for this system nor a script"),
+        (["./plain/x"], "Cannot start './plain/x': a part of its path is not a directory."),
+        (["true", "x" * 10_000_000], "Cannot start 'true': its arguments and environment together are larger"),
+        (["true", "a\0b"], "Cannot start 'true': an argument has a NUL character"),
+        (["true", "\ud800"], "Cannot start 'true': 'utf-8' codec can't encode"),
+        ([], "Cannot start a program: the command is empty."),
+    ],
+    ids=lambda value: value[0][:20] if value and isinstance(value, list) else None,
+)
+async def test_spawn_failure_says_what_is_wrong_with_the_program(
+    tmp_path: Path, argv: list[str], sentence: str, way: None
+) -> None:
+    (tmp_path / "plain").write_text("text")
+    (tmp_path / "folder").mkdir()
+    program(tmp_path / "bad-shebang", "#!/no/such/interpreter\n")
+    program(tmp_path / "no-shebang", "text\n")
+
+    with pytest.raises(SpawnError) as failure:
+        await run(*argv, cwd=str(tmp_path), stdin=bytes(200_000))
+
+    assert str(failure.value).startswith(sentence)
+    assert isinstance(failure.value.__cause__, OSError | ValueError)
+
+
+@pytest.mark.parametrize(
+    ("cwd", "sentence"),
+    [
+        ("gone", "does not exist."),
+        ("file", "is not a directory."),
+        ("file/x", "is not a directory."),
+        ("a\0b", "has a NUL character, which no path can have."),
+    ],
+)
+async def test_spawn_failure_tells_the_working_directory_from_the_program(
+    tmp_path: Path, cwd: str, sentence: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    directory = f"{tmp_path}/{cwd}"
+
+    with pytest.raises(SpawnError) as failure:
+        await run("true", cwd=directory)
+
+    assert str(failure.value) == f"Cannot start 'true': its working directory {directory!r} {sentence}"
+
+
+async def test_spawn_failure_of_a_folder_that_is_also_the_working_directory(tmp_path: Path) -> None:
+    with pytest.raises(SpawnError, match="it is a directory"):
+        await run(str(tmp_path), cwd=str(tmp_path))
+
+
+@pytest.mark.parametrize("variable", [("A\0", "1"), ("A", "1\0"), ("A=B", "1")])
+async def test_spawn_failure_names_the_environment_variable(variable: tuple[str, str]) -> None:
+    with pytest.raises(SpawnError, match=r"the environment variable 'A.*' has a NUL character"):
+        await run("true", env={**ENV, variable[0]: variable[1]})
+
+
+@pytest.mark.parametrize("lacking", ["", "pidfd_open"])
+def test_spawn_failure_for_want_of_descriptors_leaves_none_open(tmp_path: Path, lacking: str) -> None:
+    """With every number of free descriptors, from none to enough."""
+    printed = in_python(
+        f"""
+import asyncio, os, resource
+from llxprt_hooks.process import SpawnError, run_process
+
+for name in {lacking!r}.split():
+    delattr(os, name)
+
+async def main():
+    await start()
+    outcomes = set()
+    before = os.listdir("/dev/fd")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    for limit in range(len(before) - 1, len(before) + 15):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        try:
+            outcomes.add("started: " + (await start()).stdout.decode())
+        except SpawnError as error:
+            outcomes.add(str(error))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        assert os.listdir("/dev/fd") == before
+    print(*sorted(outcomes), sep="\\n")
+
+async def start():
+    return await run_process(["cat"], stdin=b"in", env=os.environ, cwd="/", timeout=20)
+
+asyncio.run(main())
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed.splitlines() == ["Cannot start 'cat': this process has too many files open.", "started: in"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no other processes")
+@pytest.mark.parametrize("lacking", ["", "pidfd_open"])
+def test_spawn_failure_for_want_of_processes_leaves_none_behind(tmp_path: Path, lacking: str) -> None:
+    """With room for no process, for one, and for its waiter thread too."""
+    printed = in_python(
+        f"""
+import asyncio, os, resource
+from llxprt_hooks.process import SpawnError, run_process
+
+for name in {lacking!r}.split():
+    delattr(os, name)
+
+async def main():
+    before = os.listdir("/dev/fd")
+    for limit in range(4):
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, 10))
+        try:
+            done = await run_process(["/bin/cat"], stdin=b"in", env=os.environ, cwd="/", timeout=20)
+            outcomes.add("started: " + done.stdout.decode())
+        except SpawnError as error:
+            outcomes.add(str(error))
+        assert os.listdir("/dev/fd") == before
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            continue
+        raise AssertionError("a child is left")
+
+outcomes = set()
+with asyncio.Runner() as runner:
+    runner.run(asyncio.sleep(0))
+    os.setuid(54321)
+    runner.run(main())
+print(*sorted(outcomes), sep="\\n")
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed.splitlines() == [
+        "Cannot start '/bin/cat': the system or the user's process limit allows no further process or thread.",
+        "started: in",
+    ]
+
+
+def test_spawn_from_a_caller_whose_own_streams_are_closed(tmp_path: Path) -> None:
+    """Then our pipes have the numbers 0 to 2 themselves."""
+    in_python(
+        """
+import asyncio, os
+from llxprt_hooks.process import run_process
+
+async def main():
+    for closed in (0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2):
+        kept = [os.dup(fd) for fd in (0, 1, 2)]
+        for fd in closed:
+            os.close(fd)
+        done = await run_process(["bash", "-c", "cat; echo err >&2"], stdin=b"in", env=os.environ, cwd="/", timeout=20)
+        for copy, fd in zip(kept, (0, 1, 2)):
+            os.dup2(copy, fd)
+            os.close(copy)
+        assert (done.stdout, done.stderr) == (b"in", b"err\\n"), (closed, done)
+
+asyncio.run(main())
+""",
+        cwd=tmp_path,
+    )
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
