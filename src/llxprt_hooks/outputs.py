@@ -1,0 +1,301 @@
+"""What a hook said, and what it means.
+
+An output is read field by field: one of the wrong type is ignored by itself, with a warning, and never takes its
+siblings with it, so that ``{"decision": "deny", "reason": 7}`` still blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.translator import default_translator
+
+if TYPE_CHECKING:
+    from llxprt_hooks.translator import AnyTranslator, GenerateContentParameters
+
+log = debug_logger("outputs")
+
+HookDecision = Literal["ask", "block", "deny", "approve", "allow"]
+
+BLOCKING = frozenset({"block", "deny"})
+NO_REASON = "No reason provided"
+
+_DECISIONS = ("ask", "block", "deny", "approve", "allow")
+_MODES = ("AUTO", "ANY", "NONE")
+
+# What each field must be: a type, a tuple of the words it may be, or the fields of an object. Fields that a nested
+# table does not name are kept as they are, because they belong to the event; at the top level they mean nothing.
+_REQUEST_FIELDS: dict[str, Any] = {
+    "model": str,
+    "messages": list,
+    "config": dict,
+    "toolConfig": {"mode": _MODES, "allowedFunctionNames": list},
+}
+_SPECIFIC_FIELDS: dict[str, Any] = {
+    "additionalContext": str,
+    "permissionDecision": _DECISIONS,
+    "permissionDecisionReason": str,
+    "tool_input": dict,
+    "llm_request": _REQUEST_FIELDS,
+    "llm_response": dict,
+    "toolConfig": {"mode": _MODES, "allowedFunctionNames": list},
+}
+_FIELDS: dict[str, Any] = {
+    "decision": _DECISIONS,
+    "reason": str,
+    "continue": bool,
+    "stopReason": str,
+    "suppressOutput": bool,
+    "systemMessage": str,
+    "hookSpecificOutput": _SPECIFIC_FIELDS,
+}
+
+_KINDS = {
+    str: "a string",
+    bool: "true or false",
+    dict: "an object",
+    list: "an array",
+    int: "a number",
+    float: "a number",
+}
+
+
+class BlockingError(NamedTuple):
+    """Whether an output blocks, and why."""
+
+    blocked: bool
+    reason: str
+
+
+class DefaultHookOutput:
+    """The output of one hook, or of several merged into one.
+
+    >>> DefaultHookOutput({"decision": "deny", "reason": "no secrets"}).get_blocking_error()
+    BlockingError(blocked=True, reason='no secrets')
+    """
+
+    __slots__ = (
+        "_translator",
+        "continue_",
+        "decision",
+        "hook_specific_output",
+        "implied",
+        "reason",
+        "stop_reason",
+        "suppress_output",
+        "system_message",
+    )
+
+    decision: HookDecision | None
+    reason: str | None
+    continue_: bool | None
+    stop_reason: str | None
+    suppress_output: bool | None
+    system_message: str | None
+    hook_specific_output: dict[str, Any] | None
+    implied: bool
+    """The decision was not said but follows from plain text or a failure; it never undoes an explicit one."""
+
+    def __init__(
+        self, data: Mapping[str, Any], *, implied: bool = False, translator: AnyTranslator | None = None
+    ) -> None:
+        fields = _checked(data, _FIELDS, "")
+        self.decision = fields.get("decision")
+        self.reason = fields.get("reason")
+        self.continue_ = fields.get("continue")
+        self.stop_reason = fields.get("stopReason")
+        self.suppress_output = fields.get("suppressOutput")
+        self.system_message = fields.get("systemMessage")
+        self.hook_specific_output = fields.get("hookSpecificOutput")
+        self.implied = implied
+        self._translator = translator
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that are set, under their names on the wire."""
+        fields = {
+            "decision": self.decision,
+            "reason": self.reason,
+            "continue": self.continue_,
+            "stopReason": self.stop_reason,
+            "suppressOutput": self.suppress_output,
+            "systemMessage": self.system_message,
+            "hookSpecificOutput": self.hook_specific_output,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def is_blocking_decision(self) -> bool:
+        """Whether the decision is "block" or "deny"."""
+        return self.decision in BLOCKING
+
+    def should_stop_execution(self) -> bool:
+        """Whether the hook asked for the agent to stop."""
+        return self.continue_ is False
+
+    def get_effective_reason(self) -> str:
+        """The reason to show: of a block its ``reason`` first, of anything else its ``stopReason`` first."""
+        first, second = self.stop_reason, self.reason
+        if self.is_blocking_decision():
+            first, second = second, first
+        return first or second or NO_REASON
+
+    def get_additional_context(self) -> str | None:
+        """Text that the hook wants the model to read beside the result."""
+        context: str | None = self._specific("additionalContext")
+        return context
+
+    def get_blocking_error(self) -> BlockingError:
+        """Whether this blocks, with the effective reason if it does."""
+        if not self.is_blocking_decision():
+            return BlockingError(blocked=False, reason="")
+        return BlockingError(blocked=True, reason=self.get_effective_reason())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.to_dict() == self.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # holds mutable JSON
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_dict()!r})"
+
+    def _specific(self, name: str) -> Any:
+        return (self.hook_specific_output or {}).get(name)
+
+    @property
+    def translator(self) -> AnyTranslator:
+        """What turns the hook format into the caller's own SDK types."""
+        return self._translator or default_translator()
+
+
+class BeforeToolHookOutput(DefaultHookOutput):
+    """Also honours the compatibility fields ``permissionDecision`` and ``permissionDecisionReason``."""
+
+    __slots__ = ()
+
+    def is_blocking_decision(self) -> bool:
+        return self._specific("permissionDecision") in BLOCKING or super().is_blocking_decision()
+
+    def get_effective_reason(self) -> str:
+        return self._specific("permissionDecisionReason") or super().get_effective_reason()
+
+    def get_modified_tool_input(self) -> dict[str, Any] | None:
+        """The arguments that the hook set, to be laid over the original ones."""
+        tool_input: dict[str, Any] | None = self._specific("tool_input")
+        return tool_input
+
+
+class BeforeModelHookOutput(DefaultHookOutput):
+    """May answer in the model's place, or change what the model is asked."""
+
+    __slots__ = ()
+
+    def get_synthetic_response(self) -> Any | None:
+        """The answer to use in the model's place, as an SDK response, only if the hook gave one (HOOK-194)."""
+        response = self._specific("llm_response")
+        return self.translator.from_hook_llm_response(response) if response else None
+
+    def apply_llm_request_modifications(self, request: GenerateContentParameters) -> GenerateContentParameters:
+        """The request with the hook's changes laid over it; the given one is left alone."""
+        changes = self._specific("llm_request")
+        return self.translator.from_hook_llm_request(changes, request) if changes else request
+
+
+class AfterModelHookOutput(DefaultHookOutput):
+    """May replace the model's answer."""
+
+    __slots__ = ()
+
+    def get_modified_response(self) -> Any | None:
+        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048)."""
+        response = self._specific("llm_response")
+        if response:
+            return self.translator.from_hook_llm_response(response)
+        if not self.should_stop_execution():
+            return None
+        reason = self.stop_reason or self.reason or NO_REASON  # a block has no say here (HOOK-180)
+        stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
+        return self.translator.from_hook_llm_response({"candidates": [stop]})
+
+
+class BeforeToolSelectionHookOutput(DefaultHookOutput):
+    """May restrict which tools the model can call."""
+
+    __slots__ = ()
+
+    def apply_tool_config_modifications(self, tool_config: Any, tools: Any) -> tuple[Any, Any]:
+        """The tool configuration with the hook's restriction, and the tools, which are never filtered (HOOK-167)."""
+        changes = self._specific("toolConfig")
+        if not changes:
+            return tool_config, tools
+        return self.translator.from_hook_tool_config(changes, tool_config), tools
+
+
+_BY_FACTORY: dict[str, type[DefaultHookOutput]] = {
+    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
+    HookEventName.AFTER_MODEL: AfterModelHookOutput,
+    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+}
+_BY_AGGREGATOR: dict[str, type[DefaultHookOutput]] = {**_BY_FACTORY, HookEventName.BEFORE_TOOL: BeforeToolHookOutput}
+
+
+def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
+    """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
+    return _BY_FACTORY.get(event_name, DefaultHookOutput)(data)
+
+
+def create_specific_hook_output(
+    event_name: str, data: Mapping[str, Any], *, translator: AnyTranslator | None = None
+) -> DefaultHookOutput:
+    """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
+    return _BY_AGGREGATOR.get(event_name, DefaultHookOutput)(data, translator=translator)
+
+
+def _checked(data: Mapping[str, Any], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of ``data`` that are of the type the table wants; at the top level only those it names."""
+    kept: dict[str, Any] = {}
+    for name, value in data.items():
+        expected = table.get(name)
+        if expected is None:
+            if where:
+                kept[name] = value
+        elif isinstance(expected, dict) and isinstance(value, Mapping):
+            kept[name] = _checked(value, expected, f"{where}{name}.")
+        elif _fits(value, expected):
+            kept[name] = _names(value, where) if name == "allowedFunctionNames" else value
+        elif value is not None:
+            log.warning(
+                "hook output: `%s%s` is ignored: expected %s, found %s", where, name, _kind(expected), _found(value)
+            )
+    return kept
+
+
+def _names(value: list[Any], where: str) -> list[str]:
+    names = [item for item in value if isinstance(item, str)]
+    if len(names) < len(value):
+        log.warning(
+            "hook output: %d items of `%sallowedFunctionNames` are ignored: expected strings",
+            len(value) - len(names),
+            where,
+        )
+    return names
+
+
+def _fits(value: object, expected: Any) -> bool:
+    if isinstance(expected, tuple):
+        return isinstance(value, str) and value in expected
+    return isinstance(expected, type) and isinstance(value, expected)
+
+
+def _found(value: object) -> str:
+    # Only texts are shown: an array that is nested deep enough cannot be, and a warning must cost no decision.
+    if isinstance(value, str):
+        return repr(value[:80])
+    return next((words for kind, words in _KINDS.items() if isinstance(value, kind)), type(value).__name__)
+
+
+def _kind(expected: Any) -> str:
+    if isinstance(expected, tuple):
+        return "one of " + ", ".join(f'"{word}"' for word in expected)
+    return _KINDS[dict if isinstance(expected, dict) else expected]

@@ -1,0 +1,244 @@
+"""JSON as it crosses the pipe: written whatever a model produced, read as leniently as Node's ``JSON.parse``.
+
+A guard must never be skipped over encoding, and an explicit "deny" must never be lost over an oddity beside it. So
+writing never fails (what has no JSON form is written as text, what is nested too deep as null), and reading accepts
+all that Node accepts: a byte order mark, invalid UTF-8 inside strings, lone surrogates, ``1e999``, nesting without
+end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from json.decoder import JSONDecodeError, JSONDecoder
+from typing import Any
+
+import msgspec
+
+JSON_WHITESPACE = " \t\n\r"
+NODE_WHITESPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What JavaScript's ``trim`` removes; it differs from ``str.strip`` and includes the byte order mark."""
+
+MAX_DEPTH = 200
+"""Beyond this nesting a value is replaced by null: no hook protocol field lies that deep."""
+
+_MAX_INTEGER_DIGITS = 400
+
+
+def decode_text(data: bytes) -> str:
+    """The text of a stream; bytes that are no UTF-8 become U+FFFD, as in Node."""
+    return data.decode("utf-8", "replace")
+
+
+def read_json(data: bytes) -> object:
+    """Decode one JSON document; raises ``ValueError`` for anything that is none."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return read_json_text(decode_text(data))
+
+
+def read_json_text(text: str) -> object:
+    """Decode one JSON document from text, surrounding white space and byte order mark aside."""
+    text = text.strip(NODE_WHITESPACE)
+    try:
+        return _decoder.decode(text)
+    except RecursionError:
+        return _read_deep(text)
+
+
+def write_json(value: object) -> bytes:
+    """Encode a value as JSON; never fails."""
+    try:
+        return _encoder.encode(value)
+    except Exception:  # a value that the fast encoder refuses, or whose own conversion raised
+        return json.dumps(_plain(value), separators=(",", ":")).encode("ascii")
+
+
+def _reject_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _integer(digits: str) -> int | float:
+    # Python refuses to convert very long digit strings; Node reads them as a float.
+    return int(digits) if len(digits) < _MAX_INTEGER_DIGITS else float(digits)
+
+
+_decoder = JSONDecoder(parse_constant=_reject_constant, parse_int=_integer)
+
+
+def _describe(value: object) -> object:
+    """A JSON form for objects the encoder does not know: SDK models as their API has them, others as text."""
+    for kind, convert in _BASES:
+        if isinstance(value, kind):
+            return convert(value)
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+_BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+)
+"""How a value of a subclass becomes one of the class itself, whatever the subclass has overridden."""
+
+_encoder = msgspec.json.Encoder(enc_hook=_describe)
+
+
+def _plain(value: object, inside: tuple[int, ...] = ()) -> object:
+    """The value in JSON's own types; ``inside`` names the values around it, so that one that holds itself ends."""
+    if value is None or value is True or value is False or type(value) is str:
+        return value
+    if id(value) in inside or len(inside) > MAX_DEPTH:
+        return None
+    try:
+        convert = next((convert for kind, convert in _PLAIN_FORMS if isinstance(value, kind)), _plain_object)
+        return convert(value, (*inside, id(value)))
+    except Exception:  # an object that cannot even describe itself, or the end of the stack
+        return f"<{type(value).__name__}>"
+
+
+def _plain_integer(value: int, _: tuple[int, ...]) -> int | None:
+    return int.__int__(value) if value.bit_length() <= 1024 else None
+
+
+def _plain_float(value: float, _: tuple[int, ...]) -> float | None:
+    return float.__float__(value) if math.isfinite(float.__float__(value)) else None
+
+
+def _plain_mapping(value: Mapping[object, object], inside: tuple[int, ...]) -> dict[str, object]:
+    return {_plain_key(key): _plain(item, inside) for key, item in value.items()}
+
+
+def _plain_key(key: object) -> str:
+    plain = _plain(key)
+    if isinstance(plain, str):
+        return plain
+    try:
+        return str(key)
+    except Exception:  # an integer of too many digits
+        return f"<{type(key).__name__}>"
+
+
+def _plain_items(value: Any, inside: tuple[int, ...]) -> list[object]:
+    return [_plain(item, inside) for item in value]
+
+
+def _plain_object(value: Any, inside: tuple[int, ...]) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain({field.name: getattr(value, field.name) for field in fields(value)}, inside)
+    try:
+        form = msgspec.to_builtins(value)  # enumerations, dates and the like, as the fast encoder has them
+    except Exception:
+        form = _describe(value)
+    return _plain(form, inside)
+
+
+_PLAIN_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...]], object]], ...] = (
+    (str, lambda value, _: str.__str__(value)),
+    (int, _plain_integer),
+    (float, _plain_float),
+    ((bytes, bytearray), lambda value, _: base64.b64encode(value).decode("ascii")),
+    (Mapping, _plain_mapping),
+    ((list, tuple, set, frozenset), _plain_items),
+)
+
+
+def _read_deep(text: str) -> object:
+    """Read JSON of any depth without recursion; what lies deeper than ``MAX_DEPTH`` becomes null."""
+    reader = _DeepReader(text)
+    value = reader.read()
+    if reader.position != len(text):
+        raise JSONDecodeError("Extra data", text, reader.position)
+    return value
+
+
+class _DeepReader:
+    """One pass over the text with an explicit stack of open arrays and objects."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self._open: list[tuple[list[object] | dict[str, object], str]] = []
+
+    def read(self) -> object:
+        while True:
+            value = self._value()
+            if isinstance(value, (list, dict)) and not self._closes_at_once(value):
+                continue
+            while True:
+                if not self._open:
+                    self._skip_space()
+                    return value
+                container, key = self._open.pop()
+                self._store(container, key, value)
+                if self._more(container):
+                    break
+                value = container
+
+    def _closes_at_once(self, container: list[object] | dict[str, object]) -> bool:
+        """Enter a container, up to its first value; true when it is empty."""
+        self._skip_space()
+        if self._take("]" if isinstance(container, list) else "}"):
+            return True
+        self._open.append((container, self._key() if isinstance(container, dict) else ""))
+        return False
+
+    def _more(self, container: list[object] | dict[str, object]) -> bool:
+        """After a value: true when another one follows in the same container."""
+        self._skip_space()
+        if self._take(","):
+            self._open.append((container, self._key() if isinstance(container, dict) else ""))
+            return True
+        if self._take("]" if isinstance(container, list) else "}"):
+            return False
+        raise JSONDecodeError("Expecting ',' delimiter", self.text, self.position)
+
+    def _store(self, container: list[object] | dict[str, object], key: str, value: object) -> None:
+        kept = None if len(self._open) >= MAX_DEPTH else value
+        if isinstance(container, list):
+            container.append(kept)
+        else:
+            container[key] = kept
+
+    def _key(self) -> str:
+        self._skip_space()
+        if not self.text.startswith('"', self.position):
+            raise JSONDecodeError("Expecting property name enclosed in double quotes", self.text, self.position)
+        key = str(self._scalar())
+        self._skip_space()
+        if not self._take(":"):
+            raise JSONDecodeError("Expecting ':' delimiter", self.text, self.position)
+        return key
+
+    def _value(self) -> object:
+        self._skip_space()
+        if self._take("["):
+            return []
+        if self._take("{"):
+            return {}
+        return self._scalar()
+
+    def _scalar(self) -> object:
+        value, self.position = _decoder.raw_decode(self.text, self.position)
+        return value
+
+    def _take(self, character: str) -> bool:
+        found = self.text.startswith(character, self.position)
+        self.position += found
+        return found
+
+    def _skip_space(self) -> None:
+        while self.position < len(self.text) and self.text[self.position] in JSON_WHITESPACE:
+            self.position += 1

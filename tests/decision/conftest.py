@@ -1,0 +1,88 @@
+"""Real hooks: scripts in a folder of their own, run by the real runner or through the whole engine."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import Config, HookConfig, HookEventName, HookExecutionResult, HookType
+from llxprt_hooks.runner import HookRunner
+
+MakeHook = Callable[..., dict[str, Any]]
+RunHooks = Callable[..., Awaitable[list[HookExecutionResult]]]
+MakeConfig = Callable[..., Config]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[[str], str]:
+    """Write a shell script; its command line."""
+    count = 0
+
+    def write(text: str) -> str:
+        nonlocal count
+        count += 1
+        path = tmp_path / f"hook{count}.sh"
+        path.write_text(text)
+        return f"sh {shlex.quote(str(path))}"
+
+    return write
+
+
+@pytest.fixture
+def printing(tmp_path: Path, script: Callable[[str], str]) -> Callable[..., str]:
+    """A script that leaves these very bytes on its streams and ends in this way; its command line."""
+    count = 0
+
+    def write(stdout: bytes | str = b"", stderr: bytes | str = b"", then: str = "exit 0") -> str:
+        nonlocal count
+        count += 1
+        out, err = tmp_path / f"stdout{count}", tmp_path / f"stderr{count}"
+        out.write_bytes(stdout.encode() if isinstance(stdout, str) else stdout)
+        err.write_bytes(stderr.encode() if isinstance(stderr, str) else stderr)
+        return script(f"cat {shlex.quote(str(out))}\ncat {shlex.quote(str(err))} >&2\n{then}\n")
+
+    return write
+
+
+@pytest.fixture
+def run_hooks(tmp_path: Path) -> RunHooks:
+    """Run command lines side by side with the real runner; their results, in plan order."""
+
+    async def run(
+        *commands: str,
+        event: HookEventName = HookEventName.BEFORE_TOOL,
+        milliseconds: float = 30_000.0,
+        output_limit: int = 10 * 1024 * 1024,
+        cwd: Path = tmp_path,
+    ) -> list[HookExecutionResult]:
+        configs = [HookConfig(HookType.COMMAND, command, milliseconds) for command in commands]
+        runner = HookRunner(output_limit=output_limit)
+        return await runner.execute_hooks_parallel(configs, event, {"cwd": str(cwd), "hook_event_name": event.value})
+
+    return run
+
+
+@pytest.fixture
+def run_hook(run_hooks: RunHooks) -> Callable[..., Awaitable[HookExecutionResult]]:
+    """Run one command line with the real runner."""
+
+    async def run(command: str, **options: Any) -> HookExecutionResult:
+        (result,) = await run_hooks(command, **options)
+        return result
+
+    return run
+
+
+@pytest.fixture
+def config_with(tmp_path: Path) -> MakeConfig:
+    """A configuration whose one event has these command lines as its hooks."""
+
+    def make(event: HookEventName, *commands: str, **options: Any) -> Config:
+        hooks = [{"type": "command", "command": command} for command in commands]
+        return Config(enable_hooks=True, working_dir=tmp_path, hooks={event.value: [{"hooks": hooks}]}, **options)
+
+    return make
