@@ -1,0 +1,167 @@
+"""A hook's command line: its shell, its environment, and the project directory in it.
+
+``$LLXPRT_PROJECT_DIR`` and its two aliases are ordinary environment variables of the hook, so the shell itself
+expands them and the directory's name is never read as shell code. One kindness is added: outside quotes the shell
+would split the value at spaces and expand wildcards in it, so there the variable is put into double quotes first.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+
+PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+
+_NAMES = "|".join(PROJECT_DIR_VARIABLES)
+_VARIABLE = re.compile(rf"\$(?:\{{(?:{_NAMES})\}}|(?:{_NAMES})(?![A-Za-z0-9_]))")
+_STRING = re.compile(r"'[^']*'?|\$'(?:\\.|[^'\\])*'?", re.DOTALL)
+_BACK_QUOTED = re.compile(r"`((?:\\.|[^`\\])*)`?", re.DOTALL)
+_COMMENT = re.compile(r"#[^\n]*")
+_HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()'\"\\])+)")
+_QUOTING = re.compile(r"\\(.)|'([^']*)'|\"([^\"]*)\"")
+
+_ARITHMETIC = "(("
+_HERE_DOCUMENT = "<<"
+_CLOSING = {'"': '"', "(": ")", "$(": ")", _ARITHMETIC: ")", "${": "}"}
+_BETWEEN_WORDS = " \t\n;&|<>"
+
+
+def shell_arguments(command: str) -> list[str]:
+    """The argument vector that runs a command line: through bash where there is one, else sh."""
+    return [shutil.which("bash") or "sh", "-c", expand_command(command)]
+
+
+def hook_environment(inherited: Mapping[str, str], project_dir: str) -> dict[str, str]:
+    """The inherited environment with the project directory under its three names (HOOK-188)."""
+    return {**inherited, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)}
+
+
+def expand_command(command: str) -> str:
+    """Quote the project directory variables wherever the shell would split or glob them.
+
+    >>> expand_command("$LLXPRT_PROJECT_DIR/check.sh '$LLXPRT_PROJECT_DIR'")
+    '"$LLXPRT_PROJECT_DIR"/check.sh \\'$LLXPRT_PROJECT_DIR\\''
+    """
+    if not _VARIABLE.search(command):
+        return command
+    pieces = []
+    at = 0
+    for start, end in _Scanner(command).bare_variables():
+        pieces += [command[at:start], '"', command[start:end], '"']
+        at = end
+    return "".join([*pieces, command[at:]])
+
+
+class _Scanner:
+    """Walks over shell text and keeps account of the quotes it is in.
+
+    It needs to know no more of the shell than where a bare variable would be split. Where it is mistaken, a value is
+    split or a wildcard expanded; as the value itself never becomes part of the text, it can't become code.
+    """
+
+    def __init__(self, text: str, *enclosing: str) -> None:
+        self._text = text
+        self._at = 0
+        self._bare: list[tuple[int, int]] = []
+        self._nesting = list(enclosing)
+        """What is open: the keys of ``_CLOSING``, and the here-document whose body this text is."""
+        self._in_word = False
+        self._heredocs: list[tuple[re.Pattern[str], bool]] = []
+
+    def bare_variables(self) -> list[tuple[int, int]]:
+        """Where the variables stand that the shell would split, in order."""
+        while self._at < len(self._text):
+            variable = _VARIABLE.match(self._text, self._at)
+            if variable and not self._quoted():
+                self._bare.append(variable.span())
+                self._pass(variable.end())
+            else:
+                self._step()
+        return self._bare
+
+    def _innermost(self) -> str:
+        return self._nesting[-1] if self._nesting else ""
+
+    def _around(self) -> str:
+        """What decides about quoting here; the braces of a ``${…}`` change nothing about that."""
+        return next((opening for opening in reversed(self._nesting) if opening != "${"), "")
+
+    def _quoted(self) -> bool:
+        return self._around() in ('"', _HERE_DOCUMENT)
+
+    def _pass(self, end: int, *, in_word: bool = True) -> None:
+        self._at = end
+        self._in_word = in_word
+
+    def _open(self, opening: str, end: int) -> None:
+        self._nesting.append(opening)
+        self._pass(end, in_word=False)
+
+    def _step(self) -> None:
+        """Pass over one unit of text: a character, an escape, a quoted string, a comment, a here-document."""
+        text, at = self._text, self._at
+        if text[at] == "\\":
+            self._pass(at + 2, in_word=self._in_word or not text.startswith("\n", at + 1))
+        elif text[at] == _CLOSING.get(self._innermost()):
+            self._pass(at + 1, in_word=self._nesting.pop() != "(")
+        elif text.startswith("$$", at):
+            self._pass(at + 2)  # the shell's process id: a name after it is no variable
+        elif text.startswith(("$(", "${"), at):
+            self._open(_ARITHMETIC if text.startswith("$((", at) else text[at : at + 2], at + 2)
+        elif back_quoted := _BACK_QUOTED.match(text, at):
+            self._back_quoted(back_quoted)
+        elif text[at] == '"' and self._innermost() != _HERE_DOCUMENT:
+            self._open('"', at + 1)
+        elif self._quoted():
+            self._pass(at + 1)
+        elif string := _STRING.match(text, at):
+            self._pass(string.end())
+        elif self._innermost() == "${":
+            self._pass(at + 1)
+        else:
+            self._step_in_command()
+
+    def _step_in_command(self) -> None:
+        text, at = self._text, self._at
+        arithmetic = self._innermost() == _ARITHMETIC
+        if not self._in_word and (comment := _COMMENT.match(text, at)):
+            self._pass(comment.end(), in_word=False)
+        elif text[at] == "(":
+            self._open(_ARITHMETIC if arithmetic or text.startswith("((", at) else "(", at + 1)
+        elif text.startswith("<<<", at):
+            self._pass(at + 3, in_word=False)
+        elif not arithmetic and (heredoc := _HEREDOC.match(text, at)):
+            self._heredoc(heredoc)
+        elif text[at] == "\n" and self._heredocs:
+            self._heredoc_bodies()
+        else:
+            self._pass(at + 1, in_word=text[at] not in _BETWEEN_WORDS)
+
+    def _back_quoted(self, back_quoted: re.Match[str]) -> None:
+        """A command between back-quotes: what is there when one round of back-slashes has been taken away."""
+        escape = r'\\[\\`$"]' if self._around() == '"' else r"\\[\\`$]"
+        units = list(re.compile(rf"{escape}|.", re.DOTALL).finditer(self._text, *back_quoted.span(1)))
+        starts = [*(unit.start() for unit in units), back_quoted.end(1)]
+        command = _Scanner("".join(unit.group()[-1] for unit in units))
+        self._bare += [(starts[start], starts[end]) for start, end in command.bare_variables()]
+        self._pass(back_quoted.end())
+
+    def _heredoc(self, heredoc: re.Match[str]) -> None:
+        dash, word = heredoc.groups()
+        delimiter = _QUOTING.sub(lambda quoting: "".join(filter(None, quoting.groups())), word)
+        indent = r"\t*" if dash else ""
+        end = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE)
+        self._heredocs.append((end, delimiter != word))
+        self._pass(heredoc.end())
+
+    def _heredoc_bodies(self) -> None:
+        """Pass over the bodies, in which the shell splits no variables, except in commands within."""
+        self._pass(self._at + 1, in_word=False)
+        for delimiter, literal in self._heredocs:
+            start, last = self._at, delimiter.search(self._text, self._at)
+            self._pass(last.end() if last else len(self._text), in_word=False)
+            if not literal:
+                body = _Scanner(self._text[start : self._at], _HERE_DOCUMENT)
+                self._bare += [(start + first, start + end) for first, end in body.bare_variables()]
+        self._heredocs.clear()

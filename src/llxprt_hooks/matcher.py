@@ -1,0 +1,69 @@
+"""Matchers: which tool names, sources or reasons a hook group is for.
+
+Settings files are shared with LLxprt Code, so a matcher is an ECMAScript regular expression, searched and not
+anchored: the same matcher selects the same tools there and here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from regress import Regex, RegressError
+
+from llxprt_hooks.events import HookEventName
+
+Matches: TypeAlias = Callable[[str], bool]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
+
+_ANYTHING = ("", "*")
+
+
+def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
+    """A test for the event's subject: regular expression for tools, exact for session events, none elsewhere.
+
+    >>> compile_matcher(HookEventName.BEFORE_TOOL, "write_.*|replace")("write_file")
+    True
+    """
+    if matcher is None or matcher in _ANYTHING:
+        return _everything
+    return _KINDS.get(event_name, _ignore)(matcher)
+
+
+def _everything(_: str) -> bool:
+    return True
+
+
+def _ignore(_: str) -> Matches:
+    return _everything
+
+
+def _exactly(matcher: str) -> Matches:
+    return matcher.__eq__
+
+
+def _searched(matcher: str) -> Matches:
+    if _PLAIN.fullmatch(matcher):
+        return lambda subject: matcher in subject
+    try:
+        find = Regex(_scalar_values(matcher)).find
+    except RegressError:
+        return _exactly(matcher)  # HOOK-088
+    return lambda subject: find(_scalar_values(subject)) is not None
+
+
+def _scalar_values(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which the regular expression engine cannot take."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_KINDS: dict[HookEventName, Callable[[str], Matches]] = {
+    HookEventName.BEFORE_TOOL: _searched,
+    HookEventName.AFTER_TOOL: _searched,
+    HookEventName.SESSION_START: _exactly,
+    HookEventName.SESSION_END: _exactly,
+    HookEventName.PRE_COMPRESS: _exactly,
+    HookEventName.NOTIFICATION: _exactly,
+}

@@ -1,0 +1,193 @@
+"""The runner: executes the hooks of a plan, side by side or as a chain, and never lets one of them raise."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.command import hook_environment, shell_arguments
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.direct import direct_command, direct_environment
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.observer import tell
+from llxprt_hooks.process import Completed, SpawnError, run_process
+from llxprt_hooks.protocol import Ending, read_ending
+from llxprt_hooks.results import HookExecutionError, HookExecutionResult
+from llxprt_hooks.wire import decode_text, write_json
+
+if TYPE_CHECKING:
+    from llxprt_hooks.observer import HookObserver
+    from llxprt_hooks.outputs import DefaultHookOutput
+
+log = debug_logger("runner")
+
+DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
+"""Bytes kept of each of a hook's two streams."""
+
+HookInput = Mapping[str, Any]
+
+
+class HookRunner:
+    """Runs hooks. It keeps no state between events, so any number of them may run at once."""
+
+    def __init__(self, *, output_limit: int = DEFAULT_OUTPUT_LIMIT, observer: HookObserver | None = None) -> None:
+        self._output_limit = output_limit
+        self._observer = observer
+
+    async def execute_hooks_parallel(
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
+    ) -> list[HookExecutionResult]:
+        """Run all hooks at once on the same input; the results come in plan order."""
+        payload = write_json(hook_input)
+        if len(hook_configs) == 1:
+            return [await self._execute(hook_configs[0], event_name, hook_input, payload)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._execute(config, event_name, hook_input, payload)) for config in hook_configs
+            ]
+        return [task.result() for task in tasks]
+
+    async def execute_hooks_sequential(
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
+    ) -> list[HookExecutionResult]:
+        """Run hooks one after another, each on the input as the ones before left it, up to the first block."""
+        results: list[HookExecutionResult] = []
+        payload = write_json(hook_input)
+        for config in hook_configs:
+            result = await self._execute(config, event_name, hook_input, payload)
+            results.append(result)
+            if result.output is None:
+                continue
+            if result.output.is_blocking_decision():
+                log.debug("%s: %s blocked, the rest of the chain is not run", event_name, config.identity)
+                break
+            if result.success:
+                changed = apply_hook_output_to_input(event_name, hook_input, result.output)
+                if changed is not hook_input:
+                    hook_input, payload = changed, write_json(changed)
+        return results
+
+    async def _execute(
+        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
+    ) -> HookExecutionResult:
+        started = time.perf_counter()
+        tell(self._observer, lambda observer: observer.hook_started(event_name, config))
+        try:
+            result = await self._EXECUTORS[config.type](self, config, event_name, hook_input, payload)
+        except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
+            result = HookExecutionResult(
+                hook_config=config,
+                event_name=event_name,
+                success=False,
+                duration=(time.perf_counter() - started) * 1000,
+                error=_failure(config, str(error) or type(error).__name__, cause=error),
+            )
+        tell(self._observer, lambda observer: observer.hook_ended(result))
+        return result
+
+    async def _execute_command(
+        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
+    ) -> HookExecutionResult:
+        completed = await self._run(config, str(hook_input["cwd"]), payload)
+        reading = read_ending(
+            Ending(
+                exit_code=completed.exit_code,
+                signal=completed.signal,
+                stdout=completed.stdout,
+                stderr=completed.stderr,
+                stdout_cut=completed.stdout_cut,
+                timed_out_after=config.timeout if completed.timed_out else None,
+            )
+        )
+        return HookExecutionResult(
+            hook_config=config,
+            event_name=event_name,
+            success=reading.success,
+            output=reading.output,
+            stdout=decode_text(completed.stdout),
+            stderr=decode_text(completed.stderr),
+            exit_code=reading.exit_code,
+            signal=completed.signal,
+            duration=completed.duration,
+            error=None if reading.error is None else _failure(config, reading.error),
+            hint=reading.hint,
+        )
+
+    async def _run(self, config: HookConfig, directory: str, payload: bytes) -> Completed:
+        """Start the program directly where no shell is needed, and through the shell where one is."""
+        environment = hook_environment(os.environ, directory)
+        run = partial(
+            run_process,
+            stdin=payload,
+            cwd=directory,
+            timeout=config.timeout / 1000,
+            output_limit=self._output_limit,
+        )
+        direct = direct_command(config.command, directory, environment)
+        if direct is not None:
+            try:
+                return await run(
+                    direct.arguments,
+                    executable=direct.executable,
+                    env=direct_environment(direct, directory, environment),
+                )
+            except SpawnError as error:  # gone since it was looked at, say; the shell has the right words for it
+                log.debug("`%s` cannot be started directly: %s", config.command, error)
+        return await run(shell_arguments(config.command), env=environment)
+
+    async def _execute_plugin(
+        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
+    ) -> HookExecutionResult:
+        raise HookExecutionError('is of type "plugin", which cannot be run')
+
+    _EXECUTORS: Mapping[HookType, Callable[..., Awaitable[HookExecutionResult]]] = {
+        HookType.COMMAND: _execute_command,
+        HookType.PLUGIN: _execute_plugin,
+    }
+
+
+def apply_hook_output_to_input(
+    event_name: HookEventName, hook_input: HookInput, output: DefaultHookOutput
+) -> HookInput:
+    """The input for the next hook of a chain; the same object when the output changes nothing of it."""
+    chain = _CHAINS.get(event_name)
+    changes = {} if chain is None else chain(hook_input, output.hook_specific_output or {})
+    return {**hook_input, **changes} if changes else hook_input
+
+
+def _chain_tool_input(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
+    return _merged(hook_input, specific, "tool_input")
+
+
+def _chain_llm_request(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
+    return _merged(hook_input, specific, "llm_request")
+
+
+def _chain_prompt(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
+    context = specific.get("additionalContext")
+    return {"prompt": f"{hook_input['prompt']}\n\n{context}"} if context else {}
+
+
+def _merged(hook_input: HookInput, specific: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """By top-level key: the later hook's value stands, nested objects are not merged (HOOK-105, 216)."""
+    changes = specific.get(field)
+    return {field: {**hook_input[field], **changes}} if changes else {}
+
+
+_CHAINS: Mapping[HookEventName, Callable[[HookInput, Mapping[str, Any]], dict[str, Any]]] = {
+    HookEventName.BEFORE_TOOL: _chain_tool_input,
+    HookEventName.BEFORE_MODEL: _chain_llm_request,
+    HookEventName.BEFORE_AGENT: _chain_prompt,
+}
+"""HOOK-211: the events whose input the next hook of a chain sees changed; for all others it stays as it was."""
+
+
+def _failure(config: HookConfig, what: str, cause: Exception | None = None) -> HookExecutionError:
+    failure = HookExecutionError(f"hook `{config.identity}` {what}")
+    failure.__cause__ = cause
+    return failure

@@ -1,0 +1,296 @@
+"""What a hook script sees and what its ending means: stdin, environment, directory, exit code (HOOK-155)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.planner import HookPlanner
+from llxprt_hooks.runner import HookRunner
+
+BEFORE_TOOL = HookEventName.BEFORE_TOOL
+VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+
+
+class TestStdin:
+    @pytest.mark.requirement("HOOK-061", "HOOK-155", "HOOK-203", "HOOK-081")
+    @pytest.mark.parametrize("event_name", HookEventName)
+    async def test_a_hook_of_any_event_is_registered_run_and_given_its_payload(
+        self, event_name: HookEventName, project: Path
+    ) -> None:
+        registry = registry_of({event_name.value: [group("cat > stdin; echo out; echo err >&2")]})
+        plan = HookPlanner(registry).create_execution_plan(event_name, SUBJECTS.get(event_name))
+        assert plan is not None
+        sent = payload(event_name, project)
+
+        [result] = await HookRunner().execute_hooks_parallel(plan.hook_configs, event_name, sent)
+
+        assert seen(project, "stdin") == sent
+        assert set(sent) == {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"} | set(
+            EVENT_FIELDS[event_name]
+        )
+        assert (result.success, result.stdout, result.stderr, result.event_name) == (True, "out\n", "err\n", event_name)
+
+    @pytest.mark.requirement("HOOK-061")
+    @pytest.mark.parametrize("size", [0, 1, 70_000, 3_000_000])
+    async def test_stdin_is_one_json_object_and_then_ends(self, size: int, project: Path) -> None:
+        sent = payload(BEFORE_TOOL, project, tool_input={"content": "é" * size})
+
+        [result] = await HookRunner().execute_hooks_parallel([hook("cat; echo; echo end")], BEFORE_TOOL, sent)
+
+        document, end = result.stdout.removesuffix("\n").split("\n")
+        assert json.loads(document) == sent
+        assert end == "end"
+
+    @pytest.mark.requirement("HOOK-061")
+    async def test_strings_that_have_no_encoding_are_sent_all_the_same(self, project: Path) -> None:
+        sent = payload(BEFORE_TOOL, project, tool_name="\ud800", tool_input={"\udfff": "a\ud800b", "nul": "\0"})
+        read = f'{sys.executable} -c \'import json, sys; print(json.load(sys.stdin)["tool_input"]["nul"] == chr(0))\''
+
+        [result] = await HookRunner().execute_hooks_parallel([hook(read)], BEFORE_TOOL, sent)
+
+        assert result.stdout == "True\n"
+
+    @pytest.mark.requirement("HOOK-192")
+    @pytest.mark.parametrize("close", ["exec 0<&-", "exec 0</dev/null", "head -c 10 > /dev/null; exec 0<&-", ":"])
+    async def test_a_hook_that_does_not_read_its_stdin_is_heard_all_the_same(self, close: str, project: Path) -> None:
+        sent = payload(BEFORE_TOOL, project, tool_input={"content": "x" * 5_000_000})
+        command = f'{close}; sleep 0.1; echo \'{{"decision": "deny", "reason": "no"}}\'; echo note >&2'
+
+        [result] = await HookRunner().execute_hooks_parallel([hook(command)], BEFORE_TOOL, sent)
+
+        assert result.success
+        assert result.error is None
+        assert result.output is not None
+        assert (result.output.decision, result.output.reason, result.stderr) == ("deny", "no", "note\n")
+
+    @pytest.mark.requirement("HOOK-192")
+    async def test_a_hook_that_blocks_without_reading_its_stdin_blocks(self, project: Path) -> None:
+        sent = payload(BEFORE_TOOL, project, tool_input={"content": "x" * 5_000_000})
+
+        [result] = await HookRunner().execute_hooks_parallel([hook("echo no >&2; exit 2")], BEFORE_TOOL, sent)
+
+        assert result.output is not None
+        assert result.output.to_dict() == {"decision": "deny", "reason": "no"}
+
+
+class TestEnvironment:
+    # Bash itself sets these for what it runs.
+    shells_own = (b"_", b"SHLVL", b"PWD", b"OLDPWD")
+
+    async def environment(self, directory: Path) -> dict[bytes, bytes]:
+        await run("env -0 > env", directory)
+        entries = (directory / "env").read_bytes().removesuffix(b"\0").split(b"\0")
+        return dict(entry.split(b"=", 1) for entry in entries)  # type: ignore[misc]
+
+    @pytest.mark.requirement("HOOK-188", "HOOK-155")
+    async def test_three_variables_are_the_directory_and_all_others_are_inherited(
+        self, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("INHERITED", "a\nb 'c' \"d\" $e")
+        monkeypatch.setenv("NO_UTF_8", os.fsdecode(b"\xff\xfe"))
+        monkeypatch.setenv("EMPTY", "")
+        monkeypatch.setenv("GEMINI_PROJECT_DIR", "/elsewhere")
+        monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+
+        environment = await self.environment(project)
+
+        expected = {**os.environb, **dict.fromkeys(map(os.fsencode, VARIABLES), os.fsencode(project))}
+        for name in self.shells_own:
+            environment.pop(name, None)
+            expected.pop(name, None)
+        assert environment == expected
+
+    @pytest.mark.requirement("HOOK-188")
+    async def test_the_directory_is_that_of_the_payload_not_that_of_the_program(
+        self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+
+        environment = await self.environment(project)
+
+        assert {environment[os.fsencode(name)] for name in VARIABLES} == {os.fsencode(project)}
+
+    async def test_running_a_hook_leaves_the_programs_own_environment_alone(self, project: Path) -> None:
+        before = dict(os.environ)
+
+        await run("true", project)
+
+        assert dict(os.environ) == before
+
+    async def test_a_hook_runs_in_the_directory_of_the_payload(self, project: Path) -> None:
+        """Ruling 18."""
+        result = await run("pwd -P; touch here", project)
+
+        assert result.stdout == f"{project.resolve()}\n"
+        assert (project / "here").exists()
+
+
+DENY = '{"decision": "deny", "reason": "from stdout"}'
+
+# The table of section 35: exit code, stdout, stderr; success, output.
+ENDINGS: dict[str, tuple[int, str, str, bool, dict[str, Any] | None]] = {
+    "0, nothing": (0, "", "", True, None),
+    "0, JSON": (0, DENY, "", True, {"decision": "deny", "reason": "from stdout"}),
+    "0, JSON, stderr is for the log": (0, DENY, "noise", True, {"decision": "deny", "reason": "from stdout"}),
+    "0, stderr only": (0, "", "noise", True, None),
+    "0, text": (0, "hello", "", True, {"decision": "allow", "systemMessage": "hello"}),
+    "0, broken JSON": (0, '{"decision":', "", True, {"decision": "allow", "systemMessage": '{"decision":'}),
+    "0, JSON twice": (0, json.dumps(DENY), "", True, {"decision": "deny", "reason": "from stdout"}),
+    "2, stderr": (2, "", "from stderr\n", False, {"decision": "deny", "reason": "from stderr"}),
+    "2, stdout is not read": (2, DENY, "from stderr", False, {"decision": "deny", "reason": "from stderr"}),
+    "2, nothing": (2, "", "", False, {"decision": "deny", "reason": "Blocked by hook"}),
+    "2, stdout only": (2, DENY, "", False, {"decision": "deny", "reason": "Blocked by hook"}),
+    "1, stderr": (1, "", "oops", False, {"decision": "allow", "systemMessage": "Warning: oops"}),
+    "1, nothing": (1, "", "", False, None),
+    "1, stdout is not read": (1, DENY, "", False, None),
+    "3, stdout is not read": (3, DENY, "oops", False, {"decision": "allow", "systemMessage": "Warning: oops"}),
+    "255": (255, DENY, "", False, None),
+}
+
+
+@pytest.mark.requirement("HOOK-155")
+@pytest.mark.parametrize(("code", "stdout", "stderr", "success", "output"), ENDINGS.values(), ids=ENDINGS)
+async def test_the_exit_code_says_what_a_hooks_output_means(
+    code: int,
+    stdout: str,
+    stderr: str,
+    success: bool,
+    output: dict[str, Any] | None,
+    project: Path,
+    script: Callable[[str, str], str],
+) -> None:
+    (project / "out").write_text(stdout)
+    (project / "err").write_text(stderr)
+
+    result = await run(script("hook", f"#!/bin/sh\ncat out; cat err >&2; exit {code}\n"), project)
+
+    assert result.success is success
+    assert result.exit_code == code
+    assert (None if result.output is None else result.output.to_dict()) == output
+    assert (result.stdout, result.stderr) == (stdout, stderr)
+
+
+@pytest.mark.requirement("HOOK-155")
+@pytest.mark.parametrize("signal", ["TERM", "KILL", "SEGV"])
+async def test_a_hook_that_a_signal_ended_never_blocks(signal: str, project: Path) -> None:
+    result = await run(f"echo '{DENY}'; kill -{signal} $$", project)
+
+    assert not result.success
+    assert result.exit_code == 0  # HOOK-196
+    assert result.signal == f"SIG{signal}"
+    assert result.output is None
+
+
+class TestWhatCannotBeRun:
+    @pytest.mark.requirement("HOOK-195")
+    async def test_a_plugin_is_registered_but_fails_when_it_is_to_run_and_its_neighbours_run(
+        self, project: Path
+    ) -> None:
+        plugin = {"type": "plugin", "name": "@acme/guard"}
+        registry = registry_of({"BeforeTool": [{"hooks": [plugin, {"type": "command", "command": "echo neighbour"}]}]})
+        plan = HookPlanner(registry).create_execution_plan(BEFORE_TOOL, "write_file")
+        assert plan is not None
+
+        for execute in (HookRunner().execute_hooks_parallel, HookRunner().execute_hooks_sequential):
+            failed, neighbour = await execute(plan.hook_configs, BEFORE_TOOL, payload(BEFORE_TOOL, project))
+
+            assert not failed.success
+            assert failed.output is None
+            assert "plugin" in str(failed.error)
+            assert neighbour.success
+            assert neighbour.stdout == "neighbour\n"
+
+    @pytest.mark.requirement("HOOK-195")
+    def test_plugins_with_different_names_are_different_hooks(self) -> None:
+        plugins = [{"type": "plugin", "name": "a"}, {"type": "plugin", "name": "b"}]
+
+        assert planned(registry_of({"BeforeTool": [{"hooks": plugins}]}), BEFORE_TOOL, "x") == ["", ""]
+
+    @pytest.mark.parametrize(
+        "command",
+        ["no-such-program-anywhere", "/no/such/file", "./directory", "nul\0byte", "lone\ud800"],
+    )
+    async def test_a_command_that_cannot_be_run_is_a_failed_hook_that_says_so(
+        self, command: str, project: Path
+    ) -> None:
+        (project / "directory").mkdir()
+
+        failed, neighbour = await HookRunner().execute_hooks_parallel(
+            [hook(command), hook("echo neighbour")], BEFORE_TOOL, payload(BEFORE_TOOL, project)
+        )
+
+        assert not failed.success
+        assert failed.error is not None
+        assert failed.output is None or not failed.output.is_blocking_decision()
+        assert neighbour.success
+
+    async def test_a_directory_that_does_not_exist_is_a_failed_hook_that_says_so(self, tmp_path: Path) -> None:
+        result = await run("true", tmp_path / "gone")
+
+        assert not result.success
+        assert str(tmp_path / "gone") in str(result.error)
+
+    async def test_no_hooks_are_no_results(self, project: Path) -> None:
+        for execute in (HookRunner().execute_hooks_parallel, HookRunner().execute_hooks_sequential):
+            assert await execute([], BEFORE_TOOL, payload(BEFORE_TOOL, project)) == []
+
+    async def test_a_result_names_its_hook(self, project: Path) -> None:
+        config = HookConfig(type=HookType.COMMAND, command="true", name="guard")
+
+        [result] = await HookRunner().execute_hooks_parallel([config], BEFORE_TOOL, payload(BEFORE_TOOL, project))
+
+        assert result.hook_config is config
+
+
+IN_A_TERMINAL = """
+import asyncio, fcntl, json, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+open("/dev/tty").close()  # this program has a controlling terminal
+
+from running_hooks import run
+result = asyncio.run(run(sys.argv[1], sys.argv[2]))
+print(json.dumps([result.success, result.stdout, result.stderr]), file=open(sys.argv[3], "w"))
+"""
+
+TERMINAL_CHECK = """
+(exec 3</dev/tty) 2>/dev/null && echo 'a controlling terminal'
+for stream in 0 1 2; do test -t $stream && echo "stream $stream is a terminal"; done
+echo done
+"""
+
+
+@pytest.mark.requirement("HOOK-125")
+async def test_a_hook_has_no_terminal_even_where_the_program_has_one(project: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(IN_A_TERMINAL)
+    answer = tmp_path / "answer"
+    ours, theirs = os.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, program, TERMINAL_CHECK, project, answer],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            check=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    without = await run(TERMINAL_CHECK, project)
+
+    assert json.loads(answer.read_text()) == [True, "done\n", ""]
+    assert (without.success, without.stdout, without.stderr) == (True, "done\n", "")

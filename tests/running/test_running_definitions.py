@@ -1,0 +1,168 @@
+"""Hook definitions: what a settings file may say, and what becomes of what it may not say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from running_hooks import EVENT_FIELDS, group
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.definitions import ConfigSource, HookConfig, HookDefinition, HookSet, HookType, read_definitions
+
+
+def definitions(hooks: dict[str, Any]) -> list[HookDefinition]:
+    found, problems = read_definitions(HookSet(hooks))
+    assert problems == []
+    return found
+
+
+def one_hook(**fields: Any) -> dict[str, Any]:
+    return {"BeforeTool": [{"hooks": [{"type": "command", "command": "check", **fields}]}]}
+
+
+@pytest.mark.requirement("HOOK-081")
+@pytest.mark.parametrize("event_name", HookEventName)
+def test_each_of_the_eleven_events_is_accepted_by_its_name(event_name: HookEventName) -> None:
+    [definition] = definitions({event_name.value: [group("check")]})
+
+    assert definition.event_name is event_name
+
+
+@pytest.mark.requirement("HOOK-081")
+def test_the_events_are_the_five_of_the_scope_and_six_more() -> None:
+    scope = {"BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"}
+    others = {"BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd", "PreCompress", "Notification"}
+
+    assert {event_name.value for event_name in HookEventName} == scope | others
+    assert set(EVENT_FIELDS) == set(HookEventName)  # the payloads of these tests cover them all
+
+
+@pytest.mark.requirement("HOOK-082")
+def test_a_group_has_a_matcher_a_mode_and_hooks_in_order() -> None:
+    found = definitions({"AfterTool": [group("first", "second", matcher="write_.*", sequential=True)]})
+
+    assert [(each.config.command, each.matcher, each.sequential) for each in found] == [
+        ("first", "write_.*", True),
+        ("second", "write_.*", True),
+    ]
+
+
+@pytest.mark.requirement("HOOK-082")
+def test_a_group_needs_nothing_but_hooks() -> None:
+    [definition] = definitions({"BeforeTool": [group("check")]})
+
+    assert definition.matcher is None
+    assert definition.sequential is False
+
+
+@pytest.mark.requirement("HOOK-082")
+@pytest.mark.parametrize("hooks", [None, "check", {"type": "command", "command": "check"}, 3])
+def test_a_group_without_an_array_of_hooks_is_discarded(hooks: Any) -> None:
+    found, problems = read_definitions(HookSet({"BeforeTool": [{"hooks": hooks}, group("other")]}))
+
+    assert [each.config.command for each in found] == ["other"]
+    assert [problem.where for problem in problems] == ["hooks.BeforeTool[0]"]
+
+
+@pytest.mark.requirement("HOOK-083", "HOOK-120")
+def test_a_hook_needs_type_and_command_and_has_sixty_seconds_unless_told() -> None:
+    [definition] = definitions(one_hook())
+
+    assert definition.config == HookConfig(type=HookType.COMMAND, command="check", timeout=60_000)
+
+
+@pytest.mark.requirement("HOOK-083")
+@pytest.mark.parametrize("timeout", [1, 30_000, 0.5, 3_600_000])
+def test_a_hook_may_set_its_time_in_milliseconds(timeout: float) -> None:
+    [definition] = definitions(one_hook(timeout=timeout))
+
+    assert definition.config.timeout == timeout
+
+
+@pytest.mark.requirement("HOOK-083", "HOOK-120")
+@pytest.mark.parametrize("timeout", ["5000", True, 0, -1, math.nan, math.inf, [], {}])
+def test_a_time_that_is_none_leaves_the_hook_its_sixty_seconds_and_is_reported(timeout: Any) -> None:
+    found, problems = read_definitions(HookSet(one_hook(timeout=timeout)))
+
+    assert [each.config.timeout for each in found] == [60_000]
+    assert "timeout" in str(problems[0])
+
+
+@pytest.mark.requirement("HOOK-083")
+def test_a_plugin_is_accepted() -> None:
+    [definition] = definitions({"BeforeTool": [{"hooks": [{"type": "plugin", "name": "@acme/guard"}]}]})
+
+    assert definition.config.type == "plugin"
+
+
+@pytest.mark.requirement("HOOK-083")
+def test_a_hook_may_have_a_name_and_a_description() -> None:
+    [definition] = definitions(one_hook(name="guard", description="no secrets"))
+
+    assert definition.config.name == "guard"
+    assert definition.config.description == "no secrets"
+
+
+UNUSABLE_HOOKS: dict[str, Any] = {
+    "no type": {"command": "check"},
+    "unknown type": {"type": "http", "command": "check"},
+    "type in capitals": {"type": "Command", "command": "check"},
+    "type of another kind": {"type": ["command"], "command": "check"},
+    "no command": {"type": "command"},
+    "empty command": {"type": "command", "command": ""},
+    "blank command": {"type": "command", "command": " \n"},
+    "command of another kind": {"type": "command", "command": ["check"]},
+    "null": None,
+    "a string": "check",
+    "an array": ["check"],
+}
+
+
+@pytest.mark.requirement("HOOK-083", "HOOK-191")
+@pytest.mark.parametrize("entry", UNUSABLE_HOOKS.values(), ids=UNUSABLE_HOOKS)
+def test_a_hook_without_type_or_command_is_discarded_and_its_neighbours_stay(entry: Any) -> None:
+    before, after = {"type": "command", "command": "before"}, {"type": "command", "command": "after"}
+
+    found, problems = read_definitions(HookSet({"BeforeTool": [{"hooks": [before, entry, after]}]}))
+
+    assert [each.config.command for each in found] == ["before", "after"]
+    assert [problem.where for problem in problems] == ["hooks.BeforeTool[0].hooks[1]"]
+
+
+@pytest.mark.parametrize(
+    ("hooks", "where"),
+    [
+        ({"BeforeTools": [group("x")]}, "hooks.BeforeTools"),
+        ({"beforeTool": [group("x")]}, "hooks.beforeTool"),
+        ({"BeforeTool": group("x")}, "hooks.BeforeTool"),
+        ({"BeforeTool": None}, "hooks.BeforeTool"),
+        ({"BeforeTool": ["x"]}, "hooks.BeforeTool[0]"),
+    ],
+)
+def test_what_is_no_event_and_no_group_is_reported_and_the_rest_stays(hooks: dict[str, Any], where: str) -> None:
+    found, problems = read_definitions(HookSet({**hooks, "AfterTool": [group("other")]}, origin="settings.json"))
+
+    assert [each.config.command for each in found] == ["other"]
+    assert [(problem.origin, problem.where) for problem in problems] == [("settings.json", where)]
+
+
+@pytest.mark.parametrize("fields", [{"matcher": 7}, {"matcher": ["write_file"]}, {"sequential": "yes"}])
+def test_a_field_of_the_wrong_kind_is_ignored_by_itself_and_reported(fields: dict[str, Any]) -> None:
+    found, problems = read_definitions(HookSet({"BeforeTool": [group("check", **fields)]}))
+
+    assert [(each.config.command, each.matcher, each.sequential) for each in found] == [("check", None, False)]
+    assert next(iter(fields)) in str(problems[0])
+
+
+def test_a_definition_tells_where_it_stands() -> None:
+    hook_set = HookSet({"BeforeTool": [group("a"), group("b", "c")]}, ConfigSource.EXTENSIONS, "extension x")
+
+    found, _ = read_definitions(hook_set)
+
+    assert [(each.source, each.origin, each.where) for each in found][-1] == (
+        ConfigSource.EXTENSIONS,
+        "extension x",
+        "hooks.BeforeTool[1].hooks[1]",
+    )

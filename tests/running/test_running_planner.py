@@ -1,0 +1,231 @@
+"""The planner: which hooks run, in which order, side by side or as a chain; plans are remembered."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+
+import pytest
+from running_hooks import SUBJECTS, Sets, group, planned, registry_of
+
+from llxprt_hooks import Config, Extension, HookEventName
+from llxprt_hooks.definitions import ConfigSource, HookSet
+from llxprt_hooks.planner import ExecutionPlan, HookPlanner
+from llxprt_hooks.registry import HookRegistry, HookRegistryEntry
+
+BEFORE_TOOL = HookEventName.BEFORE_TOOL
+
+
+def plan_of(registry: HookRegistry, tool_name: str = "write_file") -> ExecutionPlan:
+    plan = HookPlanner(registry).create_execution_plan(BEFORE_TOOL, tool_name)
+    assert plan is not None
+    return plan
+
+
+class TestSelecting:
+    hooks = {  # noqa: RUF012
+        "BeforeTool": [
+            group("writes", matcher="write_.*"),
+            group("reads", matcher="^read_"),
+            group("all"),
+            group("both", matcher="(read|write)_file"),
+        ],
+        "AfterTool": [group("after writes", matcher="write"), group("after reads", matcher="read")],
+    }
+
+    @pytest.mark.requirement("HOOK-021", "HOOK-022")
+    @pytest.mark.parametrize(
+        ("tool_name", "expected"),
+        [
+            ("write_file", ["writes", "all", "both"]),
+            ("read_file", ["reads", "all", "both"]),
+            ("read_many", ["reads", "all"]),
+            ("glob", ["all"]),
+        ],
+    )
+    def test_before_tool_runs_the_hooks_whose_matcher_fits_and_those_without_one(
+        self, tool_name: str, expected: list[str]
+    ) -> None:
+        assert planned(registry_of(self.hooks), BEFORE_TOOL, tool_name) == expected
+
+    @pytest.mark.requirement("HOOK-032")
+    @pytest.mark.parametrize(
+        ("tool_name", "expected"), [("write_file", ["after writes"]), ("read_file", ["after reads"]), ("glob", [])]
+    )
+    def test_after_tool_runs_the_hooks_whose_matcher_fits(self, tool_name: str, expected: list[str]) -> None:
+        assert planned(registry_of(self.hooks), HookEventName.AFTER_TOOL, tool_name) == expected
+
+    def test_there_is_no_plan_where_no_hook_is_for_the_event(self) -> None:
+        planner = HookPlanner(registry_of(self.hooks))
+
+        assert planner.create_execution_plan(HookEventName.AFTER_TOOL, "glob") is None
+        assert planner.create_execution_plan(HookEventName.BEFORE_MODEL) is None
+
+    def test_a_plan_names_its_event_and_has_the_hooks_configurations(self) -> None:
+        plan = plan_of(registry_of({"BeforeTool": [group("check")]}))
+
+        assert plan.event_name is BEFORE_TOOL
+        assert [(config.command, config.timeout) for config in plan.hook_configs] == [("check", 60_000)]
+
+
+class TestDuplicates:
+    @pytest.mark.requirement("HOOK-090", "HOOK-091")
+    def test_a_command_runs_once_and_the_first_of_highest_priority_is_kept(self) -> None:
+        def timed(timeout: int) -> dict[str, list[dict[str, object]]]:
+            return {"BeforeTool": [{"hooks": [{"type": "command", "command": "check", "timeout": timeout}]}]}
+
+        sets = [
+            HookSet(timed(4), ConfigSource.EXTENSIONS),
+            HookSet(timed(2), ConfigSource.USER),
+            HookSet(timed(1), ConfigSource.PROJECT),
+            HookSet(timed(9), ConfigSource.PROJECT),
+        ]
+        registry = HookRegistry(Sets(sets))
+        registry.initialize()
+
+        assert [config.timeout for config in plan_of(registry).hook_configs] == [1]
+
+    @pytest.mark.requirement("HOOK-091")
+    @pytest.mark.parametrize(
+        "second",
+        [
+            group("check", matcher="write_file"),
+            group("check", sequential=True),
+            {"hooks": [{"type": "command", "command": "check", "timeout": 5}]},
+            {"hooks": [{"type": "command", "command": "check", "name": "another", "description": "same"}]},
+        ],
+        ids=["matcher", "sequential", "timeout", "name"],
+    )
+    def test_nothing_but_the_command_makes_hooks_different(self, second: dict[str, object]) -> None:
+        registry = registry_of({"BeforeTool": [group("check"), second]})
+
+        assert planned(registry, BEFORE_TOOL, "write_file") == ["check"]
+
+    @pytest.mark.requirement("HOOK-091")
+    @pytest.mark.parametrize("other", ["check ", " check", "Check", "check 1", "check\n"])
+    def test_commands_that_differ_at_all_both_run(self, other: str) -> None:
+        assert planned(registry_of({"BeforeTool": [group("check", other)]}), BEFORE_TOOL, "x") == ["check", other]
+
+    @pytest.mark.requirement("HOOK-090", "HOOK-091")
+    def test_duplicates_are_dropped_after_matching(self) -> None:
+        hooks = {"BeforeTool": [group("check", matcher="read"), group("other"), group("check", matcher="write")]}
+
+        assert planned(registry_of(hooks), BEFORE_TOOL, "write_file") == ["other", "check"]
+        assert planned(registry_of(hooks), BEFORE_TOOL, "read_write") == ["check", "other"]
+
+    @pytest.mark.requirement("HOOK-091")
+    def test_the_same_command_runs_for_every_event_it_is_configured_for(self) -> None:
+        registry = registry_of({event_name.value: [group("check")] for event_name in HookEventName})
+
+        for event_name in HookEventName:
+            assert planned(registry, event_name, SUBJECTS.get(event_name)) == ["check"]
+
+    @pytest.mark.requirement("HOOK-090")
+    def test_an_extension_cannot_replace_a_projects_hook_with_its_own_of_the_same_command(self) -> None:
+        extension = Extension(name="x", hooks={"BeforeTool": [group("check", "more")]}, is_active=True)
+
+        registry = registry_of({"BeforeTool": [group("first", "check")]}, extensions=[extension])
+
+        assert planned(registry, BEFORE_TOOL, "any") == ["first", "check", "more"]
+
+
+class TestMode:
+    @pytest.mark.requirement("HOOK-108")
+    @pytest.mark.parametrize("fields", [{}, {"sequential": False}])
+    def test_hooks_run_side_by_side_unless_told(self, fields: dict[str, bool]) -> None:
+        assert plan_of(registry_of({"BeforeTool": [group("a", "b", **fields)]})).sequential is False
+
+    @pytest.mark.requirement("HOOK-109")
+    @pytest.mark.parametrize("modes", [(True, False, False), (False, False, True), (True, True, True)])
+    def test_one_sequential_group_makes_the_whole_plan_sequential(self, modes: tuple[bool, ...]) -> None:
+        groups = [group(f"hook {index}", sequential=mode) for index, mode in enumerate(modes)]
+
+        plan = plan_of(registry_of({"BeforeTool": groups}))
+
+        assert plan.sequential is True
+        assert len(plan.hook_configs) == len(modes)
+
+    @pytest.mark.requirement("HOOK-109")
+    def test_a_group_whose_hooks_are_not_in_the_plan_has_no_say(self) -> None:
+        unmatched = group("b", sequential=True, matcher="read")
+        duplicate = group("a", sequential=True)
+
+        assert plan_of(registry_of({"BeforeTool": [group("a"), unmatched, duplicate]})).sequential is False
+
+
+class SpiedRegistry(HookRegistry):
+    """A real registry that counts how often it is asked for an event's hooks."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.asked: Counter[HookEventName] = Counter()
+        self.initialize()
+
+    def get_hooks_for_event(self, event_name: HookEventName) -> list[HookRegistryEntry]:
+        self.asked[event_name] += 1
+        return super().get_hooks_for_event(event_name)
+
+
+class TestMemory:
+    @pytest.fixture
+    def registry(self) -> SpiedRegistry:
+        hooks = {"BeforeTool": [group("writes", matcher="write"), group("more", matcher="write")], "BeforeModel": []}
+        return SpiedRegistry(Config(enable_hooks=True, hooks=hooks))
+
+    def test_a_plan_is_made_once_for_each_tool_name(self, registry: SpiedRegistry) -> None:
+        planner = HookPlanner(registry)
+
+        first = planner.create_execution_plan(BEFORE_TOOL, "write_file")
+        again = [planner.create_execution_plan(BEFORE_TOOL, "write_file") for _ in range(3)]
+
+        assert registry.asked[BEFORE_TOOL] == 1
+        assert first is not None
+        assert all(plan == first for plan in again)
+
+    def test_that_there_is_no_plan_is_remembered_too(self, registry: SpiedRegistry) -> None:
+        planner = HookPlanner(registry)
+
+        for _ in range(3):
+            assert planner.create_execution_plan(BEFORE_TOOL, "glob") is None
+            assert planner.create_execution_plan(HookEventName.BEFORE_MODEL) is None
+
+        assert registry.asked == {BEFORE_TOOL: 1, HookEventName.BEFORE_MODEL: 1}
+
+    def test_each_event_and_each_tool_has_its_own_plan(self, registry: SpiedRegistry) -> None:
+        planner = HookPlanner(registry)
+
+        assert planner.create_execution_plan(BEFORE_TOOL, "write_file") is not None
+        assert planner.create_execution_plan(HookEventName.AFTER_TOOL, "write_file") is None
+        assert planner.create_execution_plan(BEFORE_TOOL, "read_file") is None
+        assert planner.create_execution_plan(BEFORE_TOOL, "write_file") is not None
+
+    @pytest.mark.requirement("DELTA-HSYS-002")
+    def test_switching_a_hook_makes_new_plans(self, registry: SpiedRegistry) -> None:
+        planner = HookPlanner(registry)
+
+        def commands() -> list[str]:
+            plan = planner.create_execution_plan(BEFORE_TOOL, "write_file")
+            return [] if plan is None else [config.command for config in plan.hook_configs]
+
+        assert commands() == ["writes", "more"]
+        registry.set_hook_enabled("writes", False)
+        assert commands() == ["more"]
+        registry.set_hook_enabled("more", False)
+        assert commands() == []
+        registry.set_hook_enabled("writes", True)
+        assert commands() == ["writes"]
+
+    def test_endless_tool_names_do_not_take_endless_memory(self, registry: SpiedRegistry) -> None:
+        planner = HookPlanner(registry)
+        names, size = 20_000, 2_000  # 40 MB, were they all kept
+
+        tracemalloc.start()
+        try:
+            for number in range(names):
+                planner.create_execution_plan(BEFORE_TOOL, f"{number:0{size}}")
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert kept < names * size / 3
+        assert planner.create_execution_plan(BEFORE_TOOL, "write_file") is not None
