@@ -1,0 +1,125 @@
+"""The configuration that a program hands to the hook functions.
+
+Made by the program itself, ``Config(…)``, or read from settings files, ``Config.load(…)``. Neither runs a hook nor
+builds any part of the engine; that happens when the first event fires.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.definitions import ConfigSource, HookSet
+from llxprt_hooks.runner import DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.settings import Extension, load_settings, merge_hooks
+from llxprt_hooks.system import HookSystem
+
+if TYPE_CHECKING:
+    from llxprt_hooks.bus import MessageBus
+    from llxprt_hooks.observer import HookObserver
+    from llxprt_hooks.settings import Settings
+    from llxprt_hooks.translator import AnyTranslator
+
+
+class Config:
+    """Which hooks there are, whether they run, and what every payload says of the session.
+
+    >>> config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]})
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: str | None = None,
+        working_dir: str | os.PathLike[str] | None = None,
+        enable_hooks: bool = False,
+        hooks: Mapping[str, Any] | None = None,
+        extensions: Iterable[Extension] = (),
+        disabled_hooks: Iterable[str] = (),
+        message_bus: MessageBus | None = None,
+        transcript_path: str | os.PathLike[str] = "",
+        translator: AnyTranslator | None = None,
+        observer: HookObserver | None = None,
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+    ) -> None:
+        if hooks is not None and not isinstance(hooks, Mapping):
+            raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
+        self.session_id = session_id or str(uuid.uuid4())
+        self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks get it as text
+        self.transcript_path = os.fspath(transcript_path)
+        self.enable_hooks = enable_hooks
+        self.extensions = tuple(extensions)
+        self.disabled_hooks: Sequence[str] = tuple(disabled_hooks)
+        self.message_bus = message_bus
+        self.translator = translator
+        self.observer = observer
+        self.output_limit = output_limit
+        self.settings: Settings | None = None
+        """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
+        self._settings_hooks: tuple[HookSet, ...] = (HookSet(hooks),) if hooks else ()
+        self._lock = threading.Lock()
+        self._hook_system: HookSystem | None = None
+
+    @classmethod
+    def load(
+        cls,
+        project_dir: str | os.PathLike[str] = ".",
+        *,
+        session_id: str | None = None,
+        message_bus: MessageBus | None = None,
+        transcript_path: str | os.PathLike[str] = "",
+        translator: AnyTranslator | None = None,
+        observer: HookObserver | None = None,
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+    ) -> Config:
+        """Read the settings files of system, user and project, and the extensions.
+
+        A broken file never raises: it is reported in ``config.settings.problems`` and the other files stand. Hooks of
+        a project run only if the user has approved them; what was skipped is in ``config.settings.notices``.
+        """
+        settings = load_settings(project_dir)
+        config = cls(
+            session_id=session_id,
+            working_dir=project_dir,
+            enable_hooks=settings.enabled,
+            extensions=settings.extensions,
+            disabled_hooks=settings.disabled,
+            message_bus=message_bus,
+            transcript_path=transcript_path,
+            translator=translator,
+            observer=observer,
+            output_limit=output_limit,
+        )
+        config.settings = settings
+        config._settings_hooks = tuple(HookSet(source.hooks, origin=str(source.file)) for source in settings.sources)
+        return config
+
+    @property
+    def hooks(self) -> dict[str, list[Any]]:
+        """All hook groups by event: the project's first, then the user's, then the system's."""
+        return merge_hooks(hook_set.hooks for hook_set in self._settings_hooks)
+
+    @property
+    def hook_sets(self) -> Sequence[HookSet]:
+        """The hooks as they stand in their files; all settings levels count as the project's (HOOK-085)."""
+        of_extensions = (
+            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}")
+            for extension in self.extensions
+            if extension.is_active
+        )
+        return (*self._settings_hooks, *of_extensions)
+
+    def get_hook_system(self) -> HookSystem | None:
+        """The hook system, made on the first call; None while hooks are disabled."""
+        if not self.enable_hooks:
+            return None
+        return self._hook_system or self._make_hook_system()
+
+    def _make_hook_system(self) -> HookSystem:
+        with self._lock:
+            if self._hook_system is None:
+                self._hook_system = HookSystem(self)
+            return self._hook_system

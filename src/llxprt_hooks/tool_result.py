@@ -1,0 +1,41 @@
+"""The result of a tool, as the model and the user get it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back.
+
+    ``llm_content`` is for the model: text, or the SDK's parts. ``return_display`` is for the user, unless
+    ``suppress_display``. A ``stop_reason`` asks the caller to end its loop.
+    """
+
+    llm_content: Any = ""
+    return_display: Any = ""
+    metadata: dict[str, Any] | None = None
+    error: Any = None
+    suppress_display: bool = False
+    stop_reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as AfterTool hooks see it (HOOK-026)."""
+        fields = {
+            "llmContent": self.llm_content,
+            "returnDisplay": self.return_display,
+            "metadata": self.metadata or {},
+        }
+        return fields if self.error is None else {**fields, "error": self.error}
+
+
+def with_text(llm_content: Any, text: str) -> Any:
+    """The content with text added at its end, whichever form it has: text, a list of parts, or one part."""
+    if llm_content is None:
+        return text
+    if isinstance(llm_content, str):
+        return llm_content + text
+    parts = list(llm_content) if isinstance(llm_content, (list, tuple)) else [llm_content]
+    return [*parts, {"text": text}]

@@ -1,0 +1,112 @@
+"""Hooks around a tool call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.outputs import NO_REASON, BeforeToolHookOutput
+from llxprt_hooks.tool_result import ToolResult, with_text
+from llxprt_hooks.triggers.relevance import handler_for
+
+if TYPE_CHECKING:
+    from llxprt_hooks.config import Config
+    from llxprt_hooks.outputs import DefaultHookOutput
+
+log = debug_logger("triggers:tool")
+
+Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]
+"""A tool: takes its input, gives a ``ToolResult``, or text, which becomes one."""
+
+
+async def fire_before_tool_hook(
+    config: Config, tool_name: str, tool_input: Mapping[str, Any]
+) -> DefaultHookOutput | None:
+    """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
+    try:
+        handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
+        if handler is None:
+            return None
+        return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
+    except Exception:
+        log.warning("BeforeTool hooks of %s failed, the tool runs", tool_name, exc_info=True)
+        return None
+
+
+async def fire_after_tool_hook(
+    config: Config, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
+) -> DefaultHookOutput | None:
+    """Run the AfterTool hooks; None means that nothing was said and the result stands."""
+    try:
+        handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
+        if handler is None:
+            return None
+        return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
+    except Exception:
+        log.warning("AfterTool hooks of %s failed, the result stands", tool_name, exc_info=True)
+        return None
+
+
+async def execute_tool_with_hooks(
+    config: Config, tool_name: str, tool_input: dict[str, Any], execute_fn: Execute
+) -> ToolResult:
+    """Run a tool with its hooks: before it, with what they changed, and after it.
+
+    A blocked or stopped tool does not run; the result then holds the reason. ``execute_fn`` gets the final input as
+    its one argument; what it raises passes through untouched.
+    """
+    hooked = config.enable_hooks
+    before = await fire_before_tool_hook(config, tool_name, tool_input) if hooked else None
+    if before is not None:
+        if before.is_blocking_decision() or before.should_stop_execution():
+            return _not_run(before)
+        tool_input = _final_input(tool_input, before)
+    outcome = execute_fn(tool_input)
+    result = _tool_result(await outcome if inspect.isawaitable(outcome) else outcome)
+    after = await fire_after_tool_hook(config, tool_name, tool_input, result) if hooked else None
+    if before is None and after is None:
+        return result
+    return _with_effects(result, before, after)
+
+
+def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
+    changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
+    return {**tool_input, **changes} if changes else tool_input
+
+
+def _tool_result(outcome: Any) -> ToolResult:
+    return outcome if isinstance(outcome, ToolResult) else ToolResult(llm_content=outcome, return_display=outcome)
+
+
+def _not_run(before: DefaultHookOutput) -> ToolResult:
+    reason = before.get_effective_reason()
+    kind = "hook_blocked" if before.is_blocking_decision() else "hook_stopped"
+    result = ToolResult(llm_content=reason, return_display=reason, error={"message": reason, "type": kind})
+    return _with_effects(result, before, None)
+
+
+def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:
+    """The result with what the hooks have to say to the model, the screen and the loop (HOOK-217)."""
+    content = result.llm_content
+    context = after.get_additional_context() if after is not None else None
+    if context:
+        content = with_text(content, f"\n\n{context}")
+    for output in (before, after):
+        if output is not None and output.system_message:
+            content = with_text(content, f"\n\n[System] {output.system_message}")
+    return replace(
+        result,
+        llm_content=content,
+        suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
+        stop_reason=_stop_reason(before) or _stop_reason(after) or result.stop_reason,
+    )
+
+
+def _stop_reason(output: DefaultHookOutput | None) -> str | None:
+    if output is None or not output.should_stop_execution():
+        return None
+    return output.stop_reason or output.reason or NO_REASON

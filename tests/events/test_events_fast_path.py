@@ -1,0 +1,210 @@
+"""Ruling 23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from llxprt_hooks import (
+    AfterModelHookResult,
+    BeforeModelHookResult,
+    BeforeToolSelectionHookResult,
+    Config,
+    HookTranslator,
+    ToolResult,
+    execute_tool_with_hooks,
+    fire_after_model_hook,
+    fire_after_tool_hook,
+    fire_before_model_hook,
+    fire_before_tool_hook,
+    fire_before_tool_selection_hook,
+)
+
+
+class Untouchable:
+    """Whoever looks at it has done too much."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"looked at {name}")
+
+    def __iter__(self):
+        raise AssertionError("looked inside")
+
+
+REQUEST = Untouchable()
+RESPONSE = Untouchable()
+
+TRIGGERS = {
+    "before tool": (lambda config: fire_before_tool_hook(config, "glob", REQUEST), None),
+    "after tool": (lambda config: fire_after_tool_hook(config, "glob", REQUEST, RESPONSE), None),
+    "before model": (lambda config: fire_before_model_hook(config, REQUEST), BeforeModelHookResult()),
+    "after model": (
+        lambda config: fire_after_model_hook(config, REQUEST, RESPONSE),
+        AfterModelHookResult(response=RESPONSE),
+    ),
+    "tool selection": (
+        lambda config: fire_before_tool_selection_hook(config, REQUEST),
+        BeforeToolSelectionHookResult(),
+    ),
+}
+
+
+def finished_at_once(coroutine):
+    """What a coroutine returns without ever suspending, driven by hand: no event loop, so no task or timer."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    pytest.fail("the trigger suspended")
+
+
+def same(found, expected) -> bool:
+    if isinstance(expected, AfterModelHookResult):
+        return isinstance(found, AfterModelHookResult) and found.response is expected.response and not found.should_stop
+    return found == expected
+
+
+class Watched(Config):
+    """Notes when the fields of a payload are read."""
+
+    def __getattribute__(self, name):
+        if name in ("session_id", "working_dir", "transcript_path"):
+            object.__getattribute__(self, "__dict__").setdefault("payload_reads", []).append(name)
+        return super().__getattribute__(name)
+
+
+def refusing(name):
+    def refuse(self, *args):
+        raise AssertionError(f"{name} was called")
+
+    return refuse
+
+
+NoTranslation = type(
+    "NoTranslation",
+    (HookTranslator,),
+    {
+        name: refusing(name)
+        for name in ("request_payload", "response_payload", *sorted(HookTranslator.__abstractmethods__))
+    },
+)
+
+
+@pytest.fixture(params=["disabled", "nothing configured", "other events only", "matcher of another tool"])
+def without_hooks(request, lab) -> Config:
+    """Configurations in which no hook is for the five events, or for the tool `glob`."""
+    other_tool = [{"matcher": "^write_file$", "hooks": [{"type": "command", "command": lab.hook("other")}]}]
+    all_five = dict.fromkeys(
+        ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"), lab.hook("any")
+    )
+    events, enabled = {
+        "disabled": (all_five, False),
+        "nothing configured": ({}, True),
+        "other events only": ({"SessionStart": lab.hook("other"), "Notification": lab.hook("more")}, True),
+        "matcher of another tool": ({"BeforeTool": other_tool, "AfterTool": other_tool}, True),
+    }[request.param]
+    return lab.config(events, Watched, enable_hooks=enabled, translator=NoTranslation())
+
+
+@pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012", "HOOK-013")
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_a_trigger_without_hooks_finishes_without_suspending(without_hooks, trigger):
+    fire, expected = TRIGGERS[trigger]
+    assert same(finished_at_once(fire(without_hooks)), expected)
+    assert same(finished_at_once(fire(without_hooks)), expected)
+
+
+@pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012")
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_a_trigger_without_hooks_runs_no_process_and_builds_no_payload(without_hooks, trigger, lab):
+    finished_at_once(TRIGGERS[trigger][0](without_hooks))
+    assert [lab.runs(name) for name in ("any", "other", "more")] == [0, 0, 0]
+    assert "payload_reads" not in vars(without_hooks)
+
+
+async def test_the_payload_watch_would_notice_a_payload(lab):
+    config = lab.config({"BeforeTool": lab.hook()}, Watched)
+    await fire_before_tool_hook(config, "glob", {})
+    assert "session_id" in config.payload_reads
+
+
+@pytest.mark.requirement("HOOK-013")
+def test_a_tool_without_hooks_runs_in_the_wrapper_without_suspending(without_hooks):
+    given = {"pattern": "*"}
+    result = ToolResult(llm_content="done")
+    received = []
+
+    def glob(tool_input):
+        received.append(tool_input)
+        return result
+
+    assert finished_at_once(execute_tool_with_hooks(without_hooks, "glob", given, glob)) is result
+    assert received == [given]
+
+
+@pytest.mark.requirement("HOOK-012")
+async def test_only_the_tool_that_matches_runs_the_hook(lab):
+    config = lab.config({"BeforeTool": [{"matcher": "^write", "hooks": [{"type": "command", "command": lab.hook()}]}]})
+    for tool in ("read_file", "overwrite", "write_file"):
+        await fire_before_tool_hook(config, tool, {})
+    assert lab.runs() == 1
+    assert lab.payload()["tool_name"] == "write_file"
+
+
+@pytest.mark.requirement("HOOK-013")
+def test_whether_hooks_are_relevant_is_answered_synchronously_and_without_a_loop(lab):
+    config = lab.config({"BeforeTool": lab.hook()}, enable_hooks=False)
+    assert config.get_hook_system() is None
+
+
+AUDITED = """
+import sys
+from llxprt_hooks import *
+
+hook = [{"matcher": "^write_file$", "hooks": [{"type": "command", "command": "true"}]}]
+config = Config(enable_hooks=%(enabled)s, hooks={"BeforeTool": hook, "AfterTool": hook}, working_dir="/")
+
+seen = []
+watching = False
+sys.addaudithook(lambda event, arguments: seen.append((event, arguments)) if watching else None)
+
+
+def finish(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise SystemExit("suspended")
+
+
+def fire_all():
+    finish(fire_before_tool_hook(config, "glob", {}))
+    finish(fire_after_tool_hook(config, "glob", {}, {}))
+    finish(execute_tool_with_hooks(config, "glob", {}, lambda tool_input: "done"))
+    finish(fire_before_model_hook(config, object()))
+    finish(fire_after_model_hook(config, object(), object()))
+    finish(fire_before_tool_selection_hook(config, object()))
+
+
+watching = True
+fire_all()
+fire_all()
+watching = False
+assert not seen, seen
+assert not [name for name in sys.modules if name.split(".")[0] == "google"]
+watching = True
+open("/dev/null").close()
+watching = False
+assert seen, "the watch is blind"
+"""
+
+
+@pytest.mark.requirement("HOOK-013")
+@pytest.mark.parametrize("enabled", [False, True], ids=["disabled", "unmatched"])
+def test_without_hooks_nothing_is_opened_spawned_imported_or_connected_to(enabled):
+    code = AUDITED % {"enabled": enabled}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,369 @@
+"""The way of one event through the engine: plan, translate, run, merge, and one reading of what came out."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import logging
+
+import pytest
+
+from llxprt_hooks import (
+    AggregatedHookResult,
+    DefaultHookOutput,
+    HookStageError,
+    ProcessedHookResult,
+    SessionStartSource,
+    TranslationError,
+    event_handler,
+)
+from llxprt_hooks.aggregator import HookAggregator
+from llxprt_hooks.planner import HookPlanner
+from llxprt_hooks.results import build_failure_envelope
+from llxprt_hooks.runner import HookRunner
+
+REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
+RESPONSE = {"text": "hello"}
+
+
+def fire(handler, event):
+    return {
+        "BeforeTool": lambda: handler.fire_before_tool_event("write_file", {"a": 1}),
+        "AfterTool": lambda: handler.fire_after_tool_event("write_file", {"a": 1}, {"llmContent": "x"}),
+        "BeforeModel": lambda: handler.fire_before_model_event(REQUEST),
+        "AfterModel": lambda: handler.fire_after_model_event(REQUEST, RESPONSE),
+        "BeforeToolSelection": lambda: handler.fire_before_tool_selection_event(REQUEST),
+        "BeforeAgent": lambda: handler.fire_before_agent_event("do it"),
+        "SessionStart": lambda: handler.fire_session_start_event(SessionStartSource.STARTUP),
+    }[event]()
+
+
+FIVE = ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
+
+
+# No hook.
+
+
+@pytest.mark.requirement("HOOK-145", "DELTA-HFAIL-003")
+@pytest.mark.parametrize("event", FIVE)
+async def test_an_event_that_no_hook_is_for_is_an_empty_success(lab, ready, event):
+    result = await fire(await ready(lab.config({})), event)
+    assert result.success is True
+    assert result.final_output is None
+    assert result.all_outputs == []
+    assert result.errors == []
+    assert result.total_duration == 0
+
+
+@pytest.mark.requirement("DELTA-HFAIL-004")
+async def test_an_empty_success_is_a_fresh_one_each_time(lab, ready):
+    handler = await ready(lab.config({}))
+    first = await fire(handler, "BeforeTool")
+    first.success = False
+    first.errors.append(ValueError("spoilt"))
+    first.all_outputs.append(DefaultHookOutput({"decision": "deny"}))
+    second = await fire(handler, "BeforeTool")
+    assert second is not first
+    assert (second.success, second.errors, second.all_outputs) == (True, [], [])
+
+
+# Who is asked for what.
+
+
+@pytest.fixture
+def asked():
+    """What the parts of the engine are asked, in order."""
+    return []
+
+
+@pytest.fixture
+def spied(lab, asked):
+    """An event handler whose parts note what they are asked and then do it."""
+
+    class Planner(HookPlanner):
+        def create_execution_plan(self, event_name, subject=None):
+            asked.append(("plan", event_name, subject))
+            return super().create_execution_plan(event_name, subject)
+
+    class Runner(HookRunner):
+        async def execute_hooks_parallel(self, *args):
+            asked.append(("parallel", len(args[0])))
+            return await super().execute_hooks_parallel(*args)
+
+        async def execute_hooks_sequential(self, *args):
+            asked.append(("sequential", len(args[0])))
+            return await super().execute_hooks_sequential(*args)
+
+    class Aggregator(HookAggregator):
+        def aggregate_results(self, results, event_name):
+            asked.append(("aggregate", [result.success for result in results], event_name))
+            return super().aggregate_results(results, event_name)
+
+    return lambda events: lab.handler(lab.config(events), planner=Planner, runner=Runner, aggregator=Aggregator)
+
+
+@pytest.mark.requirement("HOOK-162")
+@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
+async def test_tool_events_are_planned_for_the_name_of_the_tool(spied, asked, event):
+    await fire(spied({}), event)
+    assert asked == [("plan", event, "write_file")]
+
+
+@pytest.mark.requirement("HOOK-163")
+@pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
+async def test_model_events_are_planned_without_anything_to_match(spied, asked, event):
+    await fire(spied({}), event)
+    assert asked == [("plan", event, None)]
+
+
+@pytest.mark.requirement("HOOK-164", "HOOK-166")
+@pytest.mark.parametrize("event", FIVE)
+async def test_a_sequential_plan_is_run_one_after_another_and_then_merged(lab, spied, asked, event):
+    hooks = [{"type": "command", "command": lab.hook(name, exit_code=code)} for name, code in (("a", 0), ("b", 1))]
+    await fire(spied({event: [{"sequential": True, "hooks": hooks}]}), event)
+    assert asked[1:] == [("sequential", 2), ("aggregate", [True, False], event)]
+
+
+@pytest.mark.requirement("HOOK-165", "HOOK-166")
+@pytest.mark.parametrize("event", FIVE)
+async def test_any_other_plan_is_run_side_by_side_and_then_merged(lab, spied, asked, event):
+    await fire(spied({event: [lab.hook("a"), lab.hook("b", exit_code=1)]}), event)
+    assert asked[1:] == [("parallel", 2), ("aggregate", [True, False], event)]
+
+
+async def test_many_events_can_be_fired_at_once_on_one_handler(lab, ready):
+    handler = await ready(lab.config({"BeforeTool": 'cat > "$LLXPRT_PROJECT_DIR/$$.stdin"; printf "{}"'}))
+    results = await asyncio.gather(*(handler.fire_before_tool_event(f"tool{i}", {"i": i}) for i in range(20)))
+    assert all(result.success for result in results)
+    assert len(list(lab.folder.glob("*.stdin"))) == 20
+
+
+# One reading of the common fields.
+
+
+def reading(lab, data) -> ProcessedHookResult:
+    output = None if data is None else DefaultHookOutput(data)
+    return lab.handler(lab.config({})).process_common_hook_output_fields(
+        AggregatedHookResult(success=True, final_output=output)
+    )
+
+
+@pytest.mark.requirement("DELTA-HRUN-002", "DELTA-HRUN-004", "DELTA-HAPP-001")
+@pytest.mark.parametrize(
+    ("data", "should_stop", "stop_reason"),
+    [
+        (None, False, None),
+        ({}, False, None),
+        ({"continue": True}, False, None),
+        ({"decision": "deny", "reason": "r"}, False, None),
+        ({"continue": False, "stopReason": "s"}, True, "s"),
+        ({"continue": False, "reason": "r"}, True, "r"),
+        ({"continue": False, "stopReason": "s", "reason": "r"}, True, "s"),
+        ({"continue": False, "stopReason": "", "reason": "r"}, True, "r"),
+        ({"continue": False, "stopReason": "s", "reason": "r", "decision": "deny"}, True, "s"),
+        ({"continue": False}, True, "No reason provided"),
+    ],
+)
+def test_stop_intent_is_read_with_one_canonical_reason(lab, data, should_stop, stop_reason):
+    processed = reading(lab, data)
+    assert (processed.should_stop, processed.stop_reason) == (should_stop, stop_reason)
+
+
+@pytest.mark.requirement("DELTA-HRUN-003", "DELTA-HRUN-004")
+@pytest.mark.parametrize(
+    ("data", "message", "suppress"),
+    [
+        (None, None, False),
+        ({}, None, False),
+        ({"systemMessage": "m"}, "m", False),
+        ({"suppressOutput": True}, None, True),
+        ({"suppressOutput": False, "systemMessage": ""}, None, False),
+        ({"suppressOutput": True, "systemMessage": "m", "decision": "deny"}, "m", True),
+    ],
+)
+def test_message_and_suppression_are_read_in_one_place(lab, data, message, suppress):
+    processed = reading(lab, data)
+    assert (processed.system_message, processed.suppress_output) == (message, suppress)
+
+
+@pytest.mark.requirement("DELTA-HRUN-004")
+def test_the_reading_keeps_the_result_that_it_was_made_from(lab):
+    result = AggregatedHookResult(success=True, final_output=DefaultHookOutput({"continue": False}))
+    processed = lab.handler(lab.config({})).process_common_hook_output_fields(result)
+    assert isinstance(processed, ProcessedHookResult)
+    assert processed.aggregated is result
+
+
+@pytest.mark.requirement("DELTA-HRUN-001", "DELTA-HRUN-003")
+@pytest.mark.parametrize("event", FIVE)
+async def test_every_event_goes_through_that_reading_before_its_result_is_returned(lab, ready, caplog, event):
+    caplog.set_level(logging.DEBUG, "llxprt:core:hooks:handler")
+    said = {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
+    handler = await ready(lab.config({event: lab.hook(says=said)}))
+    processed = handler.process_common_hook_output_fields(await fire(handler, event))
+    (batch,) = [record.hook_batch for record in caplog.records if hasattr(record, "hook_batch")]
+    fields = ("should_stop", "stop_reason", "system_message", "suppress_output")
+    assert {name: batch[name] for name in fields} == {name: getattr(processed, name) for name in fields}
+    assert [batch[name] for name in fields] == [True, "enough", "note", True]
+
+
+# Failures of the engine itself.
+
+
+class BrokenPlanner(HookPlanner):
+    def create_execution_plan(self, event_name, subject=None):
+        raise LookupError("the planner broke")
+
+
+class BrokenRunner(HookRunner):
+    async def execute_hooks_parallel(self, *args):
+        raise OSError("the runner broke")
+
+    execute_hooks_sequential = execute_hooks_parallel
+
+
+class BrokenAggregator(HookAggregator):
+    def aggregate_results(self, results, event_name):
+        raise ArithmeticError("the aggregator broke")
+
+
+BROKEN = {
+    "planning": ({"planner": BrokenPlanner}, "the planner broke"),
+    "execution": ({"runner": BrokenRunner}, "the runner broke"),
+    "aggregation": ({"aggregator": BrokenAggregator}, "the aggregator broke"),
+}
+
+
+@pytest.mark.requirement("HOOK-113", "HOOK-147", "DELTA-HFAIL-001")
+@pytest.mark.parametrize("event", [*FIVE, "BeforeAgent", "SessionStart"])
+@pytest.mark.parametrize("stage", BROKEN)
+async def test_a_broken_part_gives_a_failure_envelope_that_names_the_stage(
+    lab, stage, event, warnings_of_engine, caplog
+):
+    parts, message = BROKEN[stage]
+    result = await fire(lab.handler(lab.config({event: lab.hook()}), **parts), event)
+    assert (result.success, result.final_output, result.all_outputs) == (False, None, [])
+    (error,) = result.errors
+    assert isinstance(error, HookStageError)
+    assert error.stage == stage
+    assert message in str(error)
+    assert any(message in warning and event in warning for warning in warnings_of_engine())
+    assert lab.runs() == (1 if stage == "aggregation" else 0)
+
+
+@pytest.mark.requirement("HOOK-147", "DELTA-HPAY-004", "DELTA-HFAIL-001")
+@pytest.mark.parametrize(
+    ("event", "fired"),
+    [
+        ("BeforeModel", lambda handler: handler.fire_before_model_event(object())),
+        ("BeforeToolSelection", lambda handler: handler.fire_before_tool_selection_event({"nothing": "known"})),
+        ("AfterModel", lambda handler: handler.fire_after_model_event(REQUEST, object())),
+    ],
+)
+async def test_model_data_that_cannot_be_translated_gives_a_failure_envelope_and_runs_nothing(lab, ready, event, fired):
+    result = await fired(await ready(lab.config({event: lab.hook()})))
+    assert result.success is False
+    assert result.errors[0].stage == "translation"
+    assert isinstance(result.errors[0].__cause__, TranslationError)
+    assert lab.runs() == 0
+
+
+@pytest.mark.requirement("HOOK-113", "DELTA-HFAIL-001")
+async def test_a_registry_that_was_never_initialized_gives_a_failure_envelope(lab):
+    from llxprt_hooks import HookEventHandler, HookRegistry
+
+    config = lab.config({"BeforeTool": lab.hook()})
+    handler = HookEventHandler(config, HookPlanner(HookRegistry(config)), HookRunner(), HookAggregator())
+    result = await handler.fire_before_tool_event("glob", {})
+    assert result.success is False
+    assert "initialize" in str(result.errors[0])
+
+
+@pytest.mark.requirement("HOOK-147", "DELTA-HFAIL-001")
+async def test_a_payload_that_cannot_be_built_gives_a_failure_envelope(lab):
+    config = lab.config({"BeforeTool": lab.hook()})
+    handler = lab.handler(config)
+    del config.session_id
+    result = await handler.fire_before_tool_event("glob", {})
+    assert result.success is False
+    assert "session_id" in str(result.errors[0])
+    assert lab.runs() == 0
+
+
+@pytest.mark.requirement("DELTA-HFAIL-001")
+def test_a_failure_envelope_is_no_success_and_keeps_cause_and_details():
+    cause = ValueError("what happened")
+    envelope = build_failure_envelope(cause, "planning", {"eventName": "BeforeTool"})
+    assert (envelope.success, envelope.final_output, envelope.all_outputs) == (False, None, [])
+    (error,) = envelope.errors
+    assert error.__cause__ is cause
+    assert (error.stage, error.details) == ("planning", {"eventName": "BeforeTool"})
+    assert "what happened" in str(error)
+
+
+@pytest.mark.requirement("DELTA-HFAIL-001")
+def test_a_failure_that_names_its_stage_already_keeps_it():
+    error = HookStageError("unsupported_event", "there is no such event")
+    envelope = build_failure_envelope(error, "validation")
+    assert envelope.success is False
+    assert envelope.errors == [error]
+
+
+@pytest.mark.requirement("DELTA-HFAIL-001", "DELTA-HFAIL-004")
+def test_no_except_block_of_the_event_handler_makes_a_success():
+    tree = ast.parse(inspect.getsource(event_handler))
+    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
+    called = {
+        node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        for handler in handlers
+        for node in ast.walk(handler)
+        if isinstance(node, ast.Call)
+    }
+    assert handlers
+    assert not called & {"make_empty_success_result", "AggregatedHookResult"}
+
+
+class RaisingHandler(logging.Handler):
+    """A log handler of the embedding program, with a bug."""
+
+    def emit(self, record):
+        raise RuntimeError("the disk for logs is full")
+
+
+@pytest.fixture
+def broken_logging():
+    """Every record of the engine meets a log handler that raises."""
+    handler = RaisingHandler(logging.DEBUG)
+    engine = [
+        logger
+        for name, logger in logging.Logger.manager.loggerDict.items()
+        if name.startswith("llxprt:core:hooks:") and isinstance(logger, logging.Logger)
+    ]
+    assert engine
+    levels = [logger.level for logger in engine]
+    for logger in engine:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    yield
+    for logger, level in zip(engine, levels, strict=True):
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+@pytest.mark.requirement("HOOK-147", "HOOK-111")
+@pytest.mark.parametrize("event", FIVE)
+async def test_a_log_handler_that_raises_does_not_lose_what_the_hooks_decided(lab, ready, broken_logging, event):
+    said = {"decision": "deny", "reason": "no", "continue": False, "stopReason": "enough", "systemMessage": 7}
+    handler = await ready(lab.config({event: lab.hook(says=said)}))
+    result = await fire(handler, event)
+    assert result.success is True
+    assert handler.process_common_hook_output_fields(result).stop_reason == "enough"
+    assert result.final_output.is_blocking_decision() or event == "BeforeToolSelection"
+
+
+@pytest.mark.requirement("HOOK-147", "HOOK-111")
+@pytest.mark.parametrize("stage", BROKEN)
+async def test_a_log_handler_that_raises_does_not_turn_a_failure_into_an_exception(lab, broken_logging, stage):
+    result = await fire(lab.handler(lab.config({"BeforeTool": lab.hook()}), **BROKEN[stage][0]), "BeforeTool")
+    assert result.errors[0].stage == stage

@@ -1,0 +1,325 @@
+"""What is logged, where it goes, and how ``DEBUG`` switches it on."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from llxprt_hooks import (
+    HookSystem,
+    execute_tool_with_hooks,
+    fire_after_model_hook,
+    fire_after_tool_hook,
+    fire_before_model_hook,
+    fire_before_tool_hook,
+    fire_before_tool_selection_hook,
+)
+from llxprt_hooks.aggregator import HookAggregator
+from llxprt_hooks.logger import debug_logger, selects
+
+HANDLER = "llxprt:core:hooks:handler"
+
+
+@pytest.fixture
+def logged(caplog):
+    """The data of all records of a kind: ``hook_execution``, ``hook_batch`` or ``hook_failure``."""
+    caplog.set_level(logging.DEBUG, HANDLER)
+    return lambda kind: [getattr(record, kind) for record in caplog.records if hasattr(record, kind)]
+
+
+# Records.
+
+
+@pytest.mark.requirement("DELTA-HTEL-001")
+async def test_each_hook_is_logged_with_its_identity_outcome_and_artifacts(lab, ready, logged):
+    quiet, named = lab.hook("quiet", {"decision": "allow"}, stderr="a remark"), lab.hook("named", "text")
+    group = {"hooks": [{"type": "command", "command": named, "name": "guard"}]}
+    handler = await ready(lab.config({"BeforeTool": [quiet, group]}))
+    await handler.fire_before_tool_event("glob", {})
+    first, second = logged("hook_execution")
+    assert (first["event_name"], first["hook"], first["type"]) == ("BeforeTool", quiet, "command")
+    assert (first["success"], first["exit_code"], first["error"]) == (True, 0, None)
+    assert (first["stdout"], first["stderr"]) == ('{"decision": "allow"}', "a remark")
+    assert first["duration"] > 0
+    assert (second["hook"], second["stdout"]) == ("guard", "text")
+
+
+@pytest.mark.requirement("DELTA-HTEL-001")
+async def test_a_hook_that_a_signal_ended_is_logged_with_the_signal(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook(then="kill -9 $$")}))
+    await handler.fire_before_tool_event("glob", {})
+    (record,) = logged("hook_execution")
+    assert (record["success"], record["exit_code"], record["signal"]) == (False, 0, "SIGKILL")
+    assert "SIGKILL" in record["error"]
+
+
+@pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
+async def test_the_batch_is_logged_with_counts_durations_and_success(lab, ready, logged, caplog):
+    handler = await ready(lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b"), lab.hook("c", exit_code=1)]}))
+    result = await handler.fire_before_tool_event("glob", {})
+    (batch,) = logged("hook_batch")
+    assert (batch["event_name"], batch["hook_count"]) == ("BeforeTool", 3)
+    assert (batch["success_count"], batch["failure_count"], batch["success"]) == (2, 1, False)
+    assert batch["total_duration"] == result.total_duration > 0
+    assert batch["wall_time"] > 0
+    (record,) = [record for record in caplog.records if hasattr(record, "hook_batch")]
+    assert record.levelno == logging.DEBUG
+    assert record.name == HANDLER
+
+
+@pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
+async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an_empty_batch(lab, ready, logged):
+    handler = await ready(lab.config({}))
+    await handler.fire_before_tool_event("glob", {})
+    (batch,) = logged("hook_batch")
+    assert (batch["event_name"], batch["hook_count"], batch["total_duration"]) == ("BeforeTool", 0, 0)
+    assert (batch["success_count"], batch["failure_count"], batch["success"]) == (0, 0, True)
+
+
+@pytest.mark.requirement("HOOK-146")
+async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(lab, logged):
+    class Broken(HookAggregator):
+        def aggregate_results(self, results, event_name):
+            raise ValueError("broken")
+
+    handler = lab.handler(lab.config({"BeforeTool": lab.hook()}), aggregator=Broken)
+    await handler.fire_before_tool_event("glob", {})
+    (batch,) = logged("hook_batch")
+    assert (batch["event_name"], batch["success"]) == ("BeforeTool", False)
+
+
+@pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
+@pytest.mark.parametrize("exit_code", [0, 2])
+async def test_a_block_is_logged_as_one_and_is_no_failure(lab, ready, logged, exit_code):
+    says = {"decision": "deny"} if exit_code == 0 else None
+    handler = await ready(lab.config({"BeforeTool": lab.hook(says=says, exit_code=exit_code)}))
+    await handler.fire_before_tool_event("glob", {})
+    (batch,) = logged("hook_batch")
+    assert (batch["blocked"], batch["failure_count"]) == (True, 0)
+    assert logged("hook_failure") == []
+
+
+@pytest.mark.requirement("DELTA-HTEL-003")
+async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_the_same(lab, ready, logged, caplog):
+    hooks = [lab.hook("a", exit_code=3, stderr="first"), lab.hook("b", {"reason": "fine"}), lab.hook("c", exit_code=4)]
+    handler = await ready(lab.config({"BeforeTool": hooks}))
+    result = await handler.fire_before_tool_event("glob", {})
+    failures = logged("hook_failure")
+    assert [(failure["hook"], failure["exit_code"]) for failure in failures] == [(hooks[0], 3), (hooks[2], 4)]
+    assert failures[0]["stderr"] == "first"
+    assert {record.levelno for record in caplog.records if hasattr(record, "hook_failure")} == {logging.WARNING}
+    assert (result.success, len(result.errors), result.final_output.reason) == (False, 2, "fine")
+
+
+@pytest.mark.requirement("DELTA-HSYS-001")
+async def test_an_event_handler_logs_through_the_logger_that_it_was_given(lab, caplog):
+    mine = logging.getLogger("mine")
+    caplog.set_level(logging.DEBUG, "mine")
+    handler = lab.handler(lab.config({"BeforeTool": lab.hook()}), logger=mine)
+    await handler.fire_before_tool_event("glob", {})
+    assert {record.name for record in caplog.records if hasattr(record, "hook_batch")} == {"mine"}
+
+
+async def test_what_a_hook_printed_without_end_is_logged_in_part(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook(then="head -c 100000 /dev/zero | tr '\\0' x")}))
+    await handler.fire_before_tool_event("glob", {})
+    (record,) = logged("hook_execution")
+    assert len(record["stdout"]) < 10_000
+
+
+# Failures of each event, at warn level, and fail-open.
+
+
+FAILURES = {
+    "exit 1": ({"exit_code": 1, "stderr": "out of cheese"}, ["1", "out of cheese"]),
+    "exit 127": ({"exit_code": 127, "stderr": "no such thing"}, ["127", "no such thing"]),
+    "block JSON, exit 1": ({"says": {"decision": "block"}, "exit_code": 1, "stderr": "late"}, ["1", "late"]),
+    "crash": ({"stderr": "dying", "then": "kill -9 $$"}, ["SIGKILL", "dying"]),
+    "time-out": ({"then": "sleep 60"}, ["100 ms"]),
+}
+
+
+@pytest.fixture(params=FAILURES)
+def failing(request, lab):
+    """A configuration in which the one hook of an event fails, and the words its warning has to have."""
+    options, words = FAILURES[request.param]
+
+    def config(event):
+        hook = {"type": "command", "command": lab.hook(**options), "timeout": 100 if "sleep" in str(options) else 60000}
+        return lab.config({event: [{"hooks": [hook]}]})
+
+    config.words = words
+    return config
+
+
+def names(warnings, words) -> bool:
+    return any(all(word in warning for word in words) for warning in warnings)
+
+
+@pytest.mark.requirement("HOOK-023")
+async def test_a_before_tool_hook_that_fails_lets_the_tool_run_and_is_warned_of(failing, warnings_of_engine):
+    result = await execute_tool_with_hooks(failing("BeforeTool"), "glob", {"a": 1}, lambda given: f"ran with {given}")
+    assert result.llm_content == "ran with {'a': 1}"
+    assert (result.error, result.stop_reason) == (None, None)
+    assert names(warnings_of_engine(), failing.words)
+
+
+@pytest.mark.requirement("HOOK-031")
+async def test_an_after_tool_hook_that_fails_leaves_the_result_alone_and_is_warned_of(failing, warnings_of_engine):
+    result = await execute_tool_with_hooks(failing("AfterTool"), "glob", {}, lambda _: "found")
+    assert (result.llm_content, result.return_display) == ("found", "found")
+    assert (result.suppress_display, result.stop_reason) == (False, None)
+    assert names(warnings_of_engine(), failing.words)
+
+
+@pytest.mark.requirement("HOOK-042")
+async def test_a_before_model_hook_that_fails_lets_the_model_be_called_and_is_warned_of(
+    failing, warnings_of_engine, llm_request
+):
+    result = await fire_before_model_hook(failing("BeforeModel"), llm_request)
+    assert (result.blocked, result.should_stop, result.modified_request) == (False, False, None)
+    assert names(warnings_of_engine(), failing.words)
+
+
+@pytest.mark.requirement("HOOK-052")
+async def test_an_after_model_hook_that_fails_leaves_the_response_alone_and_is_warned_of(
+    failing, warnings_of_engine, llm_request, llm_response
+):
+    result = await fire_after_model_hook(failing("AfterModel"), llm_request, llm_response)
+    assert result.response is llm_response
+    assert (result.should_stop, result.suppress_output, result.system_message) == (False, False, None)
+    assert names(warnings_of_engine(), failing.words)
+
+
+@pytest.mark.requirement("HOOK-060")
+async def test_a_tool_selection_hook_that_fails_leaves_the_tools_alone_and_is_warned_of(
+    failing, warnings_of_engine, llm_request
+):
+    result = await fire_before_tool_selection_hook(failing("BeforeToolSelection"), llm_request)
+    assert (result.tool_config, result.tools, result.should_stop) == (None, None, False)
+    assert names(warnings_of_engine(), failing.words)
+
+
+@pytest.mark.requirement("HOOK-178", "HOOK-180", "HOOK-181")
+@pytest.mark.parametrize("event", ["AfterTool", "AfterModel", "BeforeToolSelection"])
+async def test_a_block_where_nothing_can_be_blocked_is_logged(
+    lab, event, warnings_of_engine, llm_request, llm_response
+):
+    config = lab.config({event: lab.hook(says={"decision": "block", "reason": "too late"})})
+    await fire_after_tool_hook(config, "glob", {}, {"llmContent": "x"})
+    await fire_after_model_hook(config, llm_request, llm_response)
+    await fire_before_tool_selection_hook(config, llm_request)
+    (warning,) = warnings_of_engine()
+    assert event in warning
+    assert "too late" in warning
+
+
+async def test_a_block_where_it_counts_is_no_warning(lab, warnings_of_engine):
+    await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook(says={"decision": "block"})}), "glob", {})
+    assert warnings_of_engine() == []
+
+
+# DEBUG.
+
+
+@pytest.mark.parametrize(
+    ("patterns", "namespace", "selected"),
+    [
+        ("", HANDLER, False),
+        ("*", HANDLER, True),
+        ("llxprt:core:hooks:*", HANDLER, True),
+        ("llxprt:*", HANDLER, True),
+        ("llxprt:core:hooks:handler", HANDLER, True),
+        ("llxprt:core:hooks:runner", HANDLER, False),
+        ("llxprt:core:hooks", HANDLER, False),
+        ("other:*", HANDLER, False),
+        ("other:*,llxprt:core:*", HANDLER, True),
+        ("other:*  llxprt:core:*", HANDLER, True),
+        ("llxprt:core:hooks:*,-llxprt:core:hooks:bus", HANDLER, True),
+        ("llxprt:core:hooks:*,-llxprt:core:hooks:bus", "llxprt:core:hooks:bus", False),
+        ("-llxprt:core:hooks:bus,llxprt:core:hooks:*", "llxprt:core:hooks:bus", False),
+        ("*,-llxprt:*", HANDLER, False),
+        ("-llxprt:core:hooks:bus", HANDLER, False),
+        ("llxprt:core:hooks:tr*:model", "llxprt:core:hooks:triggers:model", True),
+    ],
+)
+def test_debug_patterns_are_globs_with_exclusions(patterns, namespace, selected):
+    assert selects(patterns, namespace) is selected
+
+
+async def test_the_debug_variable_shows_what_hooks_do_on_stderr(lab, ready, monkeypatch, capsys):
+    monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*")
+    handler = await ready(lab.config({"BeforeTool": lab.hook(says={"reason": "a remark"})}))
+    await handler.fire_before_tool_event("glob", {})
+    shown = capsys.readouterr()
+    assert HANDLER in shown.err
+    assert "a remark" in shown.err
+    assert "llxprt:core:hooks:planner" in shown.err
+    assert shown.out == ""
+
+
+async def test_what_the_debug_variable_leaves_out_is_not_shown(lab, ready, monkeypatch, capsys):
+    monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*,-llxprt:core:hooks:planner")
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    await handler.fire_before_tool_event("glob", {})
+    shown = capsys.readouterr().err
+    assert HANDLER in shown
+    assert "llxprt:core:hooks:planner" not in shown
+
+
+async def test_nothing_is_shown_of_hooks_that_work_without_the_debug_variable(lab, ready, capsys):
+    handler = await ready(lab.config({"BeforeTool": lab.hook(says={"reason": "a remark"})}))
+    await handler.fire_before_tool_event("glob", {})
+    assert capsys.readouterr() == ("", "")
+
+
+def test_switching_debug_on_twice_shows_each_record_once_and_off_again_shows_none(lab, monkeypatch, capsys):
+    log = debug_logger("handler")
+    monkeypatch.setenv("DEBUG", "llxprt:*")
+    HookSystem(lab.config({}))
+    HookSystem(lab.config({}))
+    log.debug("once")
+    assert capsys.readouterr().err.count("once") == 1
+    monkeypatch.delenv("DEBUG")
+    HookSystem(lab.config({}))
+    log.debug("never")
+    assert "never" not in capsys.readouterr().err
+
+
+def test_every_logger_of_the_engine_is_in_the_namespace():
+    code = (
+        "import logging, llxprt_hooks\n"
+        "for name in llxprt_hooks.__all__: getattr(llxprt_hooks, name)\n"
+        "llxprt_hooks.Config(enable_hooks=True).get_hook_system()\n"
+        "print(*[name for name in logging.Logger.manager.loggerDict if 'hook' in name or 'llxprt' in name])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split()
+    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == []
+
+
+LOCAL = """
+import asyncio, sys
+from llxprt_hooks import *
+
+connections = []
+sys.addaudithook(lambda event, arguments: connections.append(event) if event.startswith("socket.") else None)
+config = Config(enable_hooks=True, hooks=%(hooks)r)
+loop = asyncio.new_event_loop()
+connections.clear()
+result = loop.run_until_complete(execute_tool_with_hooks(config, "glob", {}, lambda _: "done"))
+loop.close()
+assert result.llm_content == "done"
+assert not connections, connections
+"""
+
+
+def test_no_record_of_an_event_leaves_the_machine(lab, monkeypatch):
+    monkeypatch.setenv("DEBUG", "llxprt:*")
+    code = LOCAL % {"hooks": lab.hooks({"BeforeTool": lab.hook("a"), "AfterTool": lab.hook("b", exit_code=1)})}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert lab.runs("a") == lab.runs("b") == 1

@@ -1,0 +1,418 @@
+"""What each event tells its hooks, on stdin, as real scripts read it; and how an input from outside is checked."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from llxprt_hooks import (
+    HookEventHandler,
+    HookEventName,
+    HookTranslator,
+    SessionEndReason,
+    SessionStartSource,
+    ToolResult,
+    execute_tool_with_hooks,
+    fire_after_model_hook,
+    fire_after_tool_hook,
+    fire_before_model_hook,
+    fire_before_tool_hook,
+    fire_before_tool_selection_hook,
+    inputs,
+)
+from llxprt_hooks.translator import default_translator
+
+BASE = {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"}
+
+REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
+RESPONSE = {"candidates": [{"content": {"role": "model", "parts": ["hello"]}}]}
+TOOL_RESPONSE = {"llmContent": "text", "returnDisplay": "shown", "metadata": {}}
+
+EVENTS = {
+    "BeforeTool": (
+        lambda handler: handler.fire_before_tool_event("write_file", {"file_path": "a.txt"}),
+        {"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}},
+    ),
+    "AfterTool": (
+        lambda handler: handler.fire_after_tool_event("glob", {"pattern": "*"}, TOOL_RESPONSE),
+        {"tool_name": "glob", "tool_input": {"pattern": "*"}, "tool_response": TOOL_RESPONSE},
+    ),
+    "BeforeModel": (lambda handler: handler.fire_before_model_event(REQUEST), {"llm_request": REQUEST}),
+    "AfterModel": (
+        lambda handler: handler.fire_after_model_event(REQUEST, RESPONSE),
+        {"llm_request": REQUEST, "llm_response": RESPONSE},
+    ),
+    "BeforeToolSelection": (
+        lambda handler: handler.fire_before_tool_selection_event(REQUEST),
+        {"llm_request": REQUEST},
+    ),
+    "SessionStart": (
+        lambda handler: handler.fire_session_start_event(SessionStartSource.RESUME),
+        {"source": "resume"},
+    ),
+    "SessionEnd": (
+        lambda handler: handler.fire_session_end_event(SessionEndReason.PROMPT_INPUT_EXIT),
+        {"reason": "prompt_input_exit"},
+    ),
+    "BeforeAgent": (lambda handler: handler.fire_before_agent_event("do it"), {"prompt": "do it"}),
+    "AfterAgent": (
+        lambda handler: handler.fire_after_agent_event("do it", "done", True),
+        {"prompt": "do it", "prompt_response": "done", "stop_hook_active": True},
+    ),
+    "PreCompress": (lambda handler: handler.fire_pre_compress_event("manual"), {"trigger": "manual"}),
+    "Notification": (
+        lambda handler: handler.fire_notification_event("ToolPermission", "May I?", {"tool": "glob"}),
+        {"notification_type": "ToolPermission", "message": "May I?", "details": {"tool": "glob"}},
+    ),
+}
+
+
+@pytest.mark.requirement("HOOK-062", "HOOK-144")
+@pytest.mark.parametrize("event", EVENTS)
+async def test_every_event_sends_the_base_fields_and_its_own_and_no_other(lab, ready, event):
+    fire, own_fields = EVENTS[event]
+    handler = await ready(lab.config({event: lab.hook()}))
+    result = await fire(handler)
+    payload = lab.payload()
+    assert result.success
+    assert payload.keys() == BASE | own_fields.keys()
+    assert {name: payload[name] for name in own_fields} == own_fields
+    assert payload["hook_event_name"] == event
+
+
+def test_the_table_of_events_is_complete():
+    assert EVENTS.keys() == set(HookEventName)
+
+
+@pytest.mark.requirement("HOOK-144", "HOOK-161", "HOOK-215")
+async def test_base_fields_come_from_the_configuration_and_the_clock(lab, ready):
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}, session_id="session 7", working_dir=lab.folder))
+    earliest = datetime.now(UTC) - timedelta(milliseconds=1)
+    await handler.fire_before_tool_event("glob", {})
+    payload = lab.payload()
+    assert payload["session_id"] == "session 7"
+    assert payload["cwd"] == str(lab.folder)
+    assert payload["hook_event_name"] == "BeforeTool"
+    assert payload["transcript_path"] == ""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", payload["timestamp"])
+    assert earliest <= datetime.fromisoformat(payload["timestamp"]) <= datetime.now(UTC)
+
+
+@pytest.mark.requirement("HOOK-161")
+async def test_a_configured_transcript_is_told(lab, ready):
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}, transcript_path=lab.folder / "transcript.json"))
+    await handler.fire_before_tool_event("glob", {})
+    assert lab.payload()["transcript_path"] == str(lab.folder / "transcript.json")
+
+
+async def test_the_timestamp_has_milliseconds_even_on_the_full_second(lab, monkeypatch, ready):
+    class FullSecond(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 1, 2, 3, 4, 5, 0, tz)
+
+    monkeypatch.setattr("llxprt_hooks.event_handler.datetime", FullSecond)
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    await handler.fire_before_tool_event("glob", {})
+    assert lab.payload()["timestamp"] == "2026-01-02T03:04:05.000Z"
+
+
+# The five triggers.
+
+
+@pytest.mark.requirement("HOOK-015")
+async def test_a_before_tool_hook_reads_the_tool_and_its_arguments(lab):
+    await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook()}), "write_file", {"file_path": "ä", "deep": [1]})
+    payload = lab.payload()
+    assert payload.keys() == BASE | {"tool_name", "tool_input"}
+    assert payload["hook_event_name"] == "BeforeTool"
+    assert (payload["tool_name"], payload["tool_input"]) == ("write_file", {"file_path": "ä", "deep": [1]})
+
+
+@pytest.mark.requirement("HOOK-026")
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (ToolResult("text"), {"llmContent": "text", "returnDisplay": "", "metadata": {}}),
+        (
+            ToolResult(
+                "text", "shown", {"lines": 3}, {"message": "half of it"}, suppress_display=True, stop_reason="x"
+            ),
+            {
+                "llmContent": "text",
+                "returnDisplay": "shown",
+                "metadata": {"lines": 3},
+                "error": {"message": "half of it"},
+            },
+        ),
+    ],
+)
+async def test_an_after_tool_hook_reads_the_result_under_its_names_on_the_wire(lab, result, told):
+    config = lab.config({"AfterTool": lab.hook()})
+    await execute_tool_with_hooks(config, "glob", {"pattern": "*"}, lambda _: result)
+    payload = lab.payload()
+    assert payload.keys() == BASE | {"tool_name", "tool_input", "tool_response"}
+    assert payload["hook_event_name"] == "AfterTool"
+    assert (payload["tool_name"], payload["tool_input"]) == ("glob", {"pattern": "*"})
+    assert payload["tool_response"] == told
+
+
+@pytest.mark.requirement("HOOK-026", "HOOK-151")
+async def test_a_tool_response_that_is_a_mapping_reaches_the_hook_as_it_is(lab):
+    await fire_after_tool_hook(lab.config({"AfterTool": lab.hook()}), "glob", {}, TOOL_RESPONSE)
+    assert lab.payload()["tool_response"] == TOOL_RESPONSE
+
+
+@pytest.mark.requirement("HOOK-026")
+async def test_a_result_of_sdk_parts_reaches_the_hook_as_the_api_writes_them(lab, genai):
+    config = lab.config({"AfterTool": lab.hook()})
+    await execute_tool_with_hooks(config, "look", {}, lambda _: ToolResult([genai.Part(text="seen"), "and said"]))
+    assert lab.payload()["tool_response"]["llmContent"] == [{"text": "seen"}, "and said"]
+
+
+SHOWN_REQUEST = {
+    "model": "gemini-3-flash",
+    "messages": [
+        {"role": "user", "content": "What is in the picture?"},
+        {"role": "model", "content": "A cat."},
+        {"role": "user", "content": "And now?"},
+    ],
+    "config": {"temperature": 0.5, "maxOutputTokens": 100},
+    "toolConfig": {"mode": "AUTO"},
+}
+SHOWN_RESPONSE = {
+    "text": "A dog, asleep.",
+    "candidates": [{"content": {"role": "model", "parts": ["A dog, ", "asleep."]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 4, "totalTokenCount": 15},
+}
+
+
+@pytest.mark.requirement("HOOK-034", "HOOK-035", "DELTA-HPAY-003")
+async def test_a_before_model_hook_reads_the_sdk_request_in_hook_format(lab, llm_request):
+    await fire_before_model_hook(lab.config({"BeforeModel": lab.hook()}), llm_request)
+    payload = lab.payload()
+    assert payload.keys() == BASE | {"llm_request"}
+    assert payload["hook_event_name"] == "BeforeModel"
+    assert payload["llm_request"] == SHOWN_REQUEST == default_translator().to_hook_llm_request(llm_request)
+
+
+@pytest.mark.requirement("HOOK-044", "HOOK-045", "HOOK-050", "DELTA-HPAY-003")
+async def test_an_after_model_hook_reads_the_real_request_and_the_complete_response(lab, llm_request, llm_response):
+    await fire_after_model_hook(lab.config({"AfterModel": lab.hook()}), llm_request, llm_response)
+    payload = lab.payload()
+    assert payload.keys() == BASE | {"llm_request", "llm_response"}
+    assert payload["hook_event_name"] == "AfterModel"
+    assert payload["llm_request"] == SHOWN_REQUEST
+    assert payload["llm_response"] == SHOWN_RESPONSE == default_translator().to_hook_llm_response(llm_response)
+
+
+@pytest.mark.requirement("HOOK-054", "HOOK-205", "DELTA-HPAY-003")
+async def test_a_tool_selection_hook_reads_the_real_request_in_hook_format(lab, llm_request):
+    await fire_before_tool_selection_hook(lab.config({"BeforeToolSelection": lab.hook()}), llm_request)
+    payload = lab.payload()
+    assert payload.keys() == BASE | {"llm_request"}
+    assert payload["hook_event_name"] == "BeforeToolSelection"
+    assert payload["llm_request"] == SHOWN_REQUEST
+
+
+@pytest.mark.requirement("HOOK-035", "HOOK-045", "HOOK-205")
+async def test_all_model_events_go_through_the_translator_of_the_configuration(lab, llm_request, llm_response):
+    class Shouting(type(default_translator())):
+        def to_hook_llm_request(self, request):
+            return {"messages": [{"role": "user", "content": "REQUEST"}]}
+
+        def to_hook_llm_response(self, response):
+            return {"text": "RESPONSE", "candidates": []}
+
+    assert issubclass(Shouting, HookTranslator)
+    config = lab.config(
+        {"BeforeModel": lab.hook("a"), "AfterModel": lab.hook("b"), "BeforeToolSelection": lab.hook("c")},
+        translator=Shouting(),
+    )
+    await fire_before_model_hook(config, llm_request)
+    await fire_after_model_hook(config, llm_request, llm_response)
+    await fire_before_tool_selection_hook(config, llm_request)
+    assert [lab.payload(name)["llm_request"]["messages"][0]["content"] for name in "abc"] == ["REQUEST"] * 3
+    assert lab.payload("b")["llm_response"]["text"] == "RESPONSE"
+
+
+# Session events.
+
+
+@pytest.mark.requirement("DELTA-HPAY-006")
+@pytest.mark.parametrize(
+    ("method", "parameter", "kind"),
+    [
+        ("fire_session_start_event", "source", SessionStartSource),
+        ("fire_session_end_event", "reason", SessionEndReason),
+    ],
+)
+def test_session_events_take_enums_and_no_mere_strings(method, parameter, kind):
+    assert typing.get_type_hints(getattr(HookEventHandler, method))[parameter] is kind
+
+
+@pytest.mark.requirement("DELTA-HPAY-006")
+@pytest.mark.parametrize("source", SessionStartSource)
+async def test_each_session_source_is_told_by_its_word(lab, ready, source):
+    handler = await ready(lab.config({"SessionStart": lab.hook()}))
+    await handler.fire_session_start_event(source)
+    assert lab.payload()["source"] == source.value
+
+
+@pytest.mark.requirement("DELTA-HPAY-006")
+async def test_a_session_starts_up_and_exits_unless_told_otherwise(lab, ready):
+    handler = await ready(lab.config({"SessionStart": lab.hook("start"), "SessionEnd": lab.hook("end")}))
+    await handler.fire_session_start_event()
+    await handler.fire_session_end_event()
+    assert (lab.payload("start")["source"], lab.payload("end")["reason"]) == ("startup", "exit")
+
+
+@pytest.mark.parametrize(
+    ("event", "matcher", "runs"),
+    [
+        ("SessionStart", "resume", 1),
+        ("SessionStart", "startup", 0),
+        ("SessionEnd", "prompt_input_exit", 1),
+        ("SessionEnd", "exit", 0),
+        ("PreCompress", "manual", 1),
+        ("PreCompress", "auto", 0),
+        ("Notification", "ToolPermission", 1),
+        ("Notification", "Tool", 0),
+        ("BeforeAgent", "nothing like it", 1),
+        ("BeforeModel", "nothing like it", 1),
+        ("BeforeTool", "^write_", 1),
+        ("AfterTool", "^write_", 0),
+    ],
+)
+async def test_each_event_holds_matchers_against_its_own_field(lab, ready, event, matcher, runs):
+    group = {"matcher": matcher, "hooks": [{"type": "command", "command": lab.hook()}]}
+    handler = await ready(lab.config({event: [group]}))
+    await EVENTS[event][0](handler)
+    assert lab.runs() == runs
+
+
+# Inputs from outside.
+
+VALID = {event: fields for event, (_, fields) in EVENTS.items()}
+VALIDATORS = {
+    event: getattr(inputs, f"validate_{re.sub(r'(?<!^)(?=[A-Z])', '_', event).lower()}_input") for event in EVENTS
+}
+INVALID = [
+    ("BeforeTool", {"tool_input": {}}),
+    ("BeforeTool", {"tool_name": "glob"}),
+    ("BeforeTool", {"tool_name": 7, "tool_input": {}}),
+    ("BeforeTool", {"tool_name": "glob", "tool_input": "text"}),
+    ("BeforeTool", {"tool_name": "glob", "tool_input": None}),
+    ("AfterTool", {"tool_name": "glob", "tool_input": {}}),
+    ("AfterTool", {"tool_name": "glob", "tool_input": {}, "tool_response": "text"}),
+    ("BeforeModel", {}),
+    ("BeforeModel", {"llm_request": "text"}),
+    ("BeforeModel", {"llm_request": None}),
+    ("BeforeModel", {"llm_request": [REQUEST]}),
+    ("AfterModel", {"llm_request": REQUEST}),
+    ("AfterModel", {"llm_response": RESPONSE}),
+    ("AfterModel", {"llm_request": REQUEST, "llm_response": 7}),
+    ("BeforeToolSelection", {}),
+    ("BeforeToolSelection", {"llm_request": True}),
+    ("BeforeAgent", {}),
+    ("BeforeAgent", {"prompt": ["text"]}),
+    ("AfterAgent", {"prompt": "a", "prompt_response": "b"}),
+    ("AfterAgent", {"prompt": "a", "prompt_response": "b", "stop_hook_active": "yes"}),
+    ("AfterAgent", {"prompt": "a", "stop_hook_active": True}),
+    ("Notification", {"notification_type": "ToolPermission", "message": "m"}),
+    ("Notification", {"notification_type": "ToolPermission", "message": 7, "details": {}}),
+    ("Notification", {"notification_type": None, "message": "m", "details": {}}),
+    ("Notification", {"notification_type": "ToolPermission", "message": "m", "details": []}),
+    ("SessionStart", {}),
+    ("SessionStart", {"source": "yesterday"}),
+    ("SessionEnd", {"reason": 1}),
+    ("PreCompress", {"trigger": "someone"}),
+]
+
+
+@pytest.mark.requirement("DELTA-HPAY-001", "DELTA-HPAY-005")
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_event_has_a_validator_that_accepts_its_own_input(event):
+    assert VALIDATORS[event](VALID[event]) is True
+    assert VALIDATORS[event]({**VALID[event], "session_id": "s", "cwd": "/", "unknown": 1}) is True
+
+
+@pytest.mark.requirement("DELTA-HPAY-001", "DELTA-HPAY-005")
+@pytest.mark.parametrize(("event", "value"), INVALID)
+def test_a_validator_refuses_what_lacks_a_field_or_has_one_of_the_wrong_type(event, value):
+    assert VALIDATORS[event](value) is False
+
+
+@pytest.mark.requirement("DELTA-HPAY-001")
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("value", [None, "text", 7, [], [("tool_name", "glob")]])
+def test_a_validator_refuses_what_is_no_object(event, value):
+    assert VALIDATORS[event](value) is False
+
+
+@pytest.mark.requirement("DELTA-HPAY-001")
+@pytest.mark.parametrize("field", sorted(BASE))
+def test_a_validator_refuses_base_fields_that_are_no_strings(field):
+    assert VALIDATORS["BeforeTool"]({**VALID["BeforeTool"], field: 7}) is False
+
+
+@pytest.mark.requirement("DELTA-HPAY-005")
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_validator_is_a_type_predicate(event):
+    promised = typing.get_type_hints(VALIDATORS[event])["return"]
+    assert typing.get_origin(promised) in {typing.TypeGuard, getattr(typing, "TypeIs", typing.TypeGuard)}
+    (narrowed,) = typing.get_args(promised)
+    assert narrowed.__name__ == f"{event}Input"
+    assert VALID[event].keys() <= typing.get_type_hints(narrowed).keys()
+
+
+@pytest.mark.requirement("DELTA-HFAIL-005")
+def test_inside_the_event_handler_event_names_are_enums():
+    methods = {
+        name: inspect.signature(method).parameters.get("event_name")
+        for name, method in inspect.getmembers(HookEventHandler, inspect.isfunction)
+    }
+    inside = {
+        name: parameter.annotation
+        for name, parameter in methods.items()
+        if parameter is not None and name != "fire_event"
+    }
+    assert inside
+    assert {name: kind for name, kind in inside.items() if kind not in ("HookEventName", "HookEventName | None")} == {}
+
+
+@pytest.mark.requirement("DELTA-HFAIL-005")
+@pytest.mark.parametrize("event_name", ["beforetool", "", "Before Tool", "BEFORE_TOOL", "hasattr"])
+async def test_an_unknown_event_name_is_a_structured_failure_and_runs_nothing(lab, ready, event_name):
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    result = await handler.fire_event(event_name, VALID["BeforeTool"])
+    assert result.success is False
+    assert len(result.errors) == 1
+    assert repr(event_name) in str(result.errors[0])
+    assert lab.runs() == 0
+
+
+@pytest.mark.requirement("DELTA-HPAY-001", "DELTA-HPAY-002")
+@pytest.mark.parametrize(("event", "value"), INVALID)
+async def test_an_invalid_input_is_a_structured_failure_and_runs_nothing(lab, ready, event, value):
+    handler = await ready(lab.config({event: lab.hook()}))
+    result = await handler.fire_event(event, value)
+    assert (result.success, result.final_output, result.all_outputs) == (False, None, [])
+    assert event in str(result.errors[0])
+    assert lab.runs() == 0
+
+
+async def test_a_recorded_payload_can_be_fired_again_with_its_own_base_fields(lab, ready):
+    config = lab.config({"BeforeTool": lab.hook()})
+    handler = await ready(config)
+    recorded = {**VALID["BeforeTool"], "session_id": "earlier", "timestamp": "2020-01-01T00:00:00.000Z"}
+    await handler.fire_event("BeforeTool", recorded, keep_base_fields=True)
+    assert lab.payload()["session_id"] == "earlier"
+    assert lab.payload()["timestamp"] == "2020-01-01T00:00:00.000Z"
+    assert lab.payload()["cwd"] == config.working_dir
+    await handler.fire_event("BeforeTool", recorded)
+    assert lab.payload()["session_id"] == "s1"
