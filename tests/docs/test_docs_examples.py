@@ -1,0 +1,199 @@
+"""Every example of the documentation is run, and says what the documentation says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs_pages import Block, Section, every_section
+
+from llxprt_hooks import AggregatedHookResult, Config, load_settings
+from llxprt_hooks.settings import parse
+
+LOOKED_AT = frozenset({"console", "mermaid", "text"})
+"""Languages of blocks that are for the eye."""
+
+SETTINGS = Path(".llxprt/settings.json")
+SETTINGS_KEYS = frozenset({"enableHooks", "hooks", "hooksConfig", "tools"})
+
+INPUTS: dict[str, dict[str, Any]] = {
+    "BeforeTool": {"tool_name": "write_file", "tool_input": {}},
+    "AfterTool": {"tool_name": "write_file", "tool_input": {}, "tool_response": {}},
+    "BeforeModel": {"llm_request": {"messages": []}},
+    "BeforeToolSelection": {"llm_request": {"messages": []}},
+    "SessionStart": {"source": "startup"},
+}
+"""What an event says where its section does not."""
+
+SECTIONS = [section for section in every_section() if section.blocks]
+
+
+@dataclass
+class Workbench:
+    """The folder that the blocks of one section share, and what the last of them came to."""
+
+    folder: Path
+    home: Path
+    printed: str = ""
+    scripts: list[Path] = field(default_factory=list)
+    prints: list[Any] = field(default_factory=list)
+    fired: tuple[str, dict[str, Any]] | None = None
+
+    def write(self, block: Block) -> None:
+        file = self.file(block)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.text, encoding="utf-8")
+        is_script = block.text.startswith("#!")
+        file.chmod(0o755 if is_script else 0o644)
+        if is_script:
+            self.scripts.append(file)
+
+    def file(self, block: Block) -> Path:
+        path = block.words["file"]
+        return self.home / path[2:] if path.startswith("~/") else self.folder / path
+
+    def run(self, *command: str, stderr: int) -> None:
+        done = subprocess.run(command, cwd=self.folder, env=_environment(), stdout=subprocess.PIPE, stderr=stderr)
+        self.printed = done.stdout.decode()
+        assert done.returncode == 0, (done.stderr or done.stdout).decode()
+
+    def config(self) -> Config:
+        """The section's own settings, or else its scripts and printed outputs as hooks, in order."""
+        if (self.folder / SETTINGS).exists():
+            return Config.load(self.folder)
+        commands = [shlex.quote(str(script)) for script in self.scripts]
+        commands += [f"echo {shlex.quote(json.dumps(output))}" for output in self.prints]
+        hooks = [{"type": "command", "command": command} for command in commands]
+        event = self.fired[0] if self.fired else ""
+        return Config(enable_hooks=True, working_dir=self.folder, hooks={event: [{"hooks": hooks}]})
+
+
+async def _program(bench: Workbench, block: Block) -> None:
+    (bench.folder / "program.py").write_text(block.text, encoding="utf-8")
+    bench.run(sys.executable, "-W", "error", "program.py", stderr=subprocess.PIPE)
+
+
+async def _shell(bench: Workbench, block: Block) -> None:
+    bench.run("bash", "-c", block.text, stderr=subprocess.STDOUT)
+
+
+async def _output(bench: Workbench, block: Block) -> None:
+    assert bench.printed == block.text
+
+
+async def _stdin(bench: Workbench, block: Block) -> None:
+    """Compared with what the engine sends, in test_docs_payloads.py."""
+    assert json.loads(block.text)["hook_event_name"]
+
+
+async def _fire(bench: Workbench, block: Block) -> None:
+    bench.fired = block.words["fire"], json.loads(block.text)
+
+
+async def _prints(bench: Workbench, block: Block) -> None:
+    bench.prints.append(json.loads(block.text))
+
+
+async def _result(bench: Workbench, block: Block) -> None:
+    event = block.words["result"]
+    if event:
+        bench.fired = event, INPUTS[event]
+    assert bench.fired, "a result needs an event"
+    result = await fire(bench.config(), *bench.fired)
+    assert result.final_output is not None
+    assert result.final_output.to_dict() == json.loads(block.text)
+
+
+async def _json(bench: Workbench, block: Block) -> None:
+    value = parse(block.text).to_value() if block.language == "jsonc" else json.loads(block.text)
+    if "broken" in block.words or not isinstance(value, dict) or not SETTINGS_KEYS & value.keys():
+        return
+    if "file" not in block.words:
+        (bench.folder / SETTINGS.parent).mkdir(exist_ok=True)
+        (bench.folder / SETTINGS).write_text(block.text, encoding="utf-8")
+    assert load_settings(bench.folder).problems == ()
+    system = Config.load(bench.folder).get_hook_system()
+    if system is not None:
+        await system.initialize()
+        assert system.get_registry().problems == []
+
+
+BY_WORD: dict[str, Callable[[Workbench, Block], Awaitable[None]]] = {
+    "output": _output,
+    "stdin": _stdin,
+    "fire": _fire,
+    "prints": _prints,
+    "result": _result,
+}
+BY_LANGUAGE: dict[str, Callable[[Workbench, Block], Awaitable[None]]] = {
+    "python": _program,
+    "sh": _shell,
+    "json": _json,
+    "jsonc": _json,
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
+async def test_the_examples_of_a_section(section: Section, tmp_path: Path, home: Path) -> None:
+    for program in {block.words["needs"] for block in section.blocks if "needs" in block.words}:
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    bench = Workbench(tmp_path / "shop", home)
+    bench.folder.mkdir()
+    for block in section.blocks:
+        try:
+            await _take(bench, block)
+        except Exception as error:
+            error.add_note(f"in {section.page.name}, line {block.line}: ```{block.info}")
+            raise
+
+
+def test_every_block_is_run_or_meant_for_the_eye() -> None:
+    known = {*LOOKED_AT, *BY_LANGUAGE}
+    blocks = [(section, block) for section in SECTIONS for block in section.blocks]
+    assert [
+        f"{section.name}, line {block.line}"
+        for section, block in blocks
+        if block.language not in known and "file" not in block.words
+    ] == []
+    for_the_eye = sum(block.language in LOOKED_AT and not block.words for _, block in blocks)
+    assert for_the_eye <= len(blocks) / 10
+
+
+async def _take(bench: Workbench, block: Block) -> None:
+    if "file" in block.words:
+        bench.write(block)
+        if block.language in {"json", "jsonc"}:
+            await _trusted(_json, bench, block)
+        return
+    word = next((word for word in block.words if word in BY_WORD), None)
+    take = BY_WORD[word] if word else BY_LANGUAGE.get(block.language)
+    if take is not None:
+        await (_trusted(take, bench, block) if take in {_result, _json} else take(bench, block))
+
+
+async def _trusted(take: Callable[[Workbench, Block], Awaitable[None]], bench: Workbench, block: Block) -> None:
+    """The engine in this process takes the example's hooks as approved; the example's own programs do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+        await take(bench, block)
+
+
+async def fire(config: Config, event: str, hook_input: dict[str, Any]) -> AggregatedHookResult:
+    system = config.get_hook_system()
+    assert system is not None
+    await system.initialize()
+    return await system.get_event_handler().fire_event(event, hook_input)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}

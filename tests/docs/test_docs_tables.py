@@ -1,0 +1,158 @@
+"""The tables of the documentation are true, row by row."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs_pages import ROOT, code, table
+
+import llxprt_hooks
+from llxprt_hooks import Config, HookEventName, load_settings
+from llxprt_hooks.definitions import DEFAULT_TIMEOUT
+from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS
+from llxprt_hooks.matcher import compile_matcher
+from llxprt_hooks.outputs import DefaultHookOutput
+from llxprt_hooks.settings import TrustState
+from llxprt_hooks.translator import LLMRequest, LLMResponse
+
+PROTOCOL = "docs/protocol.md"
+SETTINGS = "docs/settings.md"
+PACKAGE = ROOT / "src" / "llxprt_hooks"
+FIELD_NAMES = frozenset(name for fields in EVENT_FIELDS.values() for name in fields)
+
+
+async def before_tool(command: str, folder: Path) -> dict[str, Any] | None:
+    """The merged output of one BeforeTool hook."""
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}
+    system = Config(enable_hooks=True, working_dir=folder, hooks=hooks).get_hook_system()
+    assert system is not None
+    output = (await system.ready_event_handler().fire_before_tool_event("write_file", {})).final_output
+    return None if output is None else output.to_dict()
+
+
+@pytest.mark.parametrize("row", table(PROTOCOL, "a BeforeTool hook that runs"), ids=str)
+async def test_exit_codes(row: dict[str, str], tmp_path: Path) -> None:
+    [command] = code(row["a BeforeTool hook that runs"])
+    expected = None if row["comes to"] == "nothing" else json.loads(code(row["comes to"])[0])
+    assert await before_tool(command, tmp_path) == expected
+
+
+@pytest.mark.parametrize("row", table(PROTOCOL, "a hook that prints"), ids=str)
+async def test_plain_text_and_json(row: dict[str, str], tmp_path: Path) -> None:
+    [printed], [expected] = code(row["a hook that prints"]), code(row["comes to"])
+    (tmp_path / "printed").write_text(printed, encoding="utf-8")
+    assert await before_tool("cat printed", tmp_path) == json.loads(expected)
+
+
+@pytest.mark.parametrize("row", table(PROTOCOL, "the JSON"), ids=str)
+def test_malformed_fields(row: dict[str, str]) -> None:
+    [written], [read] = code(row["the JSON"]), code(row["is read as"])
+    assert DefaultHookOutput(json.loads(written)).to_dict() == json.loads(read)
+
+
+def test_the_base_fields_of_every_payload() -> None:
+    assert {code(row["base field"])[0] for row in table(PROTOCOL, "base field")} == set(BASE_FIELDS)
+
+
+def test_the_own_fields_of_every_event() -> None:
+    rows = table(PROTOCOL, "event", anchor="what-arrives-on-stdin")
+    documented = {code(row["event"])[0]: set(code(row["own fields"])) & FIELD_NAMES for row in rows}
+    assert documented == {event.value: set(fields) for event, fields in EVENT_FIELDS.items()}
+
+
+def test_which_events_can_block() -> None:
+    *rows, others = table(PROTOCOL, "event", anchor="what-to-print")
+    assert {code(row["event"])[0] for row in rows if row["block"] != "–"} == set(CAN_BLOCK)
+    assert len(rows) == len(HookEventName) - 6
+    assert others["event"] == "the six others"
+
+
+def test_the_fields_of_an_output() -> None:
+    documented = {code(row["field"])[0] for row in table(PROTOCOL, "field", anchor="what-to-print")}
+    everything: dict[str, Any] = {
+        "decision": "deny",
+        "reason": "",
+        "continue": False,
+        "stopReason": "",
+        "suppressOutput": True,
+        "systemMessage": "",
+        "hookSpecificOutput": {},
+    }
+    assert documented == DefaultHookOutput(everything).to_dict().keys()
+
+
+def test_the_fields_of_model_data() -> None:
+    request = {code(row["field"])[0] for row in table(PROTOCOL, "field", anchor="the-request")}
+    response = {code(row["field"])[0] for row in table(PROTOCOL, "field", anchor="the-response")}
+    assert (request, response) == (set(LLMRequest.__annotations__), set(LLMResponse.__annotations__))
+
+
+@pytest.mark.parametrize("row", table(SETTINGS, "`enableHooks`"), ids=str)
+def test_the_switch(row: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: dict[str, Any] = {}
+    for name, value in row.items():
+        if value in {"true", "false"}:
+            *parents, key = code(name)[0].split(".")
+            (settings.setdefault(parents[0], {}) if parents else settings)[key] = value == "true"
+    file = tmp_path / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(settings))
+    file.chmod(0o644)
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    assert load_settings(tmp_path).enabled == (row["hooks are"] == "on")
+
+
+@pytest.mark.parametrize("row", table(SETTINGS, "matcher"), ids=str)
+def test_matchers(row: dict[str, str]) -> None:
+    matches = compile_matcher(HookEventName.BEFORE_TOOL, code(row["matcher"])[0])
+    assert [name for name in code(row["selects"]) if not matches(name)] == []
+    assert [name for name in code(row["does not select"]) if matches(name)] == []
+
+
+def test_what_matchers_are_held_against() -> None:
+    rows = [row for row in table(SETTINGS, "event") if row["a matcher is held against"] != "nothing"]
+    documented = {event: code(row["a matcher is held against"])[0] for row in rows for event in code(row["event"])}
+    assert documented == {event.value: field for event, field in MATCHED_FIELDS.items()}
+
+
+@pytest.mark.parametrize("row", table(SETTINGS, "in the command"), ids=str)
+async def test_the_project_directory_in_commands(row: dict[str, str], tmp_path: Path) -> None:
+    project = tmp_path / "my shop"
+    project.mkdir()
+    [word], [expected] = code(row["in the command"]), code(row["what the program gets"])
+    output = await before_tool(f"printf '%s\\n' {word}", project)
+    assert output is not None
+    assert output["systemMessage"] == expected.replace("/home/me/my shop", str(project))
+
+
+def test_the_states_of_trust() -> None:
+    assert {code(row["state"])[0] for row in table(SETTINGS, "state")} == set(TrustState)
+
+
+def test_the_default_timeout() -> None:
+    [row] = [row for row in table(SETTINGS, "field of a hook") if row["field of a hook"] == "`timeout`"]
+    assert float(code(row["default"])[0]) == DEFAULT_TIMEOUT
+
+
+def test_the_namespaces_of_the_log() -> None:
+    column = "namespace `llxprt:core:hooks:…`"
+    documented = {name for row in table(SETTINGS, column) for name in code(row[column])}
+    sources = [file for file in PACKAGE.rglob("*.py") if not {"agent", "cli"} & set(file.relative_to(PACKAGE).parts)]
+    used = {name for file in sources for name in re.findall(r'= debug_logger\("([^"]+)"\)', file.read_text("utf-8"))}
+    assert documented == used | {"handler"}
+
+
+def test_the_python_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
+    assert [name for name in llxprt_hooks.__all__ if not re.search(rf"`{name}\b", text)] == []
+
+
+def test_the_architecture_has_every_module() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert [module for module in sorted(modules - {"__init__"}) if f"**`{module}`**" not in text] == []
