@@ -16,7 +16,6 @@ from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSou
 from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.observer import tell
-from llxprt_hooks.outputs import NO_REASON
 from llxprt_hooks.reporting import report_event
 from llxprt_hooks.results import (
     AggregatedHookResult,
@@ -169,11 +168,10 @@ class HookEventHandler:
         output = result.final_output
         if output is None:
             return ProcessedHookResult(result, False, None, None, False)
-        stop = output.should_stop_execution()
         return ProcessedHookResult(
             aggregated=result,
-            should_stop=stop,
-            stop_reason=(output.stop_reason or output.reason or NO_REASON) if stop else None,
+            should_stop=output.should_stop_execution(),
+            stop_reason=output.get_stop_reason(),
             system_message=output.system_message or None,
             suppress_output=bool(output.suppress_output),
         )

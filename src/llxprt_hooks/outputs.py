@@ -141,6 +141,10 @@ class DefaultHookOutput:
             first, second = second, first
         return first or second or NO_REASON
 
+    def get_stop_reason(self) -> str | None:
+        """Why the agent is to stop, always the ``stopReason`` first; None when it is not to."""
+        return (self.stop_reason or self.reason or NO_REASON) if self.should_stop_execution() else None
+
     def get_additional_context(self) -> str | None:
         """Text that the hook wants the model to read beside the result."""
         context: str | None = self._specific("additionalContext")
@@ -212,9 +216,9 @@ class AfterModelHookOutput(DefaultHookOutput):
         response = self._specific("llm_response")
         if response:
             return self.translator.from_hook_llm_response(response)
-        if not self.should_stop_execution():
+        reason = self.get_stop_reason()
+        if reason is None:
             return None
-        reason = self.stop_reason or self.reason or NO_REASON  # a block has no say here (HOOK-180)
         stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
         return self.translator.from_hook_llm_response({"candidates": [stop]})
 

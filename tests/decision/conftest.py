@@ -12,7 +12,6 @@ import pytest
 from llxprt_hooks import Config, HookConfig, HookEventName, HookExecutionResult, HookType
 from llxprt_hooks.runner import HookRunner
 
-MakeHook = Callable[..., dict[str, Any]]
 RunHooks = Callable[..., Awaitable[list[HookExecutionResult]]]
 MakeConfig = Callable[..., Config]
 

@@ -514,7 +514,6 @@ def _warned(caplog: pytest.LogCaptureFixture) -> bool:
 BLOCKS = [("", "no", "exit 2"), ('{"decision":"deny","reason":"no"}', "", "exit 0")]
 
 
-@pytest.mark.requirement("HOOK-092")
 @pytest.mark.parametrize(("stdout", "stderr", "end"), BLOCKS)
 async def test_a_block_after_a_tool_is_logged_and_the_result_stands(
     config_with: Any, printing: Any, caplog: pytest.LogCaptureFixture, stdout: str, stderr: str, end: str

@@ -95,7 +95,7 @@ def permission_decision(ending: Ending) -> object:
 
 
 @pytest.mark.requirement("HOOK-110", "HOOK-092", "HOOK-098")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(events, st.lists(endings, min_size=1, max_size=4))
 def test_whatever_hooks_print_nothing_raises_and_only_an_explicit_block_blocks(
     event: HookEventName, hooks: list[Ending]
@@ -126,7 +126,7 @@ def test_whatever_hooks_print_nothing_raises_and_only_an_explicit_block_blocks(
 
 
 @pytest.mark.requirement("HOOK-110", "HOOK-016b", "HOOK-064", "HOOK-157")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(events, any_json | hook_fields)
 @example(HookEventName.BEFORE_TOOL, {"decision": {"deny": "deny"}})
 @example(HookEventName.BEFORE_TOOL, {"decision": ["deny"]})
@@ -153,7 +153,7 @@ def test_whatever_json_a_hook_prints_nothing_raises_and_only_an_explicit_block_b
 
 
 @pytest.mark.requirement("HOOK-070", "HOOK-066", "HOOK-068", "HOOK-198")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(endings)
 def test_the_exit_status_alone_settles_how_the_streams_are_read(ending: Ending) -> None:
     reading = read_ending(ending)
@@ -174,7 +174,7 @@ def test_the_exit_status_alone_settles_how_the_streams_are_read(ending: Ending) 
 
 
 @pytest.mark.requirement("HOOK-190")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(events, st.lists(endings, min_size=2, max_size=4), st.data())
 def test_a_merge_depends_on_plan_order_and_not_on_how_long_each_hook_took(
     event: HookEventName, hooks: list[Ending], data: st.DataObject
@@ -194,7 +194,7 @@ def test_a_merge_depends_on_plan_order_and_not_on_how_long_each_hook_took(
 
 
 @pytest.mark.requirement("HOOK-092", "HOOK-096", "HOOK-097")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(OR_EVENTS[1:]), st.lists(endings, min_size=2, max_size=3))
 def test_whether_tool_and_agent_events_are_blocked_stopped_or_suppressed_depends_on_no_order_at_all(
     event: HookEventName, hooks: list[Ending]
@@ -209,7 +209,7 @@ def test_whether_tool_and_agent_events_are_blocked_stopped_or_suppressed_depends
 
 
 @pytest.mark.requirement("HOOK-099", "HOOK-100", "HOOK-101", "HOOK-102", "HOOK-210")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -16,8 +16,10 @@ from hypothesis import example, given
 from llxprt_hooks.protocol import Ending, read_ending
 from llxprt_hooks.wire import read_json, read_json_text, write_json
 
-DEEP = 100_000
-DEEPER_THAN_THE_STACK = 12_000
+DEEP = 12_000
+"""More than the stack of any Python holds."""
+OPEN, CLOSE = b"[" * DEEP, b"]" * DEEP
+OPEN_OBJECTS, CLOSE_OBJECTS = b'{"a":' * DEEP, b"}" * DEEP
 
 ACCEPTED = {
     "byte order mark": '\ufeff{"decision":"deny"}'.encode(),
@@ -39,9 +41,9 @@ ACCEPTED = {
     "every escape there is": b'{"decision":"deny","s":"\\/\\b\\f\\n\\r\\t\\"\\\\\\u0000"}',
     "line separators and DEL in a string": '{"decision":"deny","":"\u2028\u2029\u007f"}'.encode(),
     "a key that is special in JavaScript": b'{"__proto__":1,"decision":"deny"}',
-    "deep arrays before the decision": b'{"x":' + b"[" * DEEP + b"]" * DEEP + b',"decision":"deny"}',
-    "deep arrays after the decision": b'{"decision":"deny","x":' + b"[" * DEEP + b"]" * DEEP + b"}",
-    "deep objects after the decision": b'{"decision":"deny","x":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}",
+    "deep arrays before the decision": b'{"x":' + OPEN + CLOSE + b',"decision":"deny"}',
+    "100,000 arrays deep after the decision": b'{"decision":"deny","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deep objects after the decision": b'{"decision":"deny","x":' + OPEN_OBJECTS + b"1" + CLOSE_OBJECTS + b"}",
     "deep nesting, white space and odd scalars": (
         b' {"x" : ' + b"[ 1e999 , " * DEEP + b'"\\ud800\xff"' + b"\n]" * DEEP + b' , "decision" : "deny" }\n'
     ),
@@ -81,44 +83,16 @@ REFUSED = {
     "separator that only Python strips": b'\x1c{"decision":"deny"}',
     "next-line that only Python strips": '\u0085{"decision":"deny"}'.encode(),
     "UTF-16": '{"decision":"deny"}'.encode("utf-16"),
-    "deep arrays with one bracket missing": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"]" * (DEEPER_THAN_THE_STACK - 1)
-    + b"}",
-    "deep arrays with one bracket too many": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"]" * (DEEPER_THAN_THE_STACK + 1)
-    + b"}",
-    "NaN in deep arrays": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"NaN"
-    + b"]" * DEEPER_THAN_THE_STACK
-    + b"}",
-    "trailing comma in deep arrays": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"1,"
-    + b"]" * DEEPER_THAN_THE_STACK
-    + b"}",
-    "trailing comma after deep arrays": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"]" * DEEPER_THAN_THE_STACK
-    + b",}",
-    "text after deep arrays": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"]" * DEEPER_THAN_THE_STACK
-    + b"} no",
-    "bare name beside deep objects": b'{"x":'
-    + b'{"a":' * DEEPER_THAN_THE_STACK
-    + b"1"
-    + b"}" * DEEPER_THAN_THE_STACK
-    + b',decision:"deny"}',
-    "no-break space beside deep arrays": (
-        b'{"x":' + b"[" * DEEPER_THAN_THE_STACK + b"]" * DEEPER_THAN_THE_STACK + b',\xc2\xa0"decision":"deny"}'
-    ),
-    "wrong brackets in deep arrays": b'{"decision":"deny","x":'
-    + b"[" * DEEPER_THAN_THE_STACK
-    + b"}" * DEEPER_THAN_THE_STACK
-    + b"}",
+    "deep arrays with one bracket missing": b'{"decision":"deny","x":' + OPEN + CLOSE[1:] + b"}",
+    "deep arrays with one bracket too many": b'{"decision":"deny","x":' + OPEN + CLOSE + b"]}",
+    "deep arrays with the wrong brackets": b'{"decision":"deny","x":' + OPEN + CLOSE_OBJECTS + b"}",
+    "NaN in deep arrays": b'{"decision":"deny","x":' + OPEN + b"NaN" + CLOSE + b"}",
+    "trailing comma in deep arrays": b'{"decision":"deny","x":' + OPEN + b"1," + CLOSE + b"}",
+    "trailing comma after deep arrays": b'{"decision":"deny","x":' + OPEN + CLOSE + b",}",
+    "text after deep arrays": b'{"decision":"deny","x":' + OPEN + CLOSE + b"} no",
+    "bare name beside deep objects": b'{"x":' + OPEN_OBJECTS + b"1" + CLOSE_OBJECTS + b',decision:"deny"}',
+    "missing colon beside deep arrays": b'{"x":' + OPEN + CLOSE + b',"decision" "deny"}',
+    "no-break space beside deep arrays": b'{"x":' + OPEN + CLOSE + b',\xc2\xa0"decision":"deny"}',
 }
 
 
@@ -178,7 +152,7 @@ def test_odd_json_is_read_for_what_it_says(data: bytes, value: object) -> None:
 def test_nesting_that_a_hook_could_mean_is_read_in_full_beside_nesting_without_end(depth: int) -> None:
     meant = b"[" * depth + b'"here"' + b"]" * depth
 
-    value: Any = read_json(b'{"endless":' + b"[" * DEEP + b"]" * DEEP + b',"meant":' + meant + b"}")
+    value: Any = read_json(b'{"endless":' + OPEN + CLOSE + b',"meant":' + meant + b"}")
 
     assert write_json(value["meant"]) == meant
 

@@ -165,14 +165,14 @@ def endless_dataclass() -> object:
 
 def deep_list() -> object:
     value: object = "core"
-    for _ in range(100_000):
+    for _ in range(20_000):
         value = [value]
     return value
 
 
 def deep_mapping() -> object:
     value: object = "core"
-    for _ in range(100_000):
+    for _ in range(20_000):
         value = {"a": value, "b": 1}
     return value
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.outputs import NO_REASON, BeforeToolHookOutput
+from llxprt_hooks.outputs import BeforeToolHookOutput
 from llxprt_hooks.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.relevance import handler_for
 
@@ -95,18 +95,13 @@ def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: D
     context = after.get_additional_context() if after is not None else None
     if context:
         content = with_text(content, f"\n\n{context}")
-    for output in (before, after):
-        if output is not None and output.system_message:
+    said = [output for output in (before, after) if output is not None]
+    for output in said:
+        if output.system_message:
             content = with_text(content, f"\n\n[System] {output.system_message}")
     return replace(
         result,
         llm_content=content,
         suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
-        stop_reason=_stop_reason(before) or _stop_reason(after) or result.stop_reason,
+        stop_reason=next((reason for output in said if (reason := output.get_stop_reason())), result.stop_reason),
     )
-
-
-def _stop_reason(output: DefaultHookOutput | None) -> str | None:
-    if output is None or not output.should_stop_execution():
-        return None
-    return output.stop_reason or output.reason or NO_REASON
