@@ -45,6 +45,8 @@ class HookConfig:
     timeout: float = DEFAULT_TIMEOUT
     name: str | None = None
     description: str | None = None
+    fail_closed: bool = False
+    """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
 
     @property
     def identity(self) -> str:
@@ -165,6 +167,7 @@ class _Reader:
             timeout=self._timeout(hook, where),
             name=self._optional(hook, "name", str, where),
             description=self._optional(hook, "description", str, where),
+            fail_closed=bool(self._optional(hook, "failClosed", bool, where)),
         )
 
     def _timeout(self, hook: Mapping[str, Any], where: str) -> float:

@@ -16,6 +16,7 @@ from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSou
 from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.observer import tell
+from llxprt_hooks.protocol import fail_closed_block
 from llxprt_hooks.reporting import report_event
 from llxprt_hooks.results import (
     AggregatedHookResult,
@@ -187,12 +188,12 @@ class HookEventHandler:
     async def _fire(
         self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
-        stage = "planning"
+        stage, plan, wall_time = "planning", None, 0.0
         try:
             plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
             if plan is None:
                 nothing = make_empty_success_result()
-                self._reported(event_name, nothing)
+                self._report(event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
             hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
@@ -203,20 +204,23 @@ class HookEventHandler:
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = self._aggregator.aggregate_results(results, event_name)
-            processed = self._reported(event_name, aggregated, wall_time)
         except Exception as error:
-            failed = self._failure(error, stage, event_name)
-            self._reported(event_name, failed)
-            return failed
-        tell(self._observer, lambda observer: observer.event_ended(event_name, processed, wall_time))
+            aggregated = self._failure(error, stage, event_name)
+            if plan is not None and any(config.fail_closed for config in plan.hook_configs):
+                aggregated.final_output = fail_closed_block(str(aggregated.errors[0]))
+        self._report(event_name, aggregated, wall_time)
         return aggregated
 
-    def _reported(
-        self, event_name: HookEventName, result: AggregatedHookResult, wall_time: float = 0.0
-    ) -> ProcessedHookResult:
-        processed = self.process_common_hook_output_fields(result)
-        report_event(self._log, event_name, processed, wall_time)
-        return processed
+    def _report(self, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float) -> None:
+        """Say what happened; whatever goes wrong in saying it, what hooks decided stands."""
+        try:
+            processed = self.process_common_hook_output_fields(aggregated)
+            report_event(self._log, event_name, processed, wall_time)
+        except Exception as error:
+            self._log.warning("%s: the report of it failed: %s", event_name, error)
+            return
+        if aggregated.results:
+            tell(self._observer, lambda observer: observer.event_ended(event_name, processed, wall_time))
 
     def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
         return {

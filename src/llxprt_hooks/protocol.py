@@ -79,6 +79,11 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
     return DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, implied=True)
 
 
+def fail_closed_block(what: str) -> DefaultHookOutput:
+    """The block of a hook that failed although its settings say that it must not (``failClosed``)."""
+    return DefaultHookOutput({"decision": "deny", "reason": f"{what}, and it is set to block when it fails"})
+
+
 def _case(ending: Ending) -> Case:
     if ending.timed_out_after is not None:
         return Case.TIMED_OUT

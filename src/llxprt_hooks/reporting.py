@@ -79,11 +79,12 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
     if result.error is None:
         return
     log.warning(
-        "%s: %s, and is ignored (%s, stderr: %s)",
+        "%s: %s (%s, stderr: %s), which %s",
         event_name,
         result.error,
         result.signal or f"exit code {result.exit_code}",
         result.stderr[:LOGGED_OUTPUT].strip() or "empty",
+        "blocks, as its settings ask for" if result.hook_config.fail_closed else "changes nothing",
         extra={"hook_failure": execution_record(event_name, result)},
     )
 

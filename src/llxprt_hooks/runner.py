@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.observer import tell
 from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.protocol import Ending, read_ending
+from llxprt_hooks.protocol import Ending, fail_closed_block, read_ending
 from llxprt_hooks.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.wire import decode_text, write_json
 
@@ -87,6 +88,8 @@ class HookRunner:
                 duration=(time.perf_counter() - started) * 1000,
                 error=_failure(config, str(error) or type(error).__name__, cause=error),
             )
+        if config.fail_closed:
+            result = _closed(result)
         tell(self._observer, lambda observer: observer.hook_ended(result))
         return result
 
@@ -185,6 +188,13 @@ _CHAINS: Mapping[HookEventName, Callable[[HookInput, Mapping[str, Any]], dict[st
     HookEventName.BEFORE_AGENT: _chain_prompt,
 }
 """HOOK-211: the events whose input the next hook of a chain sees changed; for all others it stays as it was."""
+
+
+def _closed(result: HookExecutionResult) -> HookExecutionResult:
+    """A failure of a hook that must not fail is its explicit block, with a reason that says so."""
+    if result.error is None:
+        return result
+    return replace(result, output=fail_closed_block(str(result.error)))
 
 
 def _failure(config: HookConfig, what: str, cause: Exception | None = None) -> HookExecutionError:

@@ -184,7 +184,6 @@ class BrokenReading(HookEventHandler):
         ("HookRunner", BrokenRunner),
         ("HookAggregator", BrokenAggregator),
         ("HookEventHandler", BrokenHandler),
-        ("HookEventHandler", BrokenReading),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
@@ -193,6 +192,23 @@ async def test_a_part_that_breaks_allows_everything_with_a_warning(
     lab, triggers, trigger, monkeypatch, name, part, warnings_of_engine
 ):
     monkeypatch.setattr(f"llxprt_hooks.system.{name}", part)
+    fire, default = triggers[trigger]
+    assert await fire(lab.config({event: lab.hook(event, BLOCK) for event in EVENTS})) == default
+    assert any("failed" in warning for warning in warnings_of_engine())
+
+
+async def test_a_decision_stands_where_only_the_report_of_it_breaks(lab, monkeypatch, warnings_of_engine):
+    monkeypatch.setattr("llxprt_hooks.system.HookEventHandler", BrokenReading)
+    output = await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook("BeforeTool", BLOCK)}), "write_file", {})
+    assert output.is_blocking_decision()
+    assert any("failed" in warning for warning in warnings_of_engine())
+
+
+@all_triggers(*MODEL_TRIGGERS)
+async def test_a_reading_that_breaks_allows_model_calls_with_a_warning(
+    lab, triggers, trigger, monkeypatch, warnings_of_engine
+):
+    monkeypatch.setattr("llxprt_hooks.system.HookEventHandler", BrokenReading)
     fire, default = triggers[trigger]
     assert await fire(lab.config({event: lab.hook(event, BLOCK) for event in EVENTS})) == default
     assert any("failed" in warning for warning in warnings_of_engine())
