@@ -48,6 +48,17 @@ async def test_spawn_finds_the_program_in_the_path_of_the_environment_it_is_give
     assert (await run("greet", env={"PATH": str(tmp_path)})).stdout == b"hello\n"
 
 
+async def test_spawn_runs_the_executable_under_the_name_in_argv() -> None:
+    completed = await run("my-name", "-c", "echo $0", executable="/bin/bash")
+
+    assert completed.stdout == b"my-name\n"
+
+
+async def test_spawn_failure_names_the_executable_that_was_tried() -> None:
+    with pytest.raises(SpawnError, match=r"^Cannot start '/no/such/true': there is no such file\.$"):
+        await run("true", executable="/no/such/true")
+
+
 async def test_spawn_takes_a_relative_program_from_the_working_directory(tmp_path: Path) -> None:
     program(tmp_path / "greet", "#!/bin/sh\necho hello\n")
 

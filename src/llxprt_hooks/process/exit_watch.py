@@ -14,8 +14,6 @@ import select
 import threading
 from typing import Protocol
 
-_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-
 
 class ExitWatch(Protocol):
     """The watch over one process."""
@@ -32,12 +30,9 @@ class ExitWatch(Protocol):
 def watch_exit(pid: int) -> ExitWatch:
     """A watch over a child of this process."""
     if hasattr(os, "pidfd_open"):
-        try:
+        # ENOSYS, EPERM: the kernel or a sandbox has none. ESRCH: the process has gone already, SIGCHLD is ignored.
+        with contextlib.suppress(OSError):
             return PidfdWatch(pid)
-        except OSError as error:
-            # ENOSYS, EPERM: the kernel or a sandbox has none. ESRCH: gone already, SIGCHLD is ignored.
-            if error.errno in _EXHAUSTED:
-                raise
     return ThreadWatch(pid)
 
 
@@ -87,8 +82,6 @@ class ThreadWatch:
         return self._status if self._collected else _wait_status(self._pid)
 
     def close(self) -> None:
-        if has_ended(self):
-            self._thread.join()
         os.close(self.fd)
 
     def _wait(self) -> None:

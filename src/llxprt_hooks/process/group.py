@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 LOOK_FIRST, LOOK_LAST = 0.001, 0.1
 """Seconds between two looks at a group that has lost its leader; a look at all processes is not free."""
 

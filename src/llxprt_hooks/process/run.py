@@ -201,7 +201,7 @@ class _Run:
 
     def _disconnect(self) -> None:
         if self._loop.is_closed():
-            return
+            return  # and has let go of them itself
         for fd in (self._child.watch.fd, self._child.stdout.fd, self._child.stderr.fd):
             self._loop.remove_reader(fd)
         if self._child.feed is not None:

@@ -82,7 +82,7 @@ def spawn(
     except BaseException as error:
         _undo(opened, popen)
         if isinstance(error, OSError | ValueError):
-            raise SpawnError(explain(error, argv, env, cwd)) from error
+            raise SpawnError(explain(error, argv, executable, env, cwd)) from error
         raise
     child = Child(popen, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
     if all_fed:

@@ -36,22 +36,24 @@ _PROGRAM = {
 }
 
 
-def explain(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
+def explain(
+    error: OSError | ValueError, argv: Sequence[str], executable: str | None, env: Mapping[str, str], cwd: str
+) -> str:
     """The sentence for what was raised when ``argv`` was to be started."""
     if not argv:
         return "Cannot start a program: the command is empty."
-    return f"Cannot start {argv[0]!r}: {_reason(error, argv, env, cwd)}."
+    program = executable or argv[0]
+    reason = _unfit(error, argv, env, cwd) if isinstance(error, ValueError) else _reason(error, program, cwd)
+    return f"Cannot start {program!r}: {reason}."
 
 
-def _reason(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
-    if isinstance(error, ValueError):
-        return _unfit(error, argv, env, cwd)
+def _reason(error: OSError, program: str, cwd: str) -> str:
     code = error.errno or 0
     if code in _SYSTEM:
         return _SYSTEM[code]
     if error.filename == cwd and not _enterable(cwd):
         return f"its working directory {cwd!r} {_DIRECTORY.get(code, f'cannot be used ({os.strerror(code)})')}"
-    return _fault(code, argv[0], cwd)
+    return _fault(code, program, cwd)
 
 
 def _unfit(error: ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
