@@ -3,13 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test format clean
+.PHONY: test demo trace format clean
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/pytest
+	$(BIN)/python tests/requirement_trace.py --check
+
+demo: $(VENV)/.installed
+	$(BIN)/llxprt-hooks demo
+
+trace: $(VENV)/.installed
+	$(BIN)/python tests/requirement_trace.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

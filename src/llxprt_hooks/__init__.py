@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         SessionEndReason,
         SessionStartSource,
     )
-    from llxprt_hooks.observer import HookObserver
+    from llxprt_hooks.hook_log import HookLog
+    from llxprt_hooks.observer import HookObserver, Observers
     from llxprt_hooks.outputs import (
         AfterModelHookOutput,
         BeforeModelHookOutput,
@@ -90,7 +91,9 @@ _HOMES = {
     "PreCompressTrigger": "events",
     "SessionEndReason": "events",
     "SessionStartSource": "events",
+    "HookLog": "hook_log",
     "HookObserver": "observer",
+    "Observers": "observer",
     "AfterModelHookOutput": "outputs",
     "BeforeModelHookOutput": "outputs",
     "BeforeToolHookOutput": "outputs",
@@ -160,6 +163,7 @@ __all__ = [
     "HookExecutionRequest",
     "HookExecutionResponse",
     "HookExecutionResult",
+    "HookLog",
     "HookObserver",
     "HookRegistry",
     "HookRegistryEntry",
@@ -174,6 +178,7 @@ __all__ = [
     "MessageBus",
     "MessageBusType",
     "NotificationType",
+    "Observers",
     "PreCompressTrigger",
     "Problem",
     "ProcessedHookResult",

@@ -32,6 +32,25 @@ class HookObserver(Protocol):
         """All hooks of an event have run, in so many milliseconds."""
 
 
+class Observers:
+    """Several observers as one; one that raises keeps nothing from the others."""
+
+    def __init__(self, *observers: HookObserver) -> None:
+        self._observers = observers
+
+    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
+        for each in self._observers:
+            tell(each, lambda observer: observer.hook_started(event_name, hook_config))
+
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        for each in self._observers:
+            tell(each, lambda observer: observer.hook_ended(result))
+
+    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
+        for each in self._observers:
+            tell(each, lambda observer: observer.event_ended(event_name, processed, wall_time))
+
+
 def tell(observer: HookObserver | None, news: Callable[[HookObserver], None]) -> None:
     """Tell an observer, if there is one, and survive it."""
     if observer is None:

@@ -1,0 +1,79 @@
+"""A complete answer out of the pieces in which it was streamed (HOOK-050)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from google.genai import types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def complete_answer(chunks: Sequence[types.GenerateContentResponse]) -> types.GenerateContentResponse:
+    """All chunks as one response; what only the last chunk says, such as usage, is taken from there."""
+    response = types.GenerateContentResponse(candidates=_candidates(chunks))
+    for chunk in chunks:
+        for field in ("usage_metadata", "model_version", "response_id", "prompt_feedback", "create_time"):
+            value = getattr(chunk, field)
+            if value is not None:
+                setattr(response, field, value)
+    return response
+
+
+def first_content(response: types.GenerateContentResponse) -> types.Content | None:
+    """What the first candidate says, if it says anything."""
+    candidate = response.candidates[0] if response.candidates else None
+    content = candidate.content if candidate else None
+    return content if content and content.parts else None
+
+
+def shown_text(response: types.GenerateContentResponse) -> str:
+    """The text for the user: the first candidate's, without thoughts."""
+    content = first_content(response)
+    parts = content.parts or [] if content else []
+    return "".join(part.text for part in parts if part.text and not part.thought)
+
+
+def function_calls(response: types.GenerateContentResponse) -> list[types.FunctionCall]:
+    """The calls that the model asks for."""
+    content = first_content(response)
+    parts = content.parts or [] if content else []
+    return [part.function_call for part in parts if part.function_call]
+
+
+def _candidates(chunks: Iterable[types.GenerateContentResponse]) -> list[types.Candidate]:
+    merged: dict[int, types.Candidate] = {}
+    for chunk in chunks:
+        for candidate in chunk.candidates or []:
+            index = candidate.index or 0
+            known = merged.get(index)
+            merged[index] = candidate if known is None else _joined(known, candidate)
+    return [merged[index] for index in sorted(merged)]
+
+
+def _joined(first: types.Candidate, second: types.Candidate) -> types.Candidate:
+    said = {name: value for name, value in second if value is not None and name != "content"}
+    parts = [*_parts(first), *_parts(second)]
+    role = (first.content and first.content.role) or (second.content and second.content.role) or "model"
+    return first.model_copy(update={**said, "content": types.Content(role=role, parts=_condensed(parts))})
+
+
+def _parts(candidate: types.Candidate) -> list[types.Part]:
+    return (candidate.content.parts if candidate.content else None) or []
+
+
+def _condensed(parts: list[types.Part]) -> list[types.Part]:
+    """Neighbouring pieces of plain text as one; a part that holds anything else, a signature say, stays as it is."""
+    condensed: list[types.Part] = []
+    for part in parts:
+        last = condensed[-1] if condensed else None
+        if last is not None and _only_text(last) and _only_text(part) and bool(last.thought) == bool(part.thought):
+            condensed[-1] = last.model_copy(update={"text": (last.text or "") + (part.text or "")})
+        else:
+            condensed.append(part)
+    return condensed
+
+
+def _only_text(part: types.Part) -> bool:
+    return part.text is not None and not part.model_dump(exclude_none=True, exclude={"text", "thought"})

@@ -1,0 +1,64 @@
+"""Whether a tool call may run: by itself, or only after the user said so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from llxprt_hooks.agent.tools.tool import Kind, Tool
+
+
+class ApprovalMode(StrEnum):
+    """How much is approved beforehand."""
+
+    DEFAULT = "default"
+    AUTO_EDIT = "auto_edit"
+    YOLO = "yolo"
+
+
+_FREE: Mapping[ApprovalMode, frozenset[Kind]] = {
+    ApprovalMode.DEFAULT: frozenset({Kind.READ}),
+    ApprovalMode.AUTO_EDIT: frozenset({Kind.READ, Kind.EDIT}),
+    ApprovalMode.YOLO: frozenset(Kind),
+}
+
+Ask: TypeAlias = Callable[[Tool, Mapping[str, Any]], Awaitable[bool]]
+"""Puts a question to the user; there is none where nobody is there to answer."""
+
+Announce: TypeAlias = Callable[[Tool, Mapping[str, Any]], None]
+"""Is told that approval is needed, before anybody is asked."""
+
+
+class Approval:
+    """Grants or refuses calls; asks about one at a time."""
+
+    def __init__(self, mode: ApprovalMode, *, ask: Ask | None = None, announce: Announce = lambda *_: None) -> None:
+        self._free = _FREE[mode]
+        self._ask = ask
+        self._announce = announce
+        self._asking = asyncio.Lock()
+
+    def needed(self, tool: Tool) -> bool:
+        return tool.kind not in self._free
+
+    async def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+        """Why a call may not run, as a sentence for the model, or None."""
+        if not self.needed(tool):
+            return None
+        self._announce(tool, arguments)
+        if self._ask is None:
+            mode = ApprovalMode.AUTO_EDIT if tool.kind is Kind.EDIT else ApprovalMode.YOLO
+            return (
+                f"{tool.name} needs the user's approval, and nobody is there to give it. "
+                f"The user can allow it with --approval-mode {mode}."
+            )
+        async with self._asking:
+            approved = await self._ask(tool, arguments)
+        return None if approved else f"The user did not allow this call of {tool.name}."
+
+    @property
+    def interactive(self) -> bool:
+        """Whether there is a user to ask."""
+        return self._ask is not None

@@ -1,0 +1,65 @@
+"""An agent put together from its parts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask
+from llxprt_hooks.agent.background import BackgroundEvents
+from llxprt_hooks.agent.chat import Chat
+from llxprt_hooks.agent.notes import Audience, Warned
+from llxprt_hooks.agent.provider import GeminiProvider, Provider, ReplayProvider
+from llxprt_hooks.agent.scheduler import Scheduler
+from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
+from llxprt_hooks.agent.tools import TOOLS
+from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.agent.transcript import Transcript
+from llxprt_hooks.config import Config
+from llxprt_hooks.hook_log import HookLog
+from llxprt_hooks.observer import Observers
+
+if TYPE_CHECKING:
+    from llxprt_hooks.observer import HookObserver
+
+DEFAULT_MODEL = "gemini-2.5-flash"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """What a user may choose."""
+
+    directory: str = "."
+    model: str | None = None
+    replay: str | None = None
+    approval_mode: ApprovalMode = ApprovalMode.DEFAULT
+
+
+def assemble(
+    options: AgentOptions, audience: Audience, *, ask: Ask | None = None, observer: HookObserver | None = None
+) -> Session:
+    """A session in a project folder, with the project's hooks."""
+    record = HookLog(os.path.abspath(options.directory))  # noqa: PTH100  # shown as the user knows it
+    config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
+    record.session_id = config.session_id
+    transcript = Transcript(config.session_id, warn=lambda message: audience.tell(Warned(message)))
+    config.transcript_path = transcript.path
+    events = BackgroundEvents(config)
+    approval = Approval(options.approval_mode, ask=ask, announce=events.announce_approval)
+    chat = Chat(
+        config,
+        _provider(options),
+        audience,
+        model=options.model or os.environ.get("GEMINI_MODEL") or DEFAULT_MODEL,
+        request_config={
+            "system_instruction": SYSTEM_INSTRUCTION,
+            "tools": [{"function_declarations": [tool.declaration() for tool in TOOLS.values()]}],
+        },
+    )
+    scheduler = Scheduler(config, Workspace(config.working_dir), TOOLS, approval, audience)
+    return Session(config, chat, scheduler, audience, transcript, events)
+
+
+def _provider(options: AgentOptions) -> Provider:
+    return GeminiProvider() if options.replay is None else ReplayProvider(options.replay)

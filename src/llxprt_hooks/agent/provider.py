@@ -1,0 +1,168 @@
+"""Where answers come from: the Gemini API through google-genai, or a recording."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from google import genai
+from google.genai import errors, types
+from pydantic import ValidationError
+
+from llxprt_hooks.agent.errors import AgentError
+from llxprt_hooks.agent.restriction import sendable_tool_config
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from llxprt_hooks.translator import GenerateContentParameters
+
+KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+"""The first one that is set counts, as in the SDK, which says so where both are."""
+
+_LONGEST_REASON = 300
+
+_RETRY = types.HttpRetryOptions(attempts=4, initial_delay=0.5, max_delay=8.0)
+
+
+class Provider(Protocol):
+    """Answers model requests, piece by piece."""
+
+    def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
+        """The answer, in chunks as they come; an ``AgentError`` where there is none to be had."""
+
+
+class GeminiProvider:
+    """The Gemini API. Transient errors are tried again by the SDK."""
+
+    def __init__(self) -> None:
+        key = next((key for name in KEY_VARIABLES if (key := os.environ.get(name))), None)
+        if key is None:
+            raise AgentError(
+                f"no API key: set {' or '.join(KEY_VARIABLES)}, or answer from a recording with --replay FILE"
+            )
+        options = types.HttpOptions(retry_options=_RETRY)
+        try:
+            self._client = genai.Client(api_key=key, vertexai=False, http_options=options)
+        except Exception as error:  # a proxy or certificates in the environment that the HTTP library cannot use
+            raise AgentError(f"the Gemini API cannot be called: {_one_line(str(error))}") from error
+
+    async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
+        finished = False
+        try:
+            chunks = await self._client.aio.models.generate_content_stream(
+                model=request.model, contents=request.contents, config=_sendable(request.config)
+            )
+            async for chunk in chunks:
+                finished = finished or _is_last(chunk)
+                yield chunk
+        except errors.APIError as error:
+            reason = f"{error.code} {error.message or error.status or ''}"
+            raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
+        except Exception as error:  # which exceptions there are depends on the HTTP library that the SDK found
+            reason = str(error) or type(error).__name__
+            raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
+        if not finished:  # a cut connection may look like an orderly end, but half an answer is none (HOOK-207)
+            raise AgentError(f"the answer of the model {request.model} broke off")
+
+
+class ReplayProvider:
+    """Recorded answers, in order, one a model call."""
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        self._file = Path(file)
+        self._answers = iter(list(_recorded(self._file)))
+        self._used = 0
+
+    async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
+        try:
+            answer = next(self._answers)
+        except StopIteration:
+            raise AgentError(
+                f"{self._file} has no more recorded answers: {self._used} were used, and the model was called again"
+            ) from None
+        self._used += 1
+        for chunk in answer:
+            yield chunk
+
+
+def _one_line(text: str) -> str:
+    """What a server said, which may be a page of HTML, as one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 1] + "…"
+
+
+def _is_last(chunk: types.GenerateContentResponse) -> bool:
+    """Whether a chunk says why the answer ends: it is finished, or the prompt was refused."""
+    finished = any(candidate.finish_reason is not None for candidate in chunk.candidates or [])
+    return finished or bool(chunk.prompt_feedback and chunk.prompt_feedback.block_reason)
+
+
+def _sendable(config: Any) -> types.GenerateContentConfig:
+    whole = config if isinstance(config, types.GenerateContentConfig) else types.GenerateContentConfig(**(config or {}))
+    tool_config = sendable_tool_config(whole.tool_config, _declared(whole))
+    sent: types.GenerateContentConfig = whole.model_copy(update={"tool_config": tool_config})
+    return sent
+
+
+def _declared(config: types.GenerateContentConfig) -> set[str]:
+    return {
+        declaration.name
+        for tool in config.tools or []
+        if isinstance(tool, types.Tool)
+        for declaration in tool.function_declarations or []
+        if declaration.name
+    }
+
+
+def _recorded(file: Path) -> Iterator[list[types.GenerateContentResponse]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        raise AgentError(f"the recording {file} cannot be read: {error}") from error
+    for number, line in enumerate(text.split("\n"), start=1):  # JSON strings may hold other line separators
+        if line.strip():
+            yield _recorded_answer(line, f"{file}:{number}")
+
+
+_CHUNKS = {"generateContentStream": list, "generateContent": dict}
+
+
+def _recorded_answer(line: str, where: str) -> list[types.GenerateContentResponse]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AgentError(f"{where}: not JSON: {error}") from error
+    method = record.get("method") if isinstance(record, dict) else None
+    if not isinstance(method, str) or method not in _CHUNKS:
+        raise AgentError(f'{where}: expected an object with "method": {" or ".join(map(repr, _CHUNKS))}')
+    response = record.get("response")
+    if not isinstance(response, _CHUNKS[method]):
+        kind = "an array of chunks" if method == "generateContentStream" else "an object"
+        raise AgentError(f'{where}: "response" of {method} must be {kind}')
+    chunks = response if isinstance(response, list) else [response]
+    try:
+        return [_read_chunk(chunk) for chunk in chunks]
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "chunk"
+        raise AgentError(
+            f"{where}: the response is not what the Gemini API sends: `{place}`: {first['msg']}"
+        ) from error
+
+
+def _read_chunk(chunk: Any) -> types.GenerateContentResponse:
+    """A chunk of the API; like the SDK on the wire, fields that it does not know yet are passed over."""
+    try:
+        return types.GenerateContentResponse.model_validate(chunk)
+    except ValidationError as error:
+        unknown = [problem["loc"] for problem in error.errors() if problem["type"] == "extra_forbidden"]
+        if not unknown:
+            raise
+        for *way, field in unknown:
+            del reduce(getitem, way, chunk)[field]
+        return _read_chunk(chunk)

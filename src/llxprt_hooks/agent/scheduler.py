@@ -1,0 +1,148 @@
+"""The tool side: runs the calls of one answer, each within its hooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.agent.notes import Audience, ToolState
+from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.triggers.tool import execute_tool_with_hooks
+
+if TYPE_CHECKING:
+    from google.genai import types
+
+    from llxprt_hooks.agent.approval import Approval
+    from llxprt_hooks.agent.restriction import Restriction
+    from llxprt_hooks.agent.tools.tool import Tool
+    from llxprt_hooks.agent.tools.workspace import Workspace
+    from llxprt_hooks.config import Config
+
+
+class CallState(StrEnum):
+    """Where a call stands. A finished one, blocked or not, is idle and stays so (HOOK-129, 130, 204)."""
+
+    SCHEDULED = "scheduled"
+    AWAITING_APPROVAL = "awaiting_approval"
+    EXECUTING = "executing"
+    IDLE = "idle"
+
+
+class CallStatus(StrEnum):
+    """How a call ended."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    BLOCKED = "blocked"
+    RESTRICTED = "restricted"
+    CANCELLED = "cancelled"
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """One call that the model asked for, and what became of it."""
+
+    name: str
+    args: dict[str, Any]
+    """As asked for, then as executed."""
+    id: str | None = None
+    state: CallState = CallState.SCHEDULED
+    status: CallStatus | None = None
+    result: ToolResult = field(default_factory=ToolResult)
+
+    @classmethod
+    def of(cls, asked: types.FunctionCall) -> ToolCall:
+        """What a part of the model's answer asks for."""
+        return cls(asked.name or "", dict(asked.args or {}), asked.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "args": self.args,
+            "status": None if self.status is None else self.status.value,
+            "result": self.result.llm_content,
+        }
+
+
+class Scheduler:
+    """Runs tool calls concurrently; their results come in the order of the calls."""
+
+    def __init__(
+        self, config: Config, workspace: Workspace, tools: Mapping[str, Tool], approval: Approval, audience: Audience
+    ) -> None:
+        self._config = config
+        self._workspace = workspace
+        self._tools = tools
+        self._approval = approval
+        self._audience = audience
+
+    async def run(self, calls: Sequence[ToolCall], restriction: Restriction) -> None:
+        """Run the calls of one answer, each to its end, interrupted or not; none is ever tried again."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(self._run(call, restriction))
+        except asyncio.CancelledError:
+            for call in calls:
+                if call.state is not CallState.IDLE:
+                    self._finish(call, CallStatus.CANCELLED, _error("The user interrupted this call."))
+            raise
+
+    async def _run(self, call: ToolCall, restriction: Restriction) -> None:
+        tool = self._tools.get(call.name)
+        if not restriction.allows(call.name):
+            return self._finish(call, CallStatus.RESTRICTED, _error(_not_allowed(call.name, restriction)))
+        if tool is None:
+            known = ", ".join(self._tools)
+            return self._finish(
+                call, CallStatus.ERROR, _error(f"There is no tool {call.name!r}. The tools are {known}.")
+            )
+        if self._approval.needed(tool):
+            self._enter(call, CallState.AWAITING_APPROVAL)
+            refusal = await self._approval.refusal(tool, call.args)
+            if refusal is not None:
+                status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
+                return self._finish(call, status, _error(refusal))
+        self._enter(call, CallState.EXECUTING)
+        result = await self._execute(call, tool)
+        return self._finish(call, _status(result), result)
+
+    async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
+        async def execute(final_input: dict[str, Any]) -> ToolResult:
+            call.args = final_input
+            try:
+                return await tool.run(self._workspace, final_input)
+            except Exception as error:  # a tool's mistake is the model's to mend, not the agent's to die of
+                return _error(f"{tool.name} failed: {error}")
+
+        return await execute_tool_with_hooks(self._config, tool.name, call.args, execute)
+
+    def _enter(self, call: ToolCall, state: CallState) -> None:
+        call.state = state
+        self._audience.tell(ToolState(call))
+
+    def _finish(self, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
+        call.status, call.result = status, result
+        self._enter(call, CallState.IDLE)
+
+
+def _error(message: str) -> ToolResult:
+    return ToolResult(llm_content=message, return_display=message, error={"message": message})
+
+
+def _not_allowed(name: str, restriction: Restriction) -> str:
+    allowed = ", ".join(sorted(restriction.allowed or ()))
+    return f"{name} may not be called now. " + (f"Allowed are: {allowed}." if allowed else "No tool is allowed.")
+
+
+_BY_HOOK = ("hook_blocked", "hook_stopped")
+
+
+def _status(result: ToolResult) -> CallStatus:
+    if result.error is None:
+        return CallStatus.SUCCESS
+    kind = result.error.get("type") if isinstance(result.error, Mapping) else None
+    return CallStatus.BLOCKED if kind in _BY_HOOK else CallStatus.ERROR

@@ -1,0 +1,181 @@
+"""The loop: prompts in, turns of model and tools until one is done, with the session's own events around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from google.genai import types
+
+from llxprt_hooks.agent.answer import first_content, function_calls
+from llxprt_hooks.agent.errors import AgentError
+from llxprt_hooks.agent.notes import Audience, Stopped
+from llxprt_hooks.agent.scheduler import CallStatus, Scheduler, ToolCall
+from llxprt_hooks.events import (
+    HookEventName,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionStartSource,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llxprt_hooks.agent.background import BackgroundEvents
+    from llxprt_hooks.agent.chat import Answer, Chat
+    from llxprt_hooks.agent.transcript import Transcript
+    from llxprt_hooks.config import Config
+
+SYSTEM_INSTRUCTION = (
+    "You are a careful software engineer working in the user's project folder. Use the tools to look before you "
+    "answer and to make the changes that are asked for; paths are relative to the folder. Keep answers short."
+)
+TURN_LIMIT = 100
+COMPRESS_ABOVE = 500_000
+"""Tokens of a prompt beyond which the history is compressed before the next one."""
+
+_COMPRESS = (
+    "Summarise our conversation so far, so that the summary can stand in its place: the task, what was found, what "
+    "was changed, decisions and their reasons, what is left to do."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a prompt, beside the answers that were shown."""
+
+    stop_reason: str | None = None
+    blocked: str | None = None
+    """Why a model call was blocked, if nothing answered in its place."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens over all model calls of the session."""
+
+    prompt: int = 0
+    candidates: int = 0
+    total: int = 0
+
+    def add(self, usage: types.GenerateContentResponseUsageMetadata | None) -> None:
+        if usage is not None:
+            self.prompt += usage.prompt_token_count or 0
+            self.candidates += usage.candidates_token_count or 0
+            self.total += usage.total_token_count or 0
+
+    def to_dict(self) -> dict[str, int]:
+        return {
+            "promptTokenCount": self.prompt,
+            "candidatesTokenCount": self.candidates,
+            "totalTokenCount": self.total,
+        }
+
+
+@dataclass(slots=True)
+class Session:
+    """One conversation, from its start event to its end event."""
+
+    config: Config
+    chat: Chat
+    scheduler: Scheduler
+    audience: Audience
+    transcript: Transcript
+    events: BackgroundEvents
+    turn_limit: int = TURN_LIMIT
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    response: str = ""
+    """The text of the last answer to the prompt, as shown."""
+
+    def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
+        self.events.fire(HookEventName.SESSION_START, source=source)
+
+    def end(self, reason: SessionEndReason) -> None:
+        self.events.fire(HookEventName.SESSION_END, reason=reason)
+
+    async def respond(self, prompt: str) -> Outcome:
+        """Work on a prompt until the model asks for no more tools, a hook stops it, or the turn limit is reached."""
+        if self._history_is_long():
+            await self.compress(PreCompressTrigger.AUTO)
+        self.response = ""
+        self.events.fire(HookEventName.BEFORE_AGENT, prompt=prompt)
+        self._say(types.Content(role="user", parts=[types.Part(text=prompt)]))
+        outcome = await self._turns()
+        if outcome.stop_reason is not None:
+            self.audience.tell(Stopped(outcome.stop_reason))
+        self.events.fire(
+            HookEventName.AFTER_AGENT,
+            prompt=prompt,
+            prompt_response=self.response,
+            stop_hook_active=outcome.stop_reason is not None,
+        )
+        return outcome
+
+    async def compress(self, trigger: PreCompressTrigger) -> bool:
+        """Put a summary in the place of the history; false when the model gave none."""
+        self.events.fire(HookEventName.PRE_COMPRESS, trigger=trigger)
+        aside = self.chat.aside()
+        aside.history.append(types.Content(role="user", parts=[types.Part(text=_COMPRESS)]))
+        answer = await aside.ask()
+        self.usage.add(answer.usage)
+        content = first_content(answer.response)
+        if content is None:
+            return False
+        task = types.Content(role="user", parts=[types.Part(text="This is what we have done so far.")])
+        self.chat.restart(task, content)
+        self.transcript.add("compressed", trigger=trigger.value, content=content)
+        self.start(SessionStartSource.COMPRESS)
+        return True
+
+    def clear(self) -> None:
+        """Forget the conversation and begin anew."""
+        self.end(SessionEndReason.CLEAR)
+        self.chat.restart()
+        self.transcript.add("cleared")
+        self.start(SessionStartSource.CLEAR)
+
+    async def _turns(self) -> Outcome:
+        for _ in range(self.turn_limit):
+            answer = await self._ask()
+            if answer.stop_reason is not None or answer.blocked is not None:
+                return Outcome(answer.stop_reason, answer.blocked)
+            asked = function_calls(answer.response)
+            if not asked:
+                return Outcome()
+            stop_reason = await self._run_tools(asked, answer)
+            if stop_reason is not None:
+                return Outcome(stop_reason)
+        raise AgentError(f"the turn limit of {self.turn_limit} was reached before the work was done")
+
+    async def _ask(self) -> Answer:
+        known = len(self.chat.history)
+        answer = await self.chat.ask()
+        self.usage.add(answer.usage)
+        if answer.shown is not None:
+            self.response = answer.shown
+        for content in self.chat.history[known:]:
+            self.transcript.add("message", content=content)
+        return answer
+
+    async def _run_tools(self, asked: Sequence[types.FunctionCall], answer: Answer) -> str | None:
+        """Run the calls and answer each of them, interrupted or not; the reason to stop, if a hook gave one."""
+        calls = [ToolCall.of(call) for call in asked]
+        self.tool_calls += calls
+        try:
+            await self.scheduler.run(calls, answer.restriction)
+        finally:
+            self._say(types.Content(role="user", parts=[_response(call) for call in calls]))
+        return next((call.result.stop_reason for call in calls if call.result.stop_reason is not None), None)
+
+    def _say(self, content: types.Content) -> None:
+        self.chat.history.append(content)
+        self.transcript.add("message", content=content)
+
+    def _history_is_long(self) -> bool:
+        usage = self.chat.usage
+        return bool(usage and (usage.prompt_token_count or 0) > COMPRESS_ABOVE)
+
+
+def _response(call: ToolCall) -> types.Part:
+    outcome = {"output" if call.status is CallStatus.SUCCESS else "error": call.result.llm_content}
+    return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=outcome))

@@ -1,0 +1,77 @@
+"""From a function with text parameters to a tool: its schema, its arguments, its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.agent.tools.failure import ToolFailure
+from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a tool; all of them are text."""
+
+    name: str
+    description: str
+    required: bool = True
+
+
+def declare(
+    *,
+    name: str,
+    kind: Kind,
+    description: str,
+    parameters: Sequence[Parameter],
+    function: Callable[..., Awaitable[ToolResult]],
+) -> Tool:
+    """A tool that calls ``function(workspace, **arguments)``, optional arguments only where they were given.
+
+    Wrong arguments, and a `ToolFailure` of the function, become an error result.
+    """
+
+    async def run(workspace: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
+        try:
+            return await function(workspace, **_texts(name, parameters, arguments))
+        except ToolFailure as failure:
+            message = one_line(str(failure))
+            return ToolResult(llm_content=message, return_display=message, error={"message": message})
+
+    return Tool(name=name, description=description, parameters=_schema(parameters), kind=kind, run=run)
+
+
+def _schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {p.name: {"type": "string", "description": p.description} for p in parameters},
+        "required": [p.name for p in parameters if p.required],
+    }
+
+
+def _texts(tool: str, parameters: Sequence[Parameter], arguments: Mapping[str, Any]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for parameter in parameters:
+        value = arguments.get(parameter.name)
+        if isinstance(value, str):
+            texts[parameter.name] = value
+        elif value is not None:
+            got = _JSON_TYPES.get(type(value), "something else")
+            raise ToolFailure(f"{tool} expects a string as `{parameter.name}`, and got {got}.")
+        elif parameter.required:
+            raise ToolFailure(f"{tool} needs the string `{parameter.name}`, {_but_given(arguments)}.")
+    return texts
+
+
+_JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
+
+
+def _but_given(arguments: Mapping[str, Any]) -> str:
+    given = ", ".join(f"`{name}`" for name, value in arguments.items() if value is not None)
+    return f"and got only {given}" if given else "and got nothing"

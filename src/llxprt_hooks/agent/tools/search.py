@@ -1,0 +1,209 @@
+"""Finding files by name and by content."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from llxprt_hooks.agent.tools.declare import Parameter, declare
+from llxprt_hooks.agent.tools.failure import ToolFailure
+from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
+from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.walk import Patience, walk
+from llxprt_hooks.agent.tools.wording import counted, one_line, size
+from llxprt_hooks.process import Completed, SpawnError, run_process
+from llxprt_hooks.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Workspace
+
+TIME_LIMIT = 20.0
+"""Seconds."""
+
+FILE_LIMIT = 1000
+"""Files that `glob` shows to the model."""
+
+MATCH_LIMIT = 200
+"""Matches that `search_file_content` shows to the model."""
+
+LARGEST_FILE = 10 * 1024 * 1024
+"""Bytes; larger files are not searched."""
+
+_PROGRAM = str(Path(__file__).with_name("line_search.py"))
+
+T = TypeVar("T")
+
+
+def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
+    return declare(
+        name="glob",
+        kind=Kind.READ,
+        description=(
+            "Finds files by a pattern for their path, the most recently changed first. "
+            "Hidden folders such as .git are left out unless the pattern names them."
+        ),
+        parameters=(
+            Parameter(
+                "pattern",
+                "Pattern for paths from the working directory, such as `src/**/*.py`: `*`, `?` and `[…]` within a "
+                "name, `**` for any number of folders, `{a,b}` for alternatives.",
+            ),
+        ),
+        function=functools.partial(_glob, time_limit=time_limit),
+    )
+
+
+def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
+    return declare(
+        name="search_file_content",
+        kind=Kind.READ,
+        description=(
+            "Searches the lines of all text files below a folder; the result has a line `path:line: text` for each "
+            "that matches. Hidden folders such as .git, binary files, and files larger than "
+            f"{size(LARGEST_FILE)} are left out."
+        ),
+        parameters=(
+            Parameter(
+                "pattern",
+                "Regular expression in the syntax of Python. Upper and lower case differ, unless it begins with (?i).",
+            ),
+            Parameter("dir_path", "The folder to search; the working directory if not given.", required=False),
+        ),
+        function=functools.partial(_search, time_limit=time_limit),
+    )
+
+
+async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> ToolResult:
+    searches = [_start_and_pattern(workspace, alternative) for alternative in alternatives(pattern)]
+    patience = Patience(time_limit)
+    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, patience))), patience)
+    lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{one_line(pattern)}`."]
+    if len(found) > FILE_LIMIT:
+        lines.append(f"[{counted(len(found) - FILE_LIMIT, 'more file')} not shown.]")
+    if not patience.left():
+        lines.append(_incomplete(time_limit))
+    return ToolResult(llm_content="\n".join(lines), return_display=f"found {counted(len(found), 'file')}")
+
+
+def _start_and_pattern(workspace: Workspace, pattern: str) -> tuple[Path, GlobPattern]:
+    folder, names = split_at_wildcard(pattern)
+    if not names:
+        raise ToolFailure("`pattern` names no file; an example of a pattern is `src/**/*.py`.")
+    if ".." in names:
+        raise ToolFailure(f"`{pattern}` has a `..` after a wildcard or at its end, where it has no meaning.")
+    return workspace.locate(folder), GlobPattern(names)
+
+
+def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], patience: Patience) -> Iterator[Path]:
+    for start, pattern in searches:
+        for place in walk(workspace, start, pattern.leads_into, patience):
+            if pattern.matches(place.relative_to(start).parts):
+                yield place
+
+
+def _newest_first(places: set[Path]) -> list[Path]:
+    return sorted(places, key=lambda place: (-_modified(place), place))
+
+
+def _modified(place: Path) -> int:
+    try:
+        return place.lstat().st_mtime_ns
+    except OSError:
+        return 0  # it has just gone
+
+
+async def _search(workspace: Workspace, pattern: str, dir_path: str = ".", *, time_limit: float) -> ToolResult:
+    start = workspace.folder(dir_path)
+    patience = Patience(time_limit)
+    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, patience)), patience)
+    found = await _search_lines(workspace, pattern, files, patience)
+    where = f"{counted(len(files), 'file')} of {workspace.name(start)}"
+    if not found.complete and not found.matches:
+        raise ToolFailure(f"Nothing was found in {where} within {time_limit:g} s. {_ADVICE}")
+    lines = [f"{workspace.name(files[at])}:{number}: {text}" for at, number, text in found.matches]
+    lines = lines or [f"No line matches `{one_line(pattern)}` in {where}."]
+    if found.total > len(found.matches):
+        more = counted(found.total - len(found.matches), "more match", "more matches")
+        lines.append(f"[{more} not shown. {_ADVICE}]")
+    if found.too_large:
+        lines.append(f"[{counted(found.too_large, 'file')} larger than {size(LARGEST_FILE)} not searched.]")
+    if not found.complete:
+        lines.append(_incomplete(time_limit))
+    return ToolResult(
+        llm_content="\n".join(lines), return_display=f"found {counted(found.total, 'match', 'matches')} in {where}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    matches: list[tuple[int, int, str]]
+    """Index of the file, number of the line, text."""
+    total: int
+    too_large: int
+    complete: bool
+
+
+async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], patience: Patience) -> _Found:
+    walked_all = bool(patience.left())
+    request = {
+        "pattern": pattern,
+        "files": [str(file) for file in files],
+        "limit": MATCH_LIMIT,
+        "largest": LARGEST_FILE,
+    }
+    try:
+        completed = await run_process(
+            [sys.executable, "-I", "-S", "-W", "ignore", _PROGRAM],
+            stdin=json.dumps(request).encode(),
+            env=os.environ,
+            cwd=str(workspace.root),
+            timeout=patience.left(),
+        )
+    except SpawnError as error:
+        raise ToolFailure(str(error)) from error
+    return _understood(completed, walked_all=walked_all)
+
+
+def _understood(completed: Completed, *, walked_all: bool) -> _Found:
+    messages = [json.loads(line) for line in completed.stdout.splitlines(keepends=True) if line.endswith(b"\n")]
+    matches = [(at, number, text) for kind, at, number, text in (m for m in messages if m[0] == "match")]
+    match messages[-1:]:
+        case [["invalid", why]]:
+            raise ToolFailure(f"`pattern` is not a valid regular expression: {why}.")
+        case [["end", total, too_large]]:
+            return _Found(matches, total, too_large, complete=walked_all)
+    if not completed.timed_out:
+        last_words = completed.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ToolFailure(f"The search ended before it was done. {last_words}".strip())
+    return _Found(matches, len(matches), 0, complete=False)
+
+
+_ADVICE = "A narrower pattern or dir_path helps."
+
+
+def _incomplete(time_limit: float) -> str:
+    return f"[Stopped after {time_limit:g} s: there may be more. {_ADVICE}]"
+
+
+def _is_visible(folders: tuple[str, ...]) -> bool:
+    return not folders[-1].startswith(".")
+
+
+async def _in_thread(function: Callable[[], T], patience: Patience) -> T:
+    """What a function gives that looks at our patience; cancelled, we have none left."""
+    try:
+        return await asyncio.to_thread(function)
+    except asyncio.CancelledError:
+        patience.lose()
+        raise
+
+
+GLOB = glob_tool()
+SEARCH_FILE_CONTENT = search_tool()

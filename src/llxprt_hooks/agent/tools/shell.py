@@ -1,0 +1,110 @@
+"""Running shell commands."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.agent.tools.declare import Parameter, declare
+from llxprt_hooks.agent.tools.failure import ToolFailure
+from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.wording import one_line, size
+from llxprt_hooks.process import Completed, SpawnError, run_process
+from llxprt_hooks.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Workspace
+
+TIME_LIMIT = 120.0
+"""Seconds."""
+
+OUTPUT_LIMIT = 64 * 1024
+"""Bytes of each stream that are shown to the model."""
+
+_KEPT = 10 * 1024 * 1024
+"""Bytes of each stream that are kept, to choose from."""
+
+_TITLE_WIDTH = 80
+
+
+def shell_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
+    return declare(
+        name="run_shell_command",
+        kind=Kind.EXECUTE,
+        description=(
+            "Runs a command line with `bash -c` (`sh -c` where there is no bash) and gives its output and how it "
+            f"ended. It has nothing to read on stdin, and is ended with all its children after {time_limit:g} s."
+        ),
+        parameters=(
+            Parameter("command", "The command line."),
+            Parameter("description", "What the command is for, in a few words for the user.", required=False),
+            Parameter("dir_path", "The folder to run it in; the working directory if not given.", required=False),
+        ),
+        function=functools.partial(_run_shell_command, time_limit=time_limit),
+    )
+
+
+async def _run_shell_command(
+    workspace: Workspace, command: str, description: str = "", dir_path: str = ".", *, time_limit: float
+) -> ToolResult:
+    folder = workspace.folder(dir_path)
+    try:
+        completed = await run_process(
+            [shutil.which("bash") or "sh", "-c", command],
+            stdin=b"",
+            env=os.environ,
+            cwd=str(folder),
+            timeout=time_limit,
+            output_limit=_KEPT,
+        )
+    except SpawnError as error:
+        raise ToolFailure(str(error)) from error
+    end = _end(completed, time_limit)
+    return ToolResult(
+        llm_content=_report(completed, end),
+        return_display=f"{_title(description or command)}: {end}",
+        metadata={"exit_code": completed.exit_code, "signal": completed.signal, "timed_out": completed.timed_out},
+        error={"message": f"The command {end}."} if completed.timed_out else None,
+    )
+
+
+def _end(completed: Completed, time_limit: float) -> str:
+    if completed.timed_out:
+        return f"took longer than {time_limit:g} s and was ended"
+    if completed.signal is not None:
+        return f"ended by signal {completed.signal}"
+    return "ended, how is not known" if completed.exit_code is None else f"exit code {completed.exit_code}"
+
+
+def _report(completed: Completed, end: str) -> str:
+    streams = {
+        "stdout": _excerpt(completed.stdout, cut=completed.stdout_cut),
+        "stderr": _excerpt(completed.stderr, cut=completed.stderr_cut),
+    }
+    sections = [f"{name}:\n{text}" for name, text in streams.items() if text]
+    return "\n".join([*sections, f"[{end}]" if sections else f"[no output, {end}]"])
+
+
+def _excerpt(data: bytes, *, cut: bool) -> str:
+    """The output as text; of more than the limit the beginning and the end, where errors are told."""
+    if len(data) <= OUTPUT_LIMIT:
+        return _text(data)
+    if cut:
+        return f"{_text(data[:OUTPUT_LIMIT])}\n[Cut here: there was more than {size(len(data))} of output.]"
+    half = OUTPUT_LIMIT // 2
+    left_out = len(data) - 2 * half
+    return f"{_text(data[:half])}\n[{size(left_out)} of output left out here.]\n{_text(data[-half:])}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").removesuffix("\n")
+
+
+def _title(text: str) -> str:
+    line = one_line(text.strip().partition("\n")[0])
+    return line if len(line) <= _TITLE_WIDTH else line[: _TITLE_WIDTH - 1] + "…"
+
+
+RUN_SHELL_COMMAND = shell_tool()

@@ -1,0 +1,43 @@
+"""What a tool is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Workspace
+    from llxprt_hooks.tool_result import ToolResult
+
+
+class Kind(StrEnum):
+    """What a tool does to the world, which settles whether it needs approval."""
+
+    READ = "read"
+    EDIT = "edit"
+    EXECUTE = "execute"
+
+
+Run: TypeAlias = "Callable[[Workspace, Mapping[str, Any]], Awaitable[ToolResult]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool: how the model sees it, and how it is run."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of the arguments."""
+    kind: Kind
+    run: Run
+
+    def declaration(self) -> dict[str, Any]:
+        """The function declaration for the model."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters_json_schema": dict(self.parameters),
+        }

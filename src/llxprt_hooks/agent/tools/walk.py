@@ -1,0 +1,51 @@
+"""All files below a folder, in a time that has an end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.agent.tools.failure import ToolFailure
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Workspace
+
+
+class Patience:
+    """How long somebody waits for a thread, which looks here from time to time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds."""
+        return max(0.0, self._until - time.monotonic())
+
+    def lose(self) -> None:
+        """Nobody waits any longer."""
+        self._until = 0.0
+
+
+def walk(
+    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], patience: Patience
+) -> Iterator[Path]:
+    """The files below a place, until patience is lost; a folder is asked for by its names from the place on.
+
+    Links to files are files; links to folders are not entered, so that the walk has an end. What cannot be read is
+    passed over.
+    """
+    waiting: list[tuple[str, ...]] = [()]
+    while waiting and patience.left():
+        names = waiting.pop()
+        folder = start.joinpath(*names)
+        try:
+            entries = workspace.entries(folder)
+        except ToolFailure:
+            continue
+        for entry in entries:
+            if entry.is_file:
+                yield folder / entry.name
+        folders = [(*names, entry.name) for entry in entries if entry.is_folder and not entry.is_link]
+        waiting.extend(inner for inner in reversed(folders) if enter(inner))

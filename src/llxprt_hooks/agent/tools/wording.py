@@ -1,0 +1,38 @@
+"""How numbers and foreign text are put into sentences."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_UNPRINTABLE = ("Cc", "Cs")
+"""Control characters and surrogates: a name may have them, a line on the screen or in a request must not."""
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """
+    >>> counted(1, "line"), counted(2, "line"), counted(1000, "match", "matches")
+    ('1 line', '2 lines', '1,000 matches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def one_line(text: str) -> str:
+    """The text with control characters and lone surrogates escaped."""
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+
+
+def lines_of(text: str) -> int:
+    """How many lines a text has, whether or not its last one is ended."""
+    ended = text.count("\n")
+    return ended if not text or text.endswith("\n") else ended + 1
+
+
+def size(number: int) -> str:
+    """
+    >>> size(512), size(64 * 1024), size(2_621_440)
+    ('512 bytes', '64 KiB', '2.5 MiB')
+    """
+    for unit, bytes_of_unit in (("MiB", 1024 * 1024), ("KiB", 1024)):
+        if number >= bytes_of_unit:
+            return f"{number / bytes_of_unit:.1f} {unit}".replace(".0 ", " ")
+    return counted(number, "byte")

@@ -1,0 +1,182 @@
+"""The working directory as tools see it: nothing outside it can be named, reached, read or written.
+
+A path is first resolved as the system would, symbolic links and ``..`` included, and has to end up inside. What is
+found there is then opened folder by folder from the root, by descriptors and without following any link: a link that
+is slipped in between, at whatever place, is an error and no way out.
+
+Not in its power: a hard link to a file outside, which cannot be told from the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from llxprt_hooks.agent.tools.failure import ToolFailure, explained
+from llxprt_hooks.agent.tools.wording import one_line
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+"""Without waiting: opening a named pipe would wait for its other end, perhaps for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a folder has under a name. A link counts as what it leads to, unless that is outside: then as nothing."""
+
+    name: str
+    is_folder: bool
+    is_file: bool
+    is_link: bool
+
+
+class Workspace:
+    """Access to the files below a root; every failure is a `ToolFailure`.
+
+    A *place* is a path that `locate` gave: real, absolute and inside.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.editing = threading.Lock()
+        """Held from reading a file to writing it: calls of one answer run side by side and may change the same file."""
+
+    def locate(self, path: str) -> Path:
+        """The place that a path means: from the root, or absolute; it need not exist."""
+        if "\0" in path:
+            raise ToolFailure(f"`{path}` is no path: it has a NUL character.")
+        try:
+            place = Path(os.path.realpath(self.root / path))
+        except (OSError, ValueError) as error:
+            raise ToolFailure(f"`{path}` is no path that this system can have: {error}.") from error
+        if not place.is_relative_to(self.root):
+            raise ToolFailure(f"`{path}` is outside the working directory `{self.root}`, where paths have to stay.")
+        return place
+
+    def name(self, place: Path) -> str:
+        """A place as model and user read it: from the root, on one line."""
+        return one_line(place.relative_to(self.root).as_posix())
+
+    def folder(self, path: str) -> Path:
+        """The place of an existing folder."""
+        place = self.locate(path)
+        with self._opened_folder(place):
+            return place
+
+    def entries(self, place: Path) -> list[Entry]:
+        """What a folder has, by name."""
+        with self._opened_folder(place) as descriptor, self._explained(place), os.scandir(descriptor) as found:
+            return sorted((self._entry(place, entry) for entry in found), key=lambda entry: entry.name)
+
+    def read(self, place: Path, limit: int) -> tuple[bytes, int]:
+        """The first ``limit`` bytes of a file, and how many it has."""
+        with self._opened_parent(place) as folder:
+            descriptor = os.open(place.name, os.O_RDONLY | _FILE, dir_fd=folder)
+            with _closing(descriptor):
+                status = self._regular(place, descriptor)
+                with os.fdopen(descriptor, "rb", closefd=False) as opened:
+                    data = opened.read(limit)
+        return data, max(status.st_size, len(data))
+
+    def write(self, place: Path, data: bytes, *, overwrite: bool = True) -> bool:
+        """Make a file have this content, all at once, and whatever folders it needs; whether the file is new.
+
+        An existing file keeps its permissions.
+        """
+        with self._opened_parent(place, create=True) as folder:
+            mode = self._writable_mode(place, folder)
+            if mode is not None and not overwrite:
+                raise ToolFailure(f"`{self.name(place)}` exists already.")
+            _put(folder, place.name, data, mode)
+        return mode is None
+
+    @contextlib.contextmanager
+    def _opened_parent(self, place: Path, *, create: bool = False) -> Iterator[int]:
+        if place == self.root:
+            raise ToolFailure("`.` is a folder, not a file.")
+        with self._opened_folder(place.parent, create=create) as descriptor, self._explained(place):
+            yield descriptor
+
+    @contextlib.contextmanager
+    def _opened_folder(self, place: Path, *, create: bool = False) -> Iterator[int]:
+        with self._explained(place):
+            descriptor = os.open(self.root, _FOLDER)
+            for name in place.relative_to(self.root).parts:
+                with _closing(descriptor):
+                    descriptor = _open_folder(name, descriptor, create=create)
+        with _closing(descriptor):
+            yield descriptor
+
+    @contextlib.contextmanager
+    def _explained(self, place: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise explained(error, self.name(place)) from error
+
+    def _entry(self, folder: Path, found: os.DirEntry[str]) -> Entry:
+        if not found.is_symlink():
+            is_folder, is_file = found.is_dir(follow_symlinks=False), found.is_file(follow_symlinks=False)
+            return Entry(found.name, is_folder, is_file, is_link=False)
+        try:
+            mode = self.locate(str(folder / found.name)).lstat().st_mode
+        except (OSError, ToolFailure):
+            mode = 0
+        return Entry(found.name, stat.S_ISDIR(mode), stat.S_ISREG(mode), is_link=True)
+
+    def _regular(self, place: Path, descriptor: int) -> os.stat_result:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise ToolFailure(f"`{self.name(place)}` is a folder, not a file.")
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolFailure(f"`{self.name(place)}` is not a regular file.")
+        return status
+
+    def _writable_mode(self, place: Path, folder: int) -> int | None:
+        # Opened for writing, because replacing a file that its owner made read-only would succeed.
+        try:
+            descriptor = os.open(place.name, os.O_WRONLY | _FILE, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        with _closing(descriptor):
+            return stat.S_IMODE(self._regular(place, descriptor).st_mode)
+
+
+def _open_folder(name: str, parent: int, *, create: bool) -> int:
+    try:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with contextlib.suppress(FileExistsError):  # somebody else has just made it
+        os.mkdir(name, dir_fd=parent)
+    return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+
+
+def _put(folder: int, name: str, data: bytes, mode: int | None) -> None:
+    temporary = f".llxprt-{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            opened.write(data)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""The command line, ``llxprt-hooks``: one module per command under ``commands``."""

@@ -1,0 +1,112 @@
+"""``llxprt-hooks run``: the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.wire import decode_text
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.assembly import AgentOptions
+
+
+@click.command("run")
+@click.option("-p", "--prompt", help="Work on this prompt and exit.")
+@click.option("--headless", is_flag=True, help="Never talk to a terminal; the prompt comes from -p or standard input.")
+@click.option("-m", "--model", help="The model to call (GEMINI_MODEL, else gemini-2.5-flash).")
+@click.option(
+    "--replay",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Answer model calls from a recording, a JSON object a line, instead of calling the Gemini API.",
+)
+@click.option(
+    "-o",
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    default="text",
+    show_default=True,
+    help="What to print: the answers, one JSON object at the end, or a JSON object a line as things happen.",
+)
+@click.option("-y", "--yolo", is_flag=True, help="Allow every tool call; short for --approval-mode yolo.")
+@click.option(
+    "--approval-mode",
+    type=click.Choice(["default", "auto_edit", "yolo"]),
+    help="Ask before writing and running (default), allow edits (auto_edit), or allow all (yolo).",
+)
+@directory_option
+def command(
+    prompt: str | None,
+    headless: bool,
+    model: str | None,
+    replay: str | None,
+    output_format: str,
+    yolo: bool,
+    approval_mode: str | None,
+    directory: str,
+) -> int:
+    """Run the agent: on a prompt, on piped input, or in an interactive session.
+
+    The Gemini API is called with GEMINI_API_KEY or GOOGLE_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set.
+
+    \b
+    Examples:
+      llxprt-hooks run                                     an interactive session
+      llxprt-hooks run -p "what does this project do?"
+      git diff | llxprt-hooks run --headless -o json
+      llxprt-hooks run -y -p "fix the tests" --replay answers.jsonl
+    """
+    if yolo and approval_mode not in (None, "yolo"):
+        raise click.UsageError("-y and --approval-mode say different things; give one of them.")
+    interactive = prompt is None and not headless and sys.stdin is not None and sys.stdin.isatty()
+    if interactive and output_format != "text":
+        raise click.UsageError("An interactive session has text output only; give a prompt with -p, or pipe one in.")
+    if not interactive:
+        prompt = _piped_prompt() if prompt is None else prompt
+        if not prompt.strip():
+            raise click.UsageError("There is no prompt: give one with -p, or on standard input.")
+    options = _options(directory, model, replay, "yolo" if yolo else approval_mode or "default")
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_exception_handler(_report_unless_closing)
+        return runner.run(_converse(options) if interactive else _run_once(options, prompt or "", output_format))
+
+
+def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report what goes wrong on the loop, but for what the SDK left open after an error that has been told already."""
+    task = context.get("future")
+    closing = isinstance(task, asyncio.Task) and getattr(task.get_coro(), "__name__", "") == "aclose"
+    if "asyncgen" not in context and not closing:
+        loop.default_exception_handler(context)
+
+
+def _piped_prompt() -> str:
+    """All of standard input, whatever bytes it has; nothing where it is closed."""
+    return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
+
+
+def _options(directory: str, model: str | None, replay: str | None, approval_mode: str) -> AgentOptions:
+    try:
+        from llxprt_hooks.agent.approval import ApprovalMode
+        from llxprt_hooks.agent.assembly import AgentOptions
+    except ImportError as error:
+        raise click.ClickException(
+            f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
+        ) from error
+    return AgentOptions(directory, model, replay, ApprovalMode(approval_mode))
+
+
+async def _run_once(options: AgentOptions, prompt: str, output_format: str) -> int:
+    from llxprt_hooks.cli.modes.once import run_once
+
+    return await run_once(options, prompt, output_format)
+
+
+async def _converse(options: AgentOptions) -> int:
+    from llxprt_hooks.cli.modes.interactive import converse
+
+    return await converse(options)

@@ -1,0 +1,1 @@
+"""What ``llxprt-hooks demo`` shows: a project with hooks, and recorded answers of a model."""

@@ -1,0 +1,54 @@
+"""Options and arguments that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class EventType(click.Choice[str]):
+    """The name of an event; another spelling of one is answered with the right one."""
+
+    def __init__(self) -> None:
+        super().__init__([event.value for event in HookEventName])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.choices:
+            return str(value)
+        from llxprt_hooks.diagnosis.suggestions import meant_event
+
+        meant = meant_event(value)
+        guess = f" Did you mean {meant}?" if meant else ""
+        self.fail(f"{value!r} is no event.{guess} The events are {', '.join(self.choices)}.", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        typed = incomplete.casefold()
+        return [CompletionItem(event) for event in self.choices if event.casefold().startswith(typed)]
+
+
+directory_option = click.option(
+    "-C",
+    "directory",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The project folder; the current one if not given.",
+)
+
+project_option = click.option(
+    "-C",
+    "project",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    metavar="DIR",
+    help="Only what ran in this project folder.",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

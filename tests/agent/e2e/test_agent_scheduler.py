@@ -1,0 +1,171 @@
+"""The scheduler by itself: the states of a call, and what hooks may and may not do to its result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.genai import types
+
+from llxprt_hooks import Config, ToolResult
+from llxprt_hooks.agent.approval import Approval, ApprovalMode
+from llxprt_hooks.agent.notes import Note, ToolState
+from llxprt_hooks.agent.restriction import Restriction
+from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
+from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from e2e_agent import Project
+
+FREE = Restriction()
+
+
+class Published:
+    """An audience that keeps what it is told about calls: state, status and result at that moment."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[CallState, CallStatus | None, Any]] = []
+
+    def tell(self, note: Note) -> None:
+        assert isinstance(note, ToolState)
+        self.states.append((note.call.state, note.call.status, note.call.result.llm_content))
+
+
+class Bench:
+    """A scheduler with one tool, ``probe``, that notes what it was run with."""
+
+    def __init__(self, project: Project, result: ToolResult | Exception, **hooks: str) -> None:
+        groups = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in hooks.items()}
+        self.config = Config(working_dir=project.root, enable_hooks=True, hooks=groups)
+        self.published = Published()
+        self.runs: list[dict[str, Any]] = []
+        self._result = result
+        tool = Tool("probe", "A probe.", {"type": "object"}, Kind.READ, self._probe)
+        approval = Approval(ApprovalMode.DEFAULT)
+        self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
+
+    async def run(self, *names: str, restriction: Restriction = FREE) -> list[ToolCall]:
+        calls = [
+            ToolCall.of(types.FunctionCall(name=name, args={"number": number})) for number, name in enumerate(names)
+        ]
+        await self.scheduler.run(calls, restriction)
+        return calls
+
+    async def _probe(self, _: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
+        self.runs.append(dict(arguments))
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+
+@pytest.mark.requirement("HOOK-129", "HOOK-204")
+async def test_a_blocked_call_goes_from_executing_to_idle_and_its_reason_is_published(project: Project):
+    bench = Bench(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
+    [call] = await bench.run("probe")
+    assert bench.published.states == [
+        (CallState.EXECUTING, None, ""),
+        (CallState.IDLE, CallStatus.BLOCKED, "not today"),
+    ]
+    assert (call.state, call.status, call.result.llm_content) == (CallState.IDLE, CallStatus.BLOCKED, "not today")
+
+
+@pytest.mark.requirement("HOOK-130", "HOOK-204", "HOOK-183")
+async def test_a_block_is_final(project: Project):
+    bench = Bench(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
+    [call] = await bench.run("probe")
+    assert bench.runs == []
+    assert len(project.payloads("guard")) == 1
+    assert call.result.error is not None
+    assert not hasattr(call.result, "blocked")
+
+
+async def test_a_call_that_runs_goes_through_the_same_states(project: Project):
+    bench = Bench(project, ToolResult("found it"))
+    await bench.run("probe")
+    assert bench.published.states == [
+        (CallState.EXECUTING, None, ""),
+        (CallState.IDLE, CallStatus.SUCCESS, "found it"),
+    ]
+
+
+@pytest.mark.requirement("HOOK-029", "HOOK-132", "HOOK-149")
+async def test_suppressed_output_sets_the_flag_and_keeps_what_the_model_gets(project: Project):
+    bench = Bench(project, ToolResult("found it", "shown"), AfterTool=project.hook("hide", {"suppressOutput": True}))
+    [call] = await bench.run("probe")
+    assert call.result.suppress_display is True
+    assert call.result.llm_content == "found it"
+
+
+@pytest.mark.requirement("HOOK-149")
+async def test_output_is_not_suppressed_by_default(project: Project):
+    [call] = await Bench(project, ToolResult("found it", "shown")).run("probe")
+    assert call.result.suppress_display is False
+
+
+@pytest.mark.requirement("HOOK-217")
+async def test_hooks_never_change_the_result_that_the_tool_made(project: Project):
+    made = ToolResult("found it", "shown", {"lines": 1})
+    says = {
+        "systemMessage": "Hm.",
+        "suppressOutput": True,
+        "continue": False,
+        "hookSpecificOutput": {"additionalContext": "x"},
+    }
+    [call] = await Bench(project, made, AfterTool=project.hook("loud", says)).run("probe")
+    assert made == ToolResult("found it", "shown", {"lines": 1})
+    assert call.result == ToolResult(
+        "found it\n\nx\n\n[System] Hm.", "shown", {"lines": 1}, suppress_display=True, stop_reason="No reason provided"
+    )
+
+
+@pytest.mark.requirement("HOOK-020", "HOOK-028")
+@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
+async def test_a_stop_reaches_whoever_runs_the_loop(project: Project, event: str):
+    stop = project.hook("stop", {"continue": False, "stopReason": "enough"})
+    [call] = await Bench(project, ToolResult("found it"), **{event: stop}).run("probe")
+    assert call.result.stop_reason == "enough"
+
+
+@pytest.mark.parametrize(
+    ("name", "restriction", "status"),
+    [
+        ("probe", Restriction(frozenset({"probe"})), CallStatus.SUCCESS),
+        ("probe", Restriction(frozenset({"other"})), CallStatus.RESTRICTED),
+        ("probe", Restriction(frozenset()), CallStatus.RESTRICTED),
+        ("other", Restriction(frozenset({"other"})), CallStatus.ERROR),
+        ("", FREE, CallStatus.ERROR),
+    ],
+)
+async def test_only_allowed_and_known_tools_run(
+    project: Project, name: str, restriction: Restriction, status: CallStatus
+):
+    bench = Bench(project, ToolResult("found it"), BeforeTool=project.hook("before"))
+    [call] = await bench.run(name, restriction=restriction)
+    assert call.status is status
+    ran = status is CallStatus.SUCCESS
+    assert (len(bench.runs), len(project.payloads("before"))) == (ran, ran)
+    assert (call.result.error is None) is ran
+
+
+async def test_a_tool_that_raises_fails_alone(project: Project):
+    [first, second] = await Bench(project, ValueError("no such thing")).run("probe", "probe")
+    assert (first.status, second.status) == (CallStatus.ERROR, CallStatus.ERROR)
+    assert "no such thing" in str(first.result.llm_content)
+
+
+async def test_an_interrupted_scheduler_finishes_every_call(project: Project):
+    bench = Bench(project, ToolResult("found it"), BeforeTool=project.endless_hook("endless"))
+    calls = [ToolCall("probe", {}), ToolCall("other", {})]
+    running = asyncio.create_task(bench.scheduler.run(calls, FREE))
+    await asyncio.to_thread(project.pids, "endless")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [(call.state, call.status) for call in calls] == [
+        (CallState.IDLE, CallStatus.CANCELLED),
+        (CallState.IDLE, CallStatus.ERROR),
+    ]
+    assert bench.runs == []

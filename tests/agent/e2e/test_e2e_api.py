@@ -1,0 +1,288 @@
+"""The Gemini API over HTTP: sessions of several turns, errors, cut connections."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from e2e_agent import HTTP, REPLAY, Project, Run
+from e2e_gemini import End, Reply, answer, call, refusal, unfinished
+from e2e_scenes import scene
+
+KEY = "a-key-that-nobody-may-see"
+
+
+def watched(project: Project, *replies: object, **environment: str) -> Run:
+    """A run whose model hooks take notes."""
+    project.configure(BeforeModel=project.hook("before"), AfterModel=project.hook("after"))
+    return project.run("-o", "json", answers=replies, GEMINI_API_KEY=KEY, **environment)
+
+
+def sentence(run: Run) -> str:
+    """The one line on stderr of a run that failed."""
+    assert run.status == 1
+    [line] = run.stderr.splitlines()
+    assert line.startswith("llxprt-hooks: ")
+    assert KEY not in run.stderr + run.stdout
+    return line
+
+
+# Turns.
+
+
+@scene(HTTP)
+def three_turns(project: Project) -> Run:
+    (project.root / "a.txt").write_text("alpha")
+    answers = [
+        answer("First ", "look.", call("list_directory", dir_path="."), tokens=(1, 2)),
+        answer(
+            [{"text": "pondering", "thought": True}],
+            [{**call("read_file", file_path="a.txt"), "thoughtSignature": "c2lnbmVk"}],
+            tokens=(3, 4),
+        ),
+        answer("It says ", "alpha.", tokens=(5, 6)),
+    ]
+    return project.run("-o", "json", "-m", "some-model", answers=answers, GEMINI_API_KEY="", GOOGLE_API_KEY=KEY)
+
+
+def test_each_request_holds_the_whole_conversation_so_far(played):
+    run = played(three_turns, HTTP)
+    first, second, third = (request.contents for request in run.requests)
+    assert first == [{"role": "user", "parts": [{"text": "Do it."}]}]
+    assert second[:1] == first
+    assert third[:3] == second
+    assert [content["role"] for content in third] == ["user", "model", "user", "model", "user"]
+    assert third[1]["parts"] == [{"text": "First look."}, call("list_directory", dir_path=".")]
+    assert third[3]["parts"][-1] == {**call("read_file", file_path="a.txt"), "thoughtSignature": "c2lnbmVk"}
+    assert third[4]["parts"] == [{"functionResponse": {"name": "read_file", "response": {"output": "alpha"}}}]
+
+
+def test_a_run_answers_with_its_last_answer_and_the_sum_of_what_it_used(played):
+    run = played(three_turns, HTTP)
+    assert (run.status, run.stderr) == (0, "")
+    assert run.json["response"] == "It says alpha."
+    assert run.json["usage"] == {"promptTokenCount": 9, "candidatesTokenCount": 12, "totalTokenCount": 21}
+
+
+def test_the_model_that_was_chosen_is_called_with_the_key_and_every_tool(played):
+    for request in played(three_turns, HTTP).requests:
+        assert request.path.endswith("/models/some-model:streamGenerateContent?alt=sse")
+        assert request.headers["x-goog-api-key"] == KEY
+        assert len(request.tools) == 7
+
+
+# Errors that pass.
+
+
+@scene(HTTP)
+def passing_errors(project: Project) -> Run:
+    return watched(
+        project,
+        refusal(429, "slow down", "RESOURCE_EXHAUSTED"),
+        answer(call("glob", pattern="*")),
+        Reply(status=500, body=b"<html>oh dear</html>"),
+        answer("Made it."),
+    )
+
+
+def test_a_transient_error_is_tried_again(played):
+    run = played(passing_errors, HTTP)
+    assert (run.status, run.stderr) == (0, "")
+    assert run.json["response"] == "Made it."
+    first, again, second, second_again = (request.body for request in run.requests)
+    assert first == again
+    assert second == second_again
+    assert first != second
+
+
+@pytest.mark.requirement("HOOK-172")
+def test_trying_again_is_no_new_model_call(played):
+    run = played(passing_errors, HTTP)
+    assert len(run.payloads("before")) == len(run.payloads("after")) == 2
+
+
+@scene(HTTP)
+def lasting_error(project: Project) -> Run:
+    return watched(project, *[refusal(503, "The model is overloaded.", "UNAVAILABLE")] * 9)
+
+
+def test_an_error_that_lasts_ends_the_run(played):
+    run = played(lasting_error, HTTP)
+    assert 1 < len(run.requests) < 9
+    assert "503" in sentence(run)
+    assert "The model is overloaded." in sentence(run)
+
+
+# Errors that stay.
+
+
+@scene(HTTP)
+def bad_request(project: Project) -> Run:
+    return watched(project, refusal(400, "Temperature is out of range.", "INVALID_ARGUMENT"), answer("Not reached."))
+
+
+@scene(HTTP)
+def wrong_key(project: Project) -> Run:
+    return watched(project, refusal(401, "API key not valid.", "UNAUTHENTICATED"), answer("Not reached."))
+
+
+@scene(HTTP)
+def unknown_model(project: Project) -> Run:
+    message = "models/gemini-0 is not found for API version v1beta."
+    return watched(project, refusal(404, message, "NOT_FOUND"), answer("Not reached."), GEMINI_MODEL="gemini-0")
+
+
+@scene(HTTP)
+def wordless_error(project: Project) -> Run:
+    return watched(project, Reply(status=403, body=b"<html>\n<body>\nno\n</body>\n</html>\n"), answer("Not reached."))
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (bad_request, ["400", "Temperature is out of range.", "gemini-2.5-flash"]),
+        (wrong_key, ["401", "API key not valid."]),
+        (unknown_model, ["404", "models/gemini-0 is not found"]),
+        (wordless_error, ["403", "<body> no </body>"]),
+    ],
+    ids=["bad request", "wrong key", "unknown model", "no words"],
+)
+@pytest.mark.requirement("HOOK-207")
+def test_a_refusal_is_one_sentence_and_is_not_tried_again(played, refused, words):
+    run = played(refused, HTTP)
+    assert [word for word in words if word not in sentence(run)] == []
+    assert len(run.requests) == 1
+    assert run.payloads("after") == []
+
+
+# Answers that break off.
+
+
+def broken(project: Project, *replies: object) -> Run:
+    return watched(project, answer("Let me look.", call("glob", pattern="*")), *replies, answer("Not reached."))
+
+
+@scene(HTTP)
+def reset_connection(project: Project) -> Run:
+    return broken(project, Reply(unfinished("Half an ", "answer"), End.RESET))
+
+
+@scene(HTTP)
+def torn_connection(project: Project) -> Run:
+    return broken(project, Reply(unfinished("Half an ", "answer"), End.TORN))
+
+
+@scene(HTTP)
+def orderly_early_end(project: Project) -> Run:
+    return broken(project, Reply(unfinished("Half an ", "answer")))
+
+
+@scene(HTTP)
+def no_answer_at_all(project: Project) -> Run:
+    return broken(project, Reply([]))
+
+
+@scene(HTTP)
+def error_in_the_stream(project: Project) -> Run:
+    error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
+    return broken(project, Reply([*unfinished("Half an answer"), error]))
+
+
+@scene(HTTP)
+def garbage_in_the_stream(project: Project) -> Run:
+    return broken(project, Reply([*unfinished("Half an answer"), '{"candidates": [', *answer("More.")]))
+
+
+CUT = [
+    reset_connection,
+    torn_connection,
+    orderly_early_end,
+    no_answer_at_all,
+    error_in_the_stream,
+    garbage_in_the_stream,
+]
+
+
+@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
+@pytest.mark.requirement("HOOK-207", "HOOK-050")
+def test_no_after_model_hook_sees_an_answer_that_broke_off(played, cut):
+    run = played(cut, HTTP)
+    assert len(run.payloads("before")) == 2
+    assert [payload["llm_response"]["text"] for payload in run.payloads("after")] == ["Let me look."]
+
+
+@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
+@pytest.mark.requirement("HOOK-207")
+def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played, cut):
+    run = played(cut, HTTP)
+    assert "gemini-2.5-flash" in sentence(run)
+    assert run.json["response"] == "Let me look."
+    assert run.statuses == ["success"]
+
+
+@scene(HTTP)
+def broken_off_as_text(project: Project) -> Run:
+    return project.run(answers=[Reply(unfinished("Half an ", "answer"))])
+
+
+def test_the_sentence_stands_on_a_line_of_its_own(played):
+    run = played(broken_off_as_text, HTTP)
+    assert run.stdout == "Half an answer\n"
+    assert sentence(run)
+
+
+# Answers without text.
+
+
+@scene(HTTP)
+def refused_prompt(project: Project) -> Run:
+    return watched(project, [{"promptFeedback": {"blockReason": "SAFETY"}}])
+
+
+@scene(HTTP)
+def empty_answer(project: Project) -> Run:
+    return watched(project, [{"candidates": [{"index": 0, "finishReason": "STOP"}]}])
+
+
+@scene(HTTP)
+def unheard_of_finish(project: Project) -> Run:
+    return watched(project, [{"candidates": [{"index": 0, "finishReason": "BRAND_NEW"}]}])
+
+
+@scene(HTTP)
+def empty_answer_after_a_call(project: Project) -> Run:
+    return watched(
+        project,
+        answer("Let me look.", call("glob", pattern="*")),
+        [{"candidates": [{"index": 0, "finishReason": "MAX_TOKENS"}]}],
+    )
+
+
+@pytest.mark.parametrize(
+    "empty", [refused_prompt, empty_answer, unheard_of_finish, empty_answer_after_a_call], ids=lambda each: each.name
+)
+def test_an_empty_answer_ends_the_turn_and_is_no_error(played, empty):
+    run = played(empty, HTTP)
+    assert (run.status, run.json["response"], run.stderr) == (0, "", "")
+    assert len(run.payloads("after")) == len(run.requests)
+
+
+# No API.
+
+
+@scene(REPLAY)
+def unreachable_api(project: Project) -> Run:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    project.configure(AfterModel=project.hook("after"))
+    process = project.start("run", "-p", "Do it.", "-o", "json", GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=url)
+    stdout, stderr = process.communicate(timeout=60)
+    return Run(project, process.returncode, stdout.decode(), stderr.decode())
+
+
+@pytest.mark.requirement("HOOK-207")
+def test_an_api_that_cannot_be_reached_ends_the_run_with_one_sentence(played):
+    run = played(unreachable_api)
+    assert "gemini-2.5-flash" in sentence(run)
+    assert run.payloads("after") == []

@@ -1,0 +1,307 @@
+"""Bad input: one clear sentence on stderr and the right exit status, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from e2e_agent import COMMAND, REPLAY, Project, Run
+from e2e_gemini import answer, call
+from e2e_scenes import Scene, scene
+
+GOOD = json.dumps({"method": "generateContentStream", "response": answer(call("glob", pattern="*"))})
+
+
+def sentence(run: Run) -> str:
+    """The one line on stderr of a run that failed."""
+    assert run.status == 1, run
+    [line] = run.stderr.splitlines()
+    assert line.startswith("llxprt-hooks: ")
+    assert len(line) < 500
+    return line
+
+
+# Recordings.
+
+
+def replaying(content: str | bytes):
+    def play(project: Project) -> Run:
+        project.configure(BeforeModel=project.hook("before"), SessionStart=project.hook("start"))
+        recording = project.file("recorded.jsonl", content)
+        return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
+
+    return play
+
+
+def finished(project: Project, *arguments: str, **environment: str) -> Run:
+    """A run of the command, whose standard input is empty."""
+    stdout, stderr = (process := project.start(*arguments, **environment)).communicate(timeout=60)
+    return Run(project, process.returncode, stdout.decode(), stderr.decode())
+
+
+def recorded(method: object, response: object) -> str:
+    return json.dumps({"method": method, "response": response})
+
+
+STREAM, WHOLE = "generateContentStream", "generateContent"
+
+MALFORMED = {
+    "not JSON": ("{", ["recorded.jsonl:1", "JSON"]),
+    "not JSON in the third line": (f"{GOOD}\n\nnull null\n", ["recorded.jsonl:3", "JSON"]),
+    "too deep": ("[" * 100_000, ["recorded.jsonl:1"]),
+    "no object": ("[]", ["recorded.jsonl:1", "method"]),
+    "no method": (json.dumps({"response": []}), ["recorded.jsonl:1", "method", STREAM, WHOLE]),
+    "unknown method": (recorded("countTokens", {}), ["recorded.jsonl:1", "method", STREAM, WHOLE]),
+    "method of the wrong type": (recorded([STREAM], []), ["recorded.jsonl:1", "method", STREAM, WHOLE]),
+    "no response": (json.dumps({"method": STREAM}), ["recorded.jsonl:1", "response", STREAM]),
+    "stream that is no array": (recorded(STREAM, {}), ["recorded.jsonl:1", "response", STREAM]),
+    "whole that is no object": (recorded(WHOLE, []), ["recorded.jsonl:1", "response", WHOLE]),
+    "chunk that is no object": (recorded(STREAM, [7]), ["recorded.jsonl:1", "Gemini API"]),
+    "malformed chunk": (
+        recorded(STREAM, [{"candidates": [{"content": "hello", "finishReason": "STOP"}]}]),
+        ["recorded.jsonl:1", "Gemini API", "candidates.0.content"],
+    ),
+    "not UTF-8": (b'{"method": "\xff"}', ["recorded.jsonl"]),
+}
+RECORDINGS = {name: Scene(name, replaying(content)) for name, (content, _) in MALFORMED.items()}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_recording_is_refused_before_anything_runs(played, name):
+    run = played(RECORDINGS[name])
+    assert [word for word in MALFORMED[name][1] if word not in sentence(run)] == []
+    assert run.stdout == ""
+    assert run.payloads("before") == run.payloads("start") == []
+
+
+@scene(REPLAY)
+def missing_recording(project: Project) -> Run:
+    return finished(project, "run", "-p", "Do it.", "--replay", "nowhere.jsonl")
+
+
+def test_a_recording_that_is_not_there_is_named(played):
+    assert "nowhere.jsonl" in sentence(played(missing_recording))
+
+
+@scene(REPLAY)
+def exhausted_recording(project: Project) -> Run:
+    return project.run("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
+
+
+def test_running_out_of_recorded_answers_is_a_clear_error(played):
+    run = played(exhausted_recording)
+    assert "no more recorded answers" in sentence(run)
+    assert "answers.jsonl" in sentence(run)
+    assert (run.json["response"], run.statuses) == ("Let me look.", ["success"])
+
+
+@scene(REPLAY)
+def recording_of_a_newer_api(project: Project) -> Run:
+    """As the SDK does on the wire, fields that are not known yet are passed over; both methods may be mixed."""
+    first, second = answer(call("glob", pattern="*"))[0], answer("Done.")[0]
+    first["candidates"][0]["content"]["parts"][0]["brandNew"] = {"x": [1]}
+    first["candidates"][0]["alsoNew"] = 1
+    first["newToo"] = []
+    lines = [recorded(WHOLE, first), recorded(STREAM, [second])]
+    recording = project.file("recorded.jsonl", "\n".join(lines))
+    return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
+
+
+def test_unknown_fields_in_a_recording_are_passed_over(played):
+    run = played(recording_of_a_newer_api)
+    assert (run.status, run.json["response"], run.statuses, run.stderr) == (0, "Done.", ["success"], "")
+
+
+# The API.
+
+
+@scene(REPLAY)
+def missing_key(project: Project) -> Run:
+    return finished(project, "run", "-p", "Do it.")
+
+
+def test_a_missing_key_says_which_variable_to_set(played):
+    run = played(missing_key)
+    assert "GEMINI_API_KEY" in sentence(run)
+    assert "GOOGLE_API_KEY" in sentence(run)
+    assert run.stdout == ""
+
+
+@scene(REPLAY)
+def unusable_proxy(project: Project) -> Run:
+    return finished(project, "run", "-p", "Do it.", GEMINI_API_KEY="test", HTTPS_PROXY="http://127.0.0.1:port")
+
+
+def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played):
+    run = played(unusable_proxy)
+    assert "port" in sentence(run)
+    assert run.stdout == ""
+
+
+# Settings.
+
+
+def with_settings(content: str | None):
+    """A run with odd settings of the project, and a user whose own hook must run all the same."""
+
+    def play(project: Project) -> Run:
+        file = project.settings(content or "")
+        if content is None:
+            file.unlink()
+            file.mkdir()
+        user = project.home / ".llxprt" / "settings.json"
+        user.parent.mkdir()
+        hooks = {"BeforeModel": [{"hooks": [{"type": "command", "command": project.hook("users")}]}]}
+        user.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+        user.chmod(0o600)
+        return project.run("-o", "json", answers=[answer("Done.")])
+
+    return play
+
+
+BROKEN = {
+    "cut short": ('{\n  "enableHooks": true,\n  "hooks": {', "settings.json:3:"),
+    "no object": ("[1, 2]", "settings.json"),
+    "hooks of the wrong type": ('{\n  "hooks": 7\n}', "settings.json:2:"),
+    "a folder": (None, "settings.json"),
+}
+SETTINGS = {name: Scene(f"settings {name}", with_settings(content)) for name, (content, _) in BROKEN.items()}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played, name):
+    run = played(SETTINGS[name])
+    assert (run.status, run.json["response"]) == (0, "Done.")
+    [line] = run.stderr.splitlines()
+    assert line.startswith("llxprt-hooks: ")
+    assert BROKEN[name][1] in line
+    assert len(run.payloads("users")) == 1
+
+
+@scene(REPLAY)
+def stranger_s_project(project: Project) -> Run:
+    project.configure(BeforeModel=project.hook("theirs", {"decision": "block", "reason": "mine now"}))
+    return project.run("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
+
+
+def test_hooks_of_a_project_that_is_not_approved_do_not_run_and_a_notice_says_so(played):
+    run = played(stranger_s_project)
+    assert (run.status, run.json["response"], run.json["hooks"]) == (0, "Done.", {})
+    assert run.payloads("theirs") == []
+    assert "llxprt-hooks trust" in run.stderr
+
+
+# Usage.
+
+WRONG_USAGE = {
+    "unknown option": (["run", "--colour"], "--colour"),
+    "unknown command": (["walk"], "walk"),
+    "unknown format": (["run", "-p", "x", "-o", "xml"], "xml"),
+    "unknown approval mode": (["run", "-p", "x", "--approval-mode", "never"], "never"),
+    "contradiction": (["run", "-p", "x", "-y", "--approval-mode", "default"], "--approval-mode"),
+    "missing value": (["run", "-p"], "-p"),
+    "extra argument": (["run", "do it"], "do it"),
+    "empty prompt": (["run", "-p", " \n"], "prompt"),
+    "no prompt": (["run"], "prompt"),
+    "no prompt, headless": (["run", "--headless"], "prompt"),
+    "missing folder": (["run", "-p", "x", "-C", "no/such/folder"], "no/such/folder"),
+    "folder that is a file": (["run", "-p", "x", "-C", "a.txt"], "a.txt"),
+    "recording that is a folder": (["run", "-p", "x", "--replay", "."], "--replay"),
+}
+
+
+def using(*arguments: str):
+    def play(project: Project) -> Run:
+        (project.root / "a.txt").touch()
+        return finished(project, *arguments)
+
+    return play
+
+
+USAGE = {name: Scene(f"usage {name}", using(*arguments)) for name, (arguments, _) in WRONG_USAGE.items()}
+MORE_SCENES = [*RECORDINGS.values(), *SETTINGS.values(), *USAGE.values()]
+
+
+@pytest.mark.parametrize("name", WRONG_USAGE)
+def test_wrong_usage_is_explained(played, name):
+    run = played(USAGE[name])
+    assert (run.status, run.stdout) == (64, "")
+    last = run.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert WRONG_USAGE[name][1] in last
+
+
+def test_the_folder_that_is_given_is_the_project(project: Project):
+    (project.root / "inside.txt").write_text("x")
+    project.configure(BeforeTool=project.hook("before"))
+    recording = project.recording(answer(call("glob", pattern="*.txt")), answer("Done."))
+    ended = subprocess.run(
+        [COMMAND, "run", "-p", "x", "-o", "json", "-C", "project", "--replay", recording.name],
+        cwd=project.folder,
+        env=project.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert "inside.txt" in json.loads(ended.stdout)["tool_calls"][0]["result"]
+    assert project.payloads("before")[0]["cwd"] == str(project.root)
+
+
+# Streams that are closed or full.
+
+
+def redirected(project: Project, redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    recording = project.recording(
+        answer("On it.", [call("run_shell_command", command=f"echo {number}") for number in range(3)]), answer("Done.")
+    )
+    return subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {redirection}', "sh", COMMAND, "run", *arguments, "--replay", str(recording)],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_closed_standard_input_is_an_empty_one(project: Project):
+    ended = redirected(project, "<&-")
+    assert ended.returncode == 64
+    assert ended.stderr.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("output_format", ["text", "stream-json"])
+def test_output_that_cannot_be_written_is_one_sentence(project: Project, output_format: str):
+    ended = redirected(project, "> /dev/full", "-p", "x", "-y", "-o", output_format)
+    assert ended.returncode == 1
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("llxprt-hooks: ")
+    assert os.strerror(28) in last
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_reader_who_has_gone_ends_the_run_in_silence(project: Project):
+    ended = redirected(project, "-p x -y -o stream-json | head -n 2")
+    assert len(ended.stdout.splitlines()) == 2
+    assert ended.stderr == ""
+
+
+# Turns without end.
+
+
+@scene(REPLAY)
+def endless_turns(project: Project) -> Run:
+    return project.run("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
+
+
+def test_a_turn_limit_ends_a_run_that_would_not_end(played):
+    run = played(endless_turns)
+    assert "turn limit of 100" in sentence(run)
+    assert run.statuses == ["success"] * 100

@@ -1,0 +1,149 @@
+"""A conversation of several prompts over HTTP: what was said before, as the model is told it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pexpect
+import pytest
+from e2e_agent import COMMAND, HTTP, Project, Run, until
+from e2e_gemini import Gemini, Reply, answer, call
+from e2e_scenes import scene
+
+Sign: TypeAlias = "str | Callable[[], bool]"
+"""How it is known that a line has been carried out: something is shown, or has happened."""
+
+
+def converse(project: Project, replies: list[object], lines: list[tuple[str, Sign]], *arguments: str) -> Run:
+    """An interactive session: each line is typed when the one before has been carried out."""
+    given = [each if isinstance(each, Reply) else Reply(each) for each in replies]
+    with Gemini(given).running() as gemini:
+        environment = project.environment(TERM="xterm", GEMINI_API_KEY="test", GOOGLE_GEMINI_BASE_URL=gemini.url)
+        terminal = pexpect.spawn(
+            COMMAND, ["run", *arguments], cwd=str(project.root), env=environment, timeout=60, encoding="utf-8"
+        )
+        terminal.expect(">")
+        for line, sign in lines:
+            terminal.send(f"{line}\r")
+            if isinstance(sign, str):
+                terminal.expect_exact(sign)
+            else:
+                until(sign)
+        terminal.send("/quit\r")
+        terminal.expect(pexpect.EOF)
+        terminal.close()
+        return Run(project, terminal.exitstatus, "", "", list(gemini.requests), gemini.unused)
+
+
+def new_answer(text: str) -> dict[str, object]:
+    return {"hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": [text]}}]}}}
+
+
+@scene(HTTP)
+def changed_answers(project: Project) -> Run:
+    redacted = {"hookSpecificOutput": {"llm_response": {"text": "The key is ****."}}}
+    cached = {"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "From the cache."}}}
+    project.configure(
+        AfterModel=project.hook("after", [redacted, new_answer("Something else."), {"suppressOutput": True}]),
+        BeforeModel=project.hook("before", [None, None, cached]),
+    )
+    return converse(
+        project,
+        [
+            answer("The key ", "is 1234."),
+            answer("Anything.", call("write_file", file_path="made.txt", content="x")),
+            answer("Hidden.", call("glob", pattern="*")),
+            answer("Over."),
+        ],
+        [("one", "****"), ("two", "Something else"), ("three", "From the cache"), ("four", "Over")],
+        "-y",
+    )
+
+
+@pytest.mark.requirement("HOOK-046", "HOOK-173", "HOOK-217")
+def test_the_next_request_holds_the_response_as_a_hook_modified_it(played):
+    run = played(changed_answers, HTTP)
+    assert run.requests[1].texts == [("user", "one"), ("model", "The key is ****."), ("user", "two")]
+    assert "1234" not in json.dumps([request.body for request in run.requests])
+
+
+@pytest.mark.requirement("HOOK-047", "HOOK-173", "HOOK-180")
+def test_a_replaced_response_counts_as_if_the_model_had_given_it(played):
+    run = played(changed_answers, HTTP)
+    assert run.requests[2].texts[3:4] == [("model", "Something else.")]
+    assert "Anything." not in json.dumps(run.requests[2].body)
+    assert not (run.project.root / "made.txt").exists()
+
+
+@pytest.mark.requirement("HOOK-036", "HOOK-138")
+def test_a_synthetic_response_is_part_of_the_conversation(played):
+    assert played(changed_answers, HTTP).requests[2].texts[4:] == [
+        ("user", "three"),
+        ("model", "From the cache."),
+        ("user", "four"),
+    ]
+
+
+@pytest.mark.requirement("HOOK-049")
+def test_a_suppressed_answer_is_part_of_the_conversation(played):
+    run = played(changed_answers, HTTP)
+    assert len(run.requests) == 4
+    assert run.requests[3].contents[-2]["parts"] == [{"text": "Hidden."}, call("glob", pattern="*")]
+    assert run.unused == 0
+
+
+@scene(HTTP)
+def compressed_and_cleared(project: Project) -> Run:
+    hooks = {
+        event: project.hook(event) for event in ("PreCompress", "SessionStart", "SessionEnd", "BeforeToolSelection")
+    }
+    project.configure(**hooks)
+    return converse(
+        project,
+        [
+            answer("First."),
+            answer("A short summary."),
+            answer("Second.", tokens=(600_000, 1)),
+            answer("Another summary."),
+            answer("Third.", tokens=(700_000, 1)),
+            answer("Fourth."),
+        ],
+        [
+            ("one", "First"),
+            ("/compress", lambda: len(project.payloads("SessionStart")) == 2),
+            ("two", "Second"),
+            ("three", "Third"),
+            ("/clear", lambda: len(project.payloads("SessionStart")) == 4),
+            ("four", "Fourth"),
+        ],
+    )
+
+
+@pytest.mark.requirement("HOOK-203")
+def test_compressing_a_conversation_fires_pre_compress(played):
+    run = played(compressed_and_cleared, HTTP)
+    assert [payload["trigger"] for payload in run.payloads("PreCompress")] == ["manual", "auto"]
+
+
+@pytest.mark.requirement("HOOK-203")
+def test_a_session_tells_each_of_its_starts_and_ends(played):
+    run = played(compressed_and_cleared, HTTP)
+    starts = [payload["source"] for payload in run.payloads("SessionStart")]
+    assert starts == ["startup", "compress", "compress", "clear"]
+    assert [payload["reason"] for payload in run.payloads("SessionEnd")] == ["clear", "exit"]
+
+
+def test_a_summary_stands_in_the_place_of_the_conversation(played):
+    run = played(compressed_and_cleared, HTTP)
+    assert "tools" not in run.requests[1].body
+    assert len(run.payloads("BeforeToolSelection")) == 4
+    assert [text for _, text in run.requests[2].texts][1:] == ["A short summary.", "two"]
+    assert [text for _, text in run.requests[4].texts][1:] == ["Another summary.", "three"]
+
+
+def test_a_cleared_conversation_begins_anew(played):
+    run = played(compressed_and_cleared, HTTP)
+    assert len(run.requests) == 6
+    assert run.requests[5].texts == [("user", "four")]

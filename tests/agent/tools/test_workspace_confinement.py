@@ -1,0 +1,280 @@
+"""No tool reaches anything outside the working directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tool_calls import SECRET, call, fail, succeed
+
+from llxprt_hooks.agent.tools import Workspace
+from llxprt_hooks.agent.tools.failure import ToolFailure
+
+Escape = Callable[[Path, Path], str]
+
+
+def _link(link: Path, target: Path | str) -> None:
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+
+
+def _by_dots(root: Path, outside: Path) -> str:
+    return "../outside/secret.txt"
+
+
+def _by_dots_through_a_folder(root: Path, outside: Path) -> str:
+    (root / "sub").mkdir()
+    return "sub/../../outside/secret.txt"
+
+
+def _by_dots_through_nothing(root: Path, outside: Path) -> str:
+    return "not/there/../../../outside/secret.txt"
+
+
+def _by_absolute_path(root: Path, outside: Path) -> str:
+    return str(outside / "secret.txt")
+
+
+def _by_absolute_path_with_dots(root: Path, outside: Path) -> str:
+    return f"{root}/../outside/secret.txt"
+
+
+def _by_sibling_with_the_same_beginning(root: Path, outside: Path) -> str:
+    sibling = root.with_name(root.name + "-other")
+    sibling.mkdir()
+    (sibling / "secret.txt").write_text(SECRET)
+    return f"{sibling}/secret.txt"
+
+
+def _by_link(root: Path, outside: Path) -> str:
+    _link(root / "link", outside / "secret.txt")
+    return "link"
+
+
+def _by_relative_link(root: Path, outside: Path) -> str:
+    _link(root / "sub" / "link", "../../outside/secret.txt")
+    return "sub/link"
+
+
+def _by_link_to_a_link(root: Path, outside: Path) -> str:
+    _link(root / "second", outside / "secret.txt")
+    _link(root / "first", "second")
+    return "first"
+
+
+def _by_link_to_a_folder(root: Path, outside: Path) -> str:
+    _link(root / "sub" / "link", outside)
+    return "sub/link/secret.txt"
+
+
+def _by_link_and_dots(root: Path, outside: Path) -> str:
+    (outside / "deep").mkdir()
+    _link(root / "link", outside / "deep")
+    return "link/../secret.txt"
+
+
+def _by_dangling_link(root: Path, outside: Path) -> str:
+    _link(root / "link", outside / "new.txt")
+    return "link"
+
+
+def _by_dangling_link_to_a_folder(root: Path, outside: Path) -> str:
+    _link(root / "link", outside / "new")
+    return "link/new.txt"
+
+
+def _by_the_file_system_root(root: Path, outside: Path) -> str:
+    return "/"
+
+
+def _by_the_parent(root: Path, outside: Path) -> str:
+    return ".."
+
+
+ESCAPES: list[Escape] = [
+    _by_dots,
+    _by_dots_through_a_folder,
+    _by_dots_through_nothing,
+    _by_absolute_path,
+    _by_absolute_path_with_dots,
+    _by_sibling_with_the_same_beginning,
+    _by_link,
+    _by_relative_link,
+    _by_link_to_a_link,
+    _by_link_to_a_folder,
+    _by_link_and_dots,
+    _by_dangling_link,
+    _by_dangling_link_to_a_folder,
+    _by_the_file_system_root,
+    _by_the_parent,
+]
+
+CALLS: dict[str, dict[str, Any]] = {
+    "read_file": {"file_path": "{}"},
+    "write_file": {"file_path": "{}", "content": "overwritten"},
+    "replace": {"file_path": "{}", "old_string": SECRET, "new_string": "overwritten"},
+    "replace (new)": {"file_path": "{}", "old_string": "", "new_string": "overwritten"},
+    "list_directory": {"dir_path": "{}"},
+    "glob": {"pattern": "{}/*"},
+    "search_file_content": {"pattern": "secret", "dir_path": "{}"},
+    "run_shell_command": {"command": "ls; cat secret.txt", "dir_path": "{}"},
+}
+
+
+def _tree(folder: Path) -> dict[str, str]:
+    return {str(path): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize("escape", ESCAPES, ids=lambda escape: escape.__name__.strip("_"))
+async def test_no_way_out(workspace: Workspace, root: Path, outside: Path, escape: Escape, tool: str) -> None:
+    path = escape(root, outside)
+    before = _tree(outside)
+    arguments = {name: value.replace("{}", path) for name, value in CALLS[tool].items()}
+
+    message = await fail(workspace, tool.split()[0], **arguments)
+
+    assert "outside the working directory" in message
+    assert f"`{workspace.root}`" in message
+    assert SECRET not in message
+    assert _tree(outside) == before
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_nul_character_is_told(workspace: Workspace, tool: str) -> None:
+    arguments = {name: value.replace("{}", "a\0b") for name, value in CALLS[tool].items()}
+
+    assert "has a NUL character" in await fail(workspace, tool.split()[0], **arguments)
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_path_that_cannot_be_is_told(workspace: Workspace, tool: str) -> None:
+    arguments = {name: value.replace("{}", "a\ud800b") for name, value in CALLS[tool].items()}
+
+    assert "is no path that this system can have" in await fail(workspace, tool.split()[0], **arguments)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["sub/a.txt", "./sub//a.txt", "{}/sub/a.txt", "sub/../sub/a.txt", "not/../sub/a.txt", "{}/../work/sub/a.txt"],
+)
+async def test_every_path_to_the_inside_is_fine(workspace: Workspace, root: Path, path: str) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "a.txt").write_text("inside")
+
+    assert await succeed(workspace, "read_file", file_path=path.format(root)) == "inside"
+
+
+async def test_a_root_that_is_a_link_is_fine_under_both_names(tmp_path: Path, root: Path) -> None:
+    (root / "a.txt").write_text("inside")
+    _link(tmp_path / "alias", root)
+    workspace = Workspace(tmp_path / "alias")
+
+    for path in ("a.txt", str(tmp_path / "alias" / "a.txt"), str(root / "a.txt")):
+        assert await succeed(workspace, "read_file", file_path=path) == "inside"
+    assert await succeed(workspace, "glob", pattern=f"{tmp_path}/alias/*.txt") == "a.txt"
+
+
+async def test_links_that_stay_inside_are_followed(workspace: Workspace, root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "a.txt").write_text("old")
+    _link(root / "file", "sub/a.txt")
+    _link(root / "folder", "sub")
+
+    assert await succeed(workspace, "read_file", file_path="file") == "old"
+    await succeed(workspace, "write_file", file_path="folder/a.txt", content="new")
+    assert (root / "file").is_symlink()
+    assert (root / "sub" / "a.txt").read_text() == "new"
+
+
+async def test_writing_through_a_dangling_link_inside_creates_its_target(workspace: Workspace, root: Path) -> None:
+    _link(root / "link", "sub/new.txt")
+
+    assert "`sub/new.txt`" in await succeed(workspace, "write_file", file_path="link", content="x")
+    assert (root / "link").is_symlink()
+    assert (root / "sub" / "new.txt").read_text() == "x"
+
+
+async def test_links_in_a_circle_are_told(workspace: Workspace, root: Path) -> None:
+    _link(root / "a", "b")
+    _link(root / "b", "a")
+
+    for path in ("a", "a/../../outside/secret.txt", "a/x"):
+        message = await fail(workspace, "read_file", file_path=path)
+        assert SECRET not in message
+
+
+def test_a_link_slipped_in_after_the_check_is_not_followed(workspace: Workspace, root: Path, outside: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "secret.txt").write_text("inside")
+    file, folder = workspace.locate("sub/secret.txt"), workspace.locate("sub")
+
+    (root / "sub" / "secret.txt").unlink()
+    _link(root / "sub" / "secret.txt", outside / "secret.txt")
+    _cannot_be_used(workspace, file)
+
+    (root / "sub" / "secret.txt").unlink()
+    (root / "sub").rmdir()
+    _link(root / "sub", outside)
+    _cannot_be_used(workspace, file)
+    with pytest.raises(ToolFailure):
+        workspace.entries(folder)
+    assert (outside / "secret.txt").read_text() == SECRET
+    assert os.listdir(outside) == ["secret.txt"]
+
+
+def _cannot_be_used(workspace: Workspace, file: Path) -> None:
+    with pytest.raises(ToolFailure):
+        workspace.read(file, 100)
+    with pytest.raises(ToolFailure):
+        workspace.write(file, b"overwritten")
+
+
+def test_no_descriptor_is_left_open(workspace: Workspace, root: Path) -> None:
+    (root / "deep" / "er").mkdir(parents=True)
+    before = sorted(os.listdir("/dev/fd"))
+
+    workspace.write(workspace.locate("deep/er/a.txt"), b"x")
+    workspace.read(workspace.locate("deep/er/a.txt"), 1)
+    workspace.entries(workspace.locate("deep"))
+    for path in ("deep/not/a.txt", "deep/er", ".", "deep/er/a.txt/b"):
+        with pytest.raises(ToolFailure):
+            workspace.read(workspace.locate(path), 1)
+    for path in ("deep", "deep/er/a.txt/b"):
+        with pytest.raises(ToolFailure):
+            workspace.write(workspace.locate(path), b"x")
+
+    assert sorted(os.listdir("/dev/fd")) == before
+
+
+async def test_listing_and_finding_show_no_more_of_links_than_their_names(
+    workspace: Workspace, root: Path, outside: Path
+) -> None:
+    _link(root / "out", outside)
+    _link(root / "secret.txt", outside / "secret.txt")
+    (root / "a.txt").write_text("no s-e-c-r-e-t")
+
+    assert await succeed(workspace, "list_directory", dir_path=".") == "a.txt\nout\nsecret.txt"
+    assert await succeed(workspace, "glob", pattern="**/*") == "a.txt"
+    assert (await succeed(workspace, "search_file_content", pattern="secret")).startswith("No line matches")
+
+
+async def test_a_named_pipe_holds_nobody(workspace: Workspace, root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    assert "not a regular file" in await fail(workspace, "read_file", file_path="pipe")
+    assert "not a regular file" in await fail(workspace, "write_file", file_path="pipe", content="x")
+    assert (await succeed(workspace, "search_file_content", pattern="x")).startswith("No line matches")
+    assert (await succeed(workspace, "glob", pattern="*")).startswith("No file matches")
+
+
+async def test_names_cannot_forge_lines(workspace: Workspace, root: Path) -> None:
+    (root / "a\nb\x1b[31m").write_text("x")
+
+    assert await succeed(workspace, "list_directory", dir_path=".") == "a\\nb\\x1b[31m"
+    assert "\n" not in await fail(workspace, "read_file", file_path="no\nsuch")
+    result = await call(workspace, "read_file", file_path="a\nb\x1b[31m")
+    assert result.return_display == "read 1 line of a\\nb\\x1b[31m"
