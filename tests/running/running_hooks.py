@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -98,9 +99,9 @@ async def run(
     command: str, cwd: Path | str, event_name: HookEventName = HookEventName.BEFORE_TOOL, **fields: Any
 ) -> HookExecutionResult:
     """Run one hook for real; ``fields`` are those of the hook (``timeout``)."""
-    [result] = await HookRunner().execute_hooks_parallel(
-        [hook(command, **fields)], event_name, payload(event_name, cwd)
-    )
+    hooks = [hook(command, **fields)]
+    async with asyncio.timeout(60):
+        [result] = await HookRunner().execute_hooks_parallel(hooks, event_name, payload(event_name, cwd))
     return result
 
 

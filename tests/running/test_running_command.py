@@ -246,13 +246,16 @@ def test_no_directory_name_breaks_any_of_the_commands(hostile_directory: Path, s
 
 @pytest.mark.requirement("HOOK-188", "HOOK-155")
 @pytest.mark.parametrize("hostile_directory", [*HOSTILE_NAMES, WORST], indirect=True, ids=ids([*HOSTILE_NAMES, WORST]))
-async def test_a_hook_that_lives_in_the_directory_is_found_and_told_where_it_is(hostile_directory: Path) -> None:
+@pytest.mark.parametrize("shell_needed", ["", " # it's"], ids=["plain command", "command for a shell"])
+async def test_a_hook_that_lives_in_the_directory_is_found_and_told_where_it_is(
+    hostile_directory: Path, shell_needed: str
+) -> None:
     script = hostile_directory / "a"
     script.write_text('#!/bin/sh\nprintf \'%s\\0\' "$@" "$LLXPRT_PROJECT_DIR" "$PWD"\n')
     script.chmod(0o755)
-    arguments = "1 $LLXPRT_PROJECT_DIR 2 ${GEMINI_PROJECT_DIR} 3 \"$CLAUDE_PROJECT_DIR\" 4 '$LLXPRT_PROJECT_DIR' # it's"
+    arguments = "1 $LLXPRT_PROJECT_DIR 2 ${GEMINI_PROJECT_DIR} 3 \"$CLAUDE_PROJECT_DIR\" 4 '$LLXPRT_PROJECT_DIR'"
 
-    result = await run(f"$LLXPRT_PROJECT_DIR/a {arguments}", hostile_directory)
+    result = await run(f"$LLXPRT_PROJECT_DIR/a {arguments}{shell_needed}", hostile_directory)
 
     d = os.fsencode(hostile_directory).decode("utf-8", "replace")
     assert result.success

@@ -85,25 +85,27 @@ class TestStdin:
 
 
 class TestEnvironment:
-    # Bash itself sets these for what it runs.
-    shells_own = (b"_", b"SHLVL", b"PWD", b"OLDPWD")
+    # A shell itself sets these, or takes them away, for what it runs.
+    shells_own = (b"_", b"SHLVL", b"PWD", b"OLDPWD", b"PS1", b"PS2")
 
-    async def environment(self, directory: Path) -> dict[bytes, bytes]:
-        await run("env -0 > env", directory)
+    async def environment(self, directory: Path, command: str = "env -0 > env") -> dict[bytes, bytes]:
+        await run(command, directory)
         entries = (directory / "env").read_bytes().removesuffix(b"\0").split(b"\0")
         return dict(entry.split(b"=", 1) for entry in entries)  # type: ignore[misc]
 
     @pytest.mark.requirement("HOOK-188", "HOOK-155")
+    @pytest.mark.parametrize("plain", [True, False], ids=["plain command", "command for a shell"])
     async def test_three_variables_are_the_directory_and_all_others_are_inherited(
-        self, project: Path, monkeypatch: pytest.MonkeyPatch
+        self, plain: bool, project: Path, script: Callable[[str, str], str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("INHERITED", "a\nb 'c' \"d\" $e")
         monkeypatch.setenv("NO_UTF_8", os.fsdecode(b"\xff\xfe"))
         monkeypatch.setenv("EMPTY", "")
         monkeypatch.setenv("GEMINI_PROJECT_DIR", "/elsewhere")
         monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+        dump = script("dump", "#!/bin/sh\nenv -0 > env\n")
 
-        environment = await self.environment(project)
+        environment = await self.environment(project, dump if plain else f"{dump} # dump")
 
         expected = {**os.environb, **dict.fromkeys(map(os.fsencode, VARIABLES), os.fsencode(project))}
         for name in self.shells_own:

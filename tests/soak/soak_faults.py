@@ -1,0 +1,105 @@
+"""Hooks that misbehave in every way we know, and what must come of each."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK, ALLOW = "block", "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way to misbehave, or to behave."""
+
+    kind: str
+    command: str
+    outcome: str = ALLOW
+    timeout: float = 20_000.0
+    weight: int = 10
+
+
+_SIGNALS = [
+    number
+    for number in signal.Signals
+    if number not in (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH)  # these end nobody
+    and number not in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)  # these only halt
+]
+
+
+def faults(folder: Path) -> list[Fault]:
+    """All faults; scripts that they need are written into the folder."""
+    return [*_explicit(), *_exit_codes(), *_signals(), *_hanging(), *_noisy(), *_unstartable(folder), *_families()]
+
+
+def _explicit() -> list[Fault]:
+    return [
+        Fault("deny by exit code", "echo no >&2; exit 2", BLOCK),
+        Fault("deny by JSON", """echo '{"decision": "deny", "reason": "no"}'""", BLOCK),
+        Fault("deny with malformed siblings", """echo '{"decision": "block", "reason": 7, "continue": "x"}'""", BLOCK),
+        Fault("deny in invalid UTF-8", """printf '{"decision": "deny", "reason": "\\377"}'""", BLOCK),
+        Fault("deny after a flood on stderr", "head -c 12000000 /dev/zero >&2; exit 2", BLOCK, weight=1),
+        Fault("allow by JSON", """echo '{"decision": "allow"}'"""),
+        Fault("allow by text", "echo fine"),
+        Fault("allow in silence", "cat > /dev/null"),
+    ]
+
+
+def _exit_codes() -> list[Fault]:
+    return [
+        Fault(f"exit {code}", f"""echo '{{"decision": "deny"}}'; exit {code}""", weight=1)
+        for code in range(1, 256)
+        if code != 2
+    ]
+
+
+def _signals() -> list[Fault]:
+    return [Fault(number.name, f"kill -{number.value} $$; sleep 60", weight=1) for number in _SIGNALS]
+
+
+def _hanging() -> list[Fault]:
+    return [
+        Fault("hang", "sleep 60", timeout=150),
+        Fault("hang with children", "sleep 60 & sleep 60 | sleep 60", timeout=150),
+        Fault("halt", "kill -STOP $$", timeout=150, weight=1),
+        Fault("SIGTERM ignored", "trap '' TERM; while :; do sleep 1; done", timeout=150, weight=1),
+        Fault("deny too late", "sleep 60; exit 2", timeout=150),
+        Fault("deny on SIGTERM", "trap 'exit 2' TERM; sleep 60", timeout=150, weight=1),
+    ]
+
+
+def _noisy() -> list[Fault]:
+    return [
+        Fault("flood on stdout", "head -c 12000000 /dev/zero", weight=1),
+        Fault("flood on stderr", "head -c 12000000 /dev/zero >&2; exit 1", weight=1),
+        Fault("half a JSON, then death", """printf '{"decision": "de'; kill -9 $$"""),
+        Fault("half a JSON", """printf '{"decision": "deny"'"""),
+        Fault("closed streams", "exec 0<&- 1>&- 2>&-; exit 0"),
+        Fault("stdin unread", "exit 0"),
+        Fault("NUL bytes", "head -c 4096 /dev/zero"),
+    ]
+
+
+def _unstartable(folder: Path) -> list[Fault]:
+    (folder / "not-executable").write_text("#!/bin/sh\nexit 2\n")
+    (folder / "folder").mkdir()
+    bad_shebang = folder / "bad-shebang"
+    bad_shebang.write_text("#!/no/such/interpreter\n")
+    bad_shebang.chmod(0o755)
+    return [
+        Fault("missing", "/no/such/program"),
+        Fault("not executable", "./not-executable"),
+        Fault("a directory", "./folder"),
+        Fault("bad shebang", "$LLXPRT_PROJECT_DIR/bad-shebang"),
+        Fault("NUL in the command", "echo \0", weight=1),
+        Fault("too long a command", "true " + "x" * 300_000, weight=1),
+    ]
+
+
+def _families() -> list[Fault]:
+    return [
+        Fault("double fork holding the pipes", "(sleep 2 &) ; exit 0"),
+        Fault("daemon", "setsid sleep 2 & exit 0"),
+        Fault("fork many", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do true & done; wait", weight=3),
+    ]
