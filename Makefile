@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test demo trace format clean
+.PHONY: test demo soak bench trace format clean
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -15,6 +15,12 @@ test: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo
+
+soak: $(VENV)/.installed
+	$(BIN)/python tests/soak/soak.py $(EVENTS)
+
+bench: $(VENV)/.installed
+	$(BIN)/python bench/run.py
 
 trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py

@@ -86,7 +86,7 @@ class HookRunner:
                 event_name=event_name,
                 success=False,
                 duration=(time.perf_counter() - started) * 1000,
-                error=_failure(config, str(error) or type(error).__name__, cause=error),
+                error=_failure(config, f"could not be run: {str(error) or type(error).__name__}", cause=error),
             )
         if config.fail_closed:
             result = _closed(result)
@@ -146,7 +146,7 @@ class HookRunner:
     async def _execute_plugin(
         self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
     ) -> HookExecutionResult:
-        raise HookExecutionError('is of type "plugin", which cannot be run')
+        raise HookExecutionError("there is no way to run plugins")
 
     _EXECUTORS: Mapping[HookType, Callable[..., Awaitable[HookExecutionResult]]] = {
         HookType.COMMAND: _execute_command,
