@@ -112,6 +112,10 @@ class Config:
         )
         return (*self._settings_hooks, *of_extensions)
 
+    def inherited_environment(self) -> Mapping[str, str]:
+        """What hooks inherit of this process's environment: all of it, unless the settings say otherwise."""
+        return os.environ if self.settings is None else self.settings.environment.restricted(os.environ)
+
     def get_hook_system(self) -> HookSystem | None:
         """The hook system, made on the first call; None while hooks are disabled."""
         if not self.enable_hooks:

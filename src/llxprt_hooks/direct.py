@@ -8,11 +8,11 @@ error message, about programs that are missing or cannot be executed.
 
 from __future__ import annotations
 
+import locale
 import os
 import re
-import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,6 +30,7 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 _VARIABLE = re.compile(rf"\$(?:{_NAMES})(?![A-Za-z0-9_])|\$\{{(?:{_NAMES})\}}")
+_NUMBER = re.compile("[0-9]{1,9}")
 
 # The builtins and reserved words of bash, dash, ksh and zsh: any of them may mean more than the program of that name.
 _SHELL_WORDS = frozenset(
@@ -43,8 +44,25 @@ _SHELL_WORDS = frozenset(
     """.split()  # noqa: SIM905  # a list literal would take a page
 )
 
-_CHANGE_BASH = ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "POSIXLY_CORRECT")
-"""Variables that make bash read files or behave otherwise before it runs a command."""
+_NO_NAMES = ("-", "+", "%")
+"""Beginnings of words that ``bash -c`` takes for an option of its own, or for a job."""
+
+_OF_BASH_ITSELF = frozenset(
+    """
+    COMP_WORDBREAKS ENV EPOCHREALTIME EPOCHSECONDS EXECIGNORE HISTCMD IFS LINENO OPTERR OPTIND POSIXLY_CORRECT PPID PS4
+    RANDOM SHELLOPTS SRANDOM
+    """.split()  # noqa: SIM905
+)
+"""Variables that change what bash does, or that it hands on with a value of its own; so do all that begin with BASH."""
+
+_PROMPTS = ("PS1", "PS2")
+"""Variables that bash takes away where nobody sits in front of it."""
+
+_CAME_OVER_SSH = frozenset({"SSH_CLIENT", "SSH2_CLIENT"})
+"""With one of them an outermost bash may read ``~/.bashrc``."""
+
+_HIGHEST_SHELL_LEVEL = 998
+"""Beyond it bash warns and counts anew."""
 
 _EXECUTABLE_FORMATS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """Beginnings of files that the kernel runs by itself; a shell runs other text as a script of its own."""
@@ -56,39 +74,88 @@ class DirectCommand:
 
     executable: str
     arguments: tuple[str, ...]
+    passed_over: tuple[str, ...]
+    """Where the search path looks first, and had no such program when the decision was made."""
 
 
 def direct_command(command: str, directory: str, environment: Mapping[str, str]) -> DirectCommand | None:
     """The program that a command line comes to, or None where that takes a shell to tell."""
-    if any(name in environment for name in _CHANGE_BASH) or any(name.startswith("BASH_FUNC_") for name in environment):
+    if not directory.startswith("/") or not _passes_unnoticed(environment):
         return None
-    return _decide(command, directory, environment.get("PATH"))
+    decision = _decide(command, directory, environment.get("PATH"))
+    if decision is None or any(map(_can_be_executed, decision.passed_over)):
+        return None
+    return decision
 
 
 def direct_environment(command: DirectCommand, directory: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment as bash hands it on to the one program that it runs."""
-    changed = {**environment, "PWD": _logical_directory(directory, environment.get("PWD")), "_": command.executable}
-    changed["SHLVL"] = _shell_level(environment.get("SHLVL"))
-    if not os.path.isdir(environment.get("OLDPWD", "")):  # noqa: PTH112
+    changed = {
+        **environment,
+        "PWD": _logical_directory(directory, environment.get("PWD")),
+        "SHLVL": str(_shell_level(environment)),
+        "_": command.executable,
+    }
+    for prompt in _PROMPTS:
+        changed.pop(prompt, None)
+    if not _is_directory(changed.get("OLDPWD", ""), directory):
         changed.pop("OLDPWD", None)
     return changed
+
+
+def _passes_unnoticed(environment: Mapping[str, str]) -> bool:
+    """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
+    if not _OF_BASH_ITSELF.isdisjoint(environment) or any(name.startswith("BASH") for name in environment):
+        return False
+    level = _shell_level(environment)
+    if level > _HIGHEST_SHELL_LEVEL or (level == 0 and not _CAME_OVER_SSH.isdisjoint(environment)):
+        return False
+    return _is_known_locale(environment.get("LC_ALL", ""))
+
+
+def _shell_level(environment: Mapping[str, str]) -> int:
+    """One more for the shell, one less for the program that takes its place."""
+    level = environment.get("SHLVL", "")
+    if not level:
+        return 0
+    return int(level) if _NUMBER.fullmatch(level) else _HIGHEST_SHELL_LEVEL + 1
+
+
+def _is_known_locale(name: str) -> bool:
+    """Whether the system surely has a locale (bash complains of one that it has not): it is this process's own."""
+    return name in ("", "C", "POSIX") or name == locale.setlocale(locale.LC_CTYPE)
 
 
 @lru_cache(maxsize=1024)
 def _decide(command: str, directory: str, path: str | None) -> DirectCommand | None:
     words = _words(command, directory)
-    if not words or "=" in words[0] or words[0] in _SHELL_WORDS or not _is_absolute(path):
+    if not words or "=" in words[0] or words[0].startswith(_NO_NAMES) or words[0] in _SHELL_WORDS:
         return None
-    program = words[0]
-    executable = program if "/" in program else shutil.which(program, path=path)
-    if executable is None or not _runs_by_itself(os.path.join(directory, executable)):  # noqa: PTH118
-        return None
-    return DirectCommand(executable, tuple(words))
+    passed_over: list[str] = []
+    for file in _candidates(words[0], path):
+        absolute = os.path.join(directory, file)  # noqa: PTH118
+        if _can_be_executed(absolute):
+            return DirectCommand(file, tuple(words), tuple(passed_over)) if _runs_by_itself(absolute) else None
+        passed_over.append(file)
+    return None
 
 
-def _is_absolute(path: str | None) -> bool:
-    """Whether a search path means the same in every directory."""
-    return bool(path) and all(folder.startswith("/") for folder in (path or "").split(":"))
+def _candidates(program: str, path: str | None) -> Iterator[str]:
+    """The files that a program's name may mean, in order, as far as the directory has no say in it."""
+    if "/" in program:
+        yield program
+        return
+    for folder in (path or "").split(":"):
+        if not folder.startswith("/"):
+            return
+        yield os.path.join(folder, program)  # noqa: PTH118
+
+
+def _can_be_executed(file: str) -> bool:
+    try:
+        return os.access(file, os.X_OK) and not os.path.isdir(file)  # noqa: PTH112
+    except ValueError:  # no name that a file can have
+        return False
 
 
 def _words(command: str, directory: str) -> list[str] | None:
@@ -118,8 +185,7 @@ def _meaning(piece: re.Match[str], directory: str) -> str:
 
 def _runs_by_itself(file: str) -> bool:
     try:
-        mode = os.stat(file).st_mode  # noqa: PTH116
-        if not stat.S_ISREG(mode) or not os.access(file, os.X_OK):
+        if not stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116
             return False
         with open(file, "rb") as opened:  # noqa: PTH123
             return opened.read(4).startswith(_EXECUTABLE_FORMATS)
@@ -129,6 +195,8 @@ def _runs_by_itself(file: str) -> bool:
 
 def _logical_directory(directory: str, inherited: str | None) -> str:
     """The directory by the name that the parent knew it by, if that is one of its names."""
+    if inherited == directory:
+        return directory
     try:
         if inherited and inherited.startswith("/") and os.path.samefile(inherited, directory):  # noqa: PTH121
             return inherited
@@ -137,9 +205,5 @@ def _logical_directory(directory: str, inherited: str | None) -> str:
         return directory
 
 
-def _shell_level(inherited: str | None) -> str:
-    """One more for the shell, one less for the program that takes its place."""
-    try:
-        return str(max(0, int(inherited or "0")))
-    except ValueError:
-        return "0"
+def _is_directory(name: str, directory: str) -> bool:
+    return name != "" and os.path.isdir(os.path.join(directory, name))  # noqa: PTH112, PTH118

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.command import hook_environment, shell_arguments
@@ -33,24 +33,49 @@ DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
 HookInput = Mapping[str, Any]
 
 
+class _Occasion:
+    """What all hooks of an event are given, made once for all of them."""
+
+    def __init__(
+        self, event_name: HookEventName, hook_input: HookInput, inherited: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self.event_name = event_name
+        self.hook_input = hook_input
+        self._inherited = inherited
+        self.payload = write_json(hook_input)
+
+    @property
+    def directory(self) -> str:
+        return str(self.hook_input["cwd"])
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        return hook_environment(self._inherited(), self.directory)
+
+
 class HookRunner:
     """Runs hooks. It keeps no state between events, so any number of them may run at once."""
 
-    def __init__(self, *, output_limit: int = DEFAULT_OUTPUT_LIMIT, observer: HookObserver | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        observer: HookObserver | None = None,
+        inherited: Callable[[], Mapping[str, str]] = lambda: os.environ,
+    ) -> None:
         self._output_limit = output_limit
         self._observer = observer
+        self._inherited = inherited
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
     ) -> list[HookExecutionResult]:
         """Run all hooks at once on the same input; the results come in plan order."""
-        payload = write_json(hook_input)
+        occasion = _Occasion(event_name, hook_input, self._inherited)
         if len(hook_configs) == 1:
-            return [await self._execute(hook_configs[0], event_name, hook_input, payload)]
+            return [await self._execute(hook_configs[0], occasion)]
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._execute(config, event_name, hook_input, payload)) for config in hook_configs
-            ]
+            tasks = [group.create_task(self._execute(config, occasion)) for config in hook_configs]
         return [task.result() for task in tasks]
 
     async def execute_hooks_sequential(
@@ -58,9 +83,9 @@ class HookRunner:
     ) -> list[HookExecutionResult]:
         """Run hooks one after another, each on the input as the ones before left it, up to the first block."""
         results: list[HookExecutionResult] = []
-        payload = write_json(hook_input)
+        occasion = _Occasion(event_name, hook_input, self._inherited)
         for config in hook_configs:
-            result = await self._execute(config, event_name, hook_input, payload)
+            result = await self._execute(config, occasion)
             results.append(result)
             if result.output is None:
                 continue
@@ -68,22 +93,20 @@ class HookRunner:
                 log.debug("%s: %s blocked, the rest of the chain is not run", event_name, config.identity)
                 break
             if result.success:
-                changed = apply_hook_output_to_input(event_name, hook_input, result.output)
-                if changed is not hook_input:
-                    hook_input, payload = changed, write_json(changed)
+                changed = apply_hook_output_to_input(event_name, occasion.hook_input, result.output)
+                if changed is not occasion.hook_input:
+                    occasion = _Occasion(event_name, changed, self._inherited)
         return results
 
-    async def _execute(
-        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
-    ) -> HookExecutionResult:
+    async def _execute(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
         started = time.perf_counter()
-        tell(self._observer, lambda observer: observer.hook_started(event_name, config))
+        tell(self._observer, lambda observer: observer.hook_started(occasion.event_name, config))
         try:
-            result = await self._EXECUTORS[config.type](self, config, event_name, hook_input, payload)
+            result = await self._EXECUTORS[config.type](self, config, occasion)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             result = HookExecutionResult(
                 hook_config=config,
-                event_name=event_name,
+                event_name=occasion.event_name,
                 success=False,
                 duration=(time.perf_counter() - started) * 1000,
                 error=_failure(config, f"could not be run: {str(error) or type(error).__name__}", cause=error),
@@ -93,10 +116,8 @@ class HookRunner:
         tell(self._observer, lambda observer: observer.hook_ended(result))
         return result
 
-    async def _execute_command(
-        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
-    ) -> HookExecutionResult:
-        completed = await self._run(config, str(hook_input["cwd"]), payload)
+    async def _execute_command(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
+        completed = await self._run(config, occasion)
         reading = read_ending(
             Ending(
                 exit_code=completed.exit_code,
@@ -109,7 +130,7 @@ class HookRunner:
         )
         return HookExecutionResult(
             hook_config=config,
-            event_name=event_name,
+            event_name=occasion.event_name,
             success=reading.success,
             output=reading.output,
             stdout=decode_text(completed.stdout),
@@ -121,12 +142,12 @@ class HookRunner:
             hint=reading.hint,
         )
 
-    async def _run(self, config: HookConfig, directory: str, payload: bytes) -> Completed:
+    async def _run(self, config: HookConfig, occasion: _Occasion) -> Completed:
         """Start the program directly where no shell is needed, and through the shell where one is."""
-        environment = hook_environment(os.environ, directory)
+        directory, environment = occasion.directory, occasion.environment
         run = partial(
             run_process,
-            stdin=payload,
+            stdin=occasion.payload,
             cwd=directory,
             timeout=config.timeout / 1000,
             output_limit=self._output_limit,
@@ -141,17 +162,21 @@ class HookRunner:
                 )
             except SpawnError as error:  # gone since it was looked at, say; the shell has the right words for it
                 log.debug("`%s` cannot be started directly: %s", config.command, error)
-        return await run(shell_arguments(config.command), env=environment)
+        return await run(_shell_arguments(config.command, os.environ.get("PATH")), env=environment)
 
-    async def _execute_plugin(
-        self, config: HookConfig, event_name: HookEventName, hook_input: HookInput, payload: bytes
-    ) -> HookExecutionResult:
+    async def _execute_plugin(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
         raise HookExecutionError("there is no way to run plugins")
 
     _EXECUTORS: Mapping[HookType, Callable[..., Awaitable[HookExecutionResult]]] = {
         HookType.COMMAND: _execute_command,
         HookType.PLUGIN: _execute_plugin,
     }
+
+
+@lru_cache(maxsize=1024)
+def _shell_arguments(command: str, path: str | None) -> tuple[str, ...]:
+    """As `shell_arguments` has them; where the shell is depends on the search path alone."""
+    return tuple(shell_arguments(command))
 
 
 def apply_hook_output_to_input(

@@ -14,6 +14,8 @@ from llxprt_hooks.registry import HookRegistry, HookRegistryEntry, RegistryConfi
 from llxprt_hooks.runner import HookRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from llxprt_hooks.bus import MessageBus
     from llxprt_hooks.observer import HookObserver
     from llxprt_hooks.translator import AnyTranslator
@@ -37,6 +39,8 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def observer(self) -> HookObserver | None: ...
     @property
     def output_limit(self) -> int: ...
+    def inherited_environment(self) -> Mapping[str, str]:
+        """What hooks inherit of this process's environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ class HookSystem:
         self._event_handler = HookEventHandler(
             config,
             HookPlanner(self._registry),
-            HookRunner(output_limit=config.output_limit, observer=config.observer),
+            HookRunner(
+                output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
+            ),
             HookAggregator(config.translator),
             message_bus=config.message_bus,
             logger=debug_logger("handler"),

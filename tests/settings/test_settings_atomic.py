@@ -120,7 +120,6 @@ def test_a_lock_is_waited_for_but_not_for_ever(folder: Path, monkeypatch: pytest
     with pytest.raises(TimeoutError, match="another process holds the lock"), exclusive_lock(file):
         pass
     monkeypatch.undo()
-    threading.Timer(0.05, holder.stdin.write, ["\n"]).start()
     threading.Timer(0.05, holder.stdin.close).start()
     with exclusive_lock(file):
         assert holder.wait(10) == 0

@@ -333,7 +333,7 @@ class TestScripts:
         write(cloned / "hooks" / "my check.sh", "exit 0\n")
         write(project_file, {"hooks": {"BeforeTool": [{"hooks": [{"command": command}]}]}})
 
-        assert trust_status(cloned).scripts == ("hooks/my check.sh",)
+        assert "hooks/my check.sh" in trust_status(cloned).scripts
 
     def test_a_script_that_appears_or_disappears_is_a_change(self, cloned: Path, write: Write) -> None:
         script = cloned / "hooks" / "check.sh"
@@ -359,14 +359,13 @@ class TestScripts:
         assert state(cloned) is TrustState.CHANGED
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-    def test_a_script_that_cannot_be_read_counts_as_such(self, cloned: Path) -> None:
+    def test_a_script_that_cannot_be_read_cannot_be_approved(self, cloned: Path) -> None:
         script = cloned / "hooks" / "check.sh"
         script.chmod(0o300)
-        assert grant_trust(cloned).scripts == ("hooks/check.sh",)
 
-        script.chmod(0o700)
-
-        assert state(cloned) is TrustState.CHANGED
+        assert state(cloned) is TrustState.REFUSED
+        with pytest.raises(TrustError, match=r"the script .* cannot be read: Permission denied"):
+            grant_trust(cloned)
 
     def test_files_outside_the_project_and_odd_words_do_not_count(
         self, cloned: Path, tmp_path: Path, project_file: Path, write: Write
@@ -407,18 +406,21 @@ class TestRefusal:
         monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
         self.refused(project, f"this is a link to {elsewhere}, outside the project")
 
-    def test_a_link_within_the_project_is_fine(self, project: Path, project_file: Path, write: Write) -> None:
+    def test_a_link_within_the_project_is_refused_too(self, project: Path, project_file: Path, write: Write) -> None:
         project_file.parent.mkdir()
-        project_file.symlink_to(write(project / "config" / "llxprt.json", SETTINGS))
+        file = write(project / "config" / "llxprt.json", SETTINGS)
+        project_file.symlink_to(file)
 
-        assert state(project) is TrustState.UNTRUSTED
+        self.refused(project, f"this is a link to {file}, so what this file says about hooks is skipped")
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o620])
     def test_a_file_that_others_can_write_is_refused(self, cloned: Path, project_file: Path, mode: int) -> None:
         grant_trust(cloned)
         project_file.chmod(mode)
 
-        self.refused(cloned, f"group or others may write to this file (mode {mode:04o})")
+        self.refused(
+            cloned, f"group or others may write to this file (mode {mode:04o}; `chmod go-w` takes that right away)"
+        )
 
     def test_a_broken_file_is_refused_once(self, project: Path, project_file: Path, write: Write) -> None:
         write(project_file, '{"hooks": }')

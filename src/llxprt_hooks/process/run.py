@@ -90,14 +90,15 @@ class _Run:
         self._over = False  # nothing is left that would have to be killed
         self._kill_at: float | None = None
         self._waiting: tuple[Callable[[], bool], asyncio.Future[None]] | None = None
+        self._watched: set[int] = set()  # descriptors that the event loop waits on for us to read
         self.exit_code: int | None = None
 
     def connect(self) -> None:
         """Have the event loop call us when there is something to read, to write or to collect."""
         child = self._child
-        self._loop.add_reader(child.watch.fd, self._notice_end)
-        self._loop.add_reader(child.stdout.fd, self._read, child.stdout)
-        self._loop.add_reader(child.stderr.fd, self._read, child.stderr)
+        self._watch(child.watch.fd, self._notice_end)
+        self._watch(child.stdout.fd, self._read, child.stdout)
+        self._watch(child.stderr.fd, self._read, child.stderr)
         if child.feed is not None:
             self._loop.add_writer(child.feed.fd, self._write, child.feed)
 
@@ -177,15 +178,23 @@ class _Run:
     def _is_drained(self) -> bool:
         return self._child.stdout.at_end and self._child.stderr.at_end
 
+    def _watch(self, fd: int, callback: Callable[..., None], *arguments: Drain) -> None:
+        self._loop.add_reader(fd, callback, *arguments)
+        self._watched.add(fd)
+
+    def _unwatch(self, fd: int) -> None:
+        self._watched.discard(fd)
+        self._loop.remove_reader(fd)
+
     def _notice_end(self) -> None:
-        self._loop.remove_reader(self._child.watch.fd)
+        self._unwatch(self._child.watch.fd)
         self._ended = True
         self._wake()
 
     def _read(self, drain: Drain) -> None:
         drain.read()
         if drain.at_end:
-            self._loop.remove_reader(drain.fd)
+            self._unwatch(drain.fd)
             self._wake()
 
     def _write(self, feed: Feed) -> None:
@@ -202,7 +211,7 @@ class _Run:
     def _disconnect(self) -> None:
         if self._loop.is_closed():
             return  # and has let go of them itself
-        for fd in (self._child.watch.fd, self._child.stdout.fd, self._child.stderr.fd):
+        for fd in self._watched:
             self._loop.remove_reader(fd)
         if self._child.feed is not None:
             self._loop.remove_writer(self._child.feed.fd)

@@ -6,12 +6,14 @@
 
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
 from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.environment import EnvironmentRule, HookEnvironment
 from llxprt_hooks.settings.extensions import Extension
 from llxprt_hooks.settings.fingerprint import HookCommand, hook_fingerprint
 from llxprt_hooks.settings.jsonc import JsoncError, Kind, Member, Node, line_and_column, parse
 from llxprt_hooks.settings.levels import Level, settings_file, user_folder
 from llxprt_hooks.settings.load import Settings, load_settings
 from llxprt_hooks.settings.merge import HookSource, merge_hooks
+from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust import (
     TrustError,
@@ -25,8 +27,10 @@ from llxprt_hooks.settings.trust_store import TrustStore
 
 __all__ = [
     "Document",
+    "EnvironmentRule",
     "Extension",
     "HookCommand",
+    "HookEnvironment",
     "HookSource",
     "JsoncError",
     "Kind",
@@ -46,6 +50,7 @@ __all__ = [
     "load_settings",
     "merge_hooks",
     "parse",
+    "printable",
     "read_document",
     "revoke_trust",
     "settings_file",

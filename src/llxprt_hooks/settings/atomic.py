@@ -48,10 +48,11 @@ def exclusive_lock(file: Path) -> Iterator[None]:
     """Keep other processes from changing a file, by a lock on ``<file>.lock`` beside it.
 
     The lock file stays: removing it would let two processes lock two different files of that name. Raises
-    ``TimeoutError`` where another process does not let go.
+    ``TimeoutError`` where another process does not let go, and ``OSError`` where the lock file is a link, which a
+    stranger's folder may hold to have a file made elsewhere.
     """
     lock = file.with_name(f"{file.name}.lock")
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         _wait_for_lock(descriptor, lock)
         yield

@@ -87,6 +87,8 @@ def _read(real_file: Path) -> tuple[bytes, int]:
             raise OSError("it is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             data = opened.read(MAX_BYTES + 1)
+        if data is None:  # what typeshed does not tell: some files of the kernel have nothing to say at the moment
+            raise OSError("it has no content at the moment")
     finally:
         os.close(descriptor)
     if len(data) > MAX_BYTES:

@@ -82,7 +82,8 @@ _PLAIN_PATH: Final = re.compile(r"[\w@%+=:,./-]+")
 _BEYOND_QUOTES: Final = re.compile(
     r"""
       `  |  \$[(\['"]  |  \$\{(?!\w+\})    # substitution, $'…', expansion with operators
-    | <<  |  \(\(  |  \#                   # here-document, arithmetic, comment
+    | <<  |  \(\(  |  =\(  |  \#           # here-document, arithmetic, array (whose index is arithmetic), comment
+    | >&[ \t]*+(?![0-9-])                 # a file name that bash expands twice, in quotes too
     | \b(?:eval|trap|alias)\b              # text that is read as code a second time
     | (?:^|[\s'"])-[A-Za-z]*c\b            # sh -c, python -c
     | [\\$]\0                             # an escape or a dollar that would meet the path's quotes

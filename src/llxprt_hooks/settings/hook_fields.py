@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.settings.document import MAX_PROBLEMS
-from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.environment import read_environment
+from llxprt_hooks.settings.jsonc import Kind, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.environment import EnvironmentRule
     from llxprt_hooks.settings.jsonc import Node
     from llxprt_hooks.settings.problem import Problem
 
@@ -25,6 +27,8 @@ class HookFields:
     hooks: Mapping[str, list[Any]]
     """Event name to hook groups."""
     disabled: tuple[str, ...]
+    environment: EnvironmentRule | None
+    """Which variables hooks inherit, or ``None`` where the file does not say."""
     config: Mapping[str, Any]
     """The other keys of ``hooksConfig``."""
     problems: tuple[Problem, ...]
@@ -38,6 +42,7 @@ def read_hook_fields(document: Document) -> HookFields:
         enabled=_switch(reader, document.root, config),
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
         disabled=tuple(reader.strings(config, "disabled")),
+        environment=read_environment(reader, config),
         config=_other_keys(config),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
@@ -73,7 +78,7 @@ class FieldReader:
         return {
             event: node
             for event, node in groups.items()
-            if self._is(Kind.ARRAY, node, f'"{event}" must be an array of hook groups')
+            if self._is(Kind.ARRAY, node, f'"{shown(event)}" must be an array of hook groups')
         }
 
     def report(self, node: Node, message: str) -> None:
@@ -102,4 +107,4 @@ def _switch(reader: FieldReader, root: Node, config: Node | None) -> bool | None
 
 def _other_keys(config: Node | None) -> dict[str, Any]:
     values: dict[str, Any] = config.to_value() if config else {}
-    return {key: value for key, value in values.items() if key not in {"enabled", "disabled"}}
+    return {key: value for key, value in values.items() if key not in {"enabled", "disabled", "environment"}}

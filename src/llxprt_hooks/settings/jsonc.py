@@ -17,6 +17,8 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
+from llxprt_hooks.settings.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -306,7 +308,7 @@ class _Reader:
 def shown(text: str) -> str:
     """A piece of text as messages show it: short, on one line, with nothing in it that a terminal would act on."""
     short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in short)
+    return printable(short)
 
 
 def _number(number: re.Match[str]) -> int | float:

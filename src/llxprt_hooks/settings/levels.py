@@ -25,9 +25,16 @@ def user_folder() -> Path:
     """``~/.llxprt``, where the user's settings, extensions and approvals are."""
     try:
         home = Path.home()
-    except RuntimeError:  # no HOME and no account: a user without a home has none of these files
-        home = Path("/nonexistent")
-    return home.absolute() / FOLDER
+    except RuntimeError:
+        home = Path()
+    # No HOME and no account, or a HOME that would be another folder in every project: without a home a user has none
+    # of these files, and a project must not pass its own off as theirs.
+    return (home if home.is_absolute() else Path("/nonexistent")) / FOLDER
+
+
+def absolute_project(project_dir: str | os.PathLike[str]) -> Path:
+    """A project's folder as hooks will get it: one reading of ``link/..`` for what is approved and for what is run."""
+    return Path(os.path.abspath(project_dir))  # noqa: PTH100  # pathlib keeps the ..
 
 
 def settings_file(level: Level, project_dir: Path) -> Path | None:
@@ -35,7 +42,8 @@ def settings_file(level: Level, project_dir: Path) -> Path | None:
     if level is Level.USER:
         return user_folder() / FILE_NAME
     if level is Level.SYSTEM:
-        return Path(os.environ.get(SYSTEM_SETTINGS_VARIABLE) or SYSTEM_SETTINGS).absolute()
+        named = Path(os.environ.get(SYSTEM_SETTINGS_VARIABLE, ""))
+        return named if named.is_absolute() else SYSTEM_SETTINGS
     if _is_same_directory(project_dir, user_folder().parent):
         return None
     return project_dir.absolute() / FOLDER / FILE_NAME

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
-from llxprt_hooks.settings.levels import Level, settings_file, user_folder
+from llxprt_hooks.settings.levels import Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_keys, merge_lists, merge_switches
+from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust import TRUST_VARIABLE, TrustState, assess_trust
 
@@ -33,8 +34,10 @@ class Settings:
     sources: tuple[HookSource, ...]
     """The levels that have hooks, highest priority first."""
     disabled: tuple[str, ...]
+    environment: HookEnvironment
+    """Which variables hooks inherit."""
     hooks_config: Mapping[str, Any]
-    """The keys of ``hooksConfig`` other than ``enabled`` and ``disabled``."""
+    """The keys of ``hooksConfig`` other than ``enabled``, ``disabled`` and ``environment``."""
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
     notices: tuple[str, ...]
@@ -44,7 +47,7 @@ class Settings:
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     """Read all levels and extensions. Nothing in a file makes this raise; what is wrong is told in ``problems``."""
-    project = Path(project_dir)
+    project = absolute_project(project_dir)
     contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
     documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
     fields = {level: read_hook_fields(document) for level, document in documents.items()}
@@ -65,6 +68,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
             if any(said.hooks.values())
         ),
         disabled=merge_lists(said.disabled for said in heard.values()),
+        environment=HookEnvironment(tuple(said.environment for said in heard.values() if said.environment)),
         hooks_config=merge_keys(said.config for said in heard.values()),
         extensions=extensions,
         problems=tuple(dict.fromkeys(problems)),
@@ -87,8 +91,9 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
         return ()
     count = len(trust.commands)
     skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
+    file = printable(str(trust.file))
     notice = (
-        f"{skipped} in {trust.file} {'was' if count == 1 else 'were'} skipped, because {_UNHEARD[trust.state]}. "
+        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {_UNHEARD[trust.state]}. "
         f"Look at that file, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
     )
     return (notice,)

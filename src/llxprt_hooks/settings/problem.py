@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.settings.printable import printable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,4 +21,4 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        return f"{printable(str(self.file))}:{self.line}:{self.column}: {self.message}"

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
-from llxprt_hooks.settings.fingerprint import hook_commands, hook_fingerprint, hook_statement, project_scripts
-from llxprt_hooks.settings.levels import Level, settings_file
+from llxprt_hooks.settings.fingerprint import hook_commands, hook_fingerprint, hook_statement
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
+from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
 from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS, TrustStore
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class TrustState(StrEnum):
     UNTRUSTED = "untrusted"
     APPROVED_BY_ENVIRONMENT = "approved_by_environment"
     REFUSED = "refused"
-    """Its settings file is unreadable, leads out of the project or can be written by others: not to be approved."""
+    """Not to be approved: its settings or scripts cannot be read, or the settings are a link or open to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,9 @@ class TrustError(Exception):
 
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
     """How a project stands, and what would run."""
-    file = settings_file(Level.PROJECT, Path(project_dir))
-    return assess_trust(Path(project_dir), read_document(file) if file else None)
+    project = absolute_project(project_dir)
+    file = settings_file(Level.PROJECT, project)
+    return assess_trust(project, read_document(file) if file else None)
 
 
 def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None) -> TrustStatus:
@@ -86,7 +89,8 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
     if status.state is TrustState.REFUSED:
         raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
     if expected_fingerprint not in {None, status.fingerprint}:
-        raise TrustError(f"the hooks of {status.project} have changed since they were shown, look at them again")
+        project = printable(str(status.project))
+        raise TrustError(f"the hooks of {project} have changed since they were shown, look at them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
     store = TrustStore()
@@ -101,7 +105,7 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
     """Withdraw a project's approval; whether there was one."""
     store = TrustStore()
     try:
-        return store.forget(Path(os.path.realpath(project_dir)))
+        return store.forget(Path(os.path.realpath(absolute_project(project_dir))))
     except OSError as error:
         raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
 
@@ -117,24 +121,25 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     if not statement:
         return TrustStatus(TrustState.NOTHING_TO_TRUST, project, settings.file)
     commands = hook_commands(statement)
-    scripts = project_scripts(commands, project)
+    known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
+    try:
+        _refuse_odd_file(settings, project)
+        scripts = project_scripts((hook.command for hook in commands), project)
+    except (_RefusedError, ScriptsError) as error:
+        skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
+        return replace(known, problems=(skipped,))
     fingerprint = hook_fingerprint(statement, scripts)
-    state, problem = _judge(settings, project, fingerprint)
-    return TrustStatus(
+    state, problem = _judge(project, fingerprint)
+    return replace(
+        known,
         state=state,
-        project=project,
-        file=settings.file,
         fingerprint=fingerprint,
-        statement=statement,
-        commands=commands,
         scripts=tuple(scripts),
         problems=(problem,) if problem else (),
     )
 
 
-def _judge(settings: Document, project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
-    if reason := _refusal(settings, project):
-        return TrustState.REFUSED, settings.problem_at(0, reason)
+def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
     approved, problem = TrustStore().approved_hash(project)
     if approved == fingerprint:
         return TrustState.TRUSTED, problem
@@ -143,12 +148,16 @@ def _judge(settings: Document, project: Path, fingerprint: str) -> tuple[TrustSt
     return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
 
 
-def _refusal(settings: Document, project: Path) -> str | None:
-    if not settings.real_file.is_relative_to(project):
-        return f"this is a link to {settings.real_file}, outside the project, so what it says about hooks is skipped"
+class _RefusedError(Exception):
+    """Settings that could be another's, in a sentence."""
+
+
+def _refuse_odd_file(settings: Document, project: Path) -> None:
+    real_file = settings.real_file
+    if real_file != project / FOLDER / FILE_NAME:
+        where = "" if real_file.is_relative_to(project) else ", outside the project"
+        raise _RefusedError(f"this is a link to {printable(str(real_file))}{where}")
     if settings.mode & WRITABLE_BY_OTHERS:
-        return (
-            f"group or others may write to this file (mode {settings.mode:04o}), so what it says about hooks is "
-            f"skipped; take that right away with `chmod go-w`"
+        raise _RefusedError(
+            f"group or others may write to this file (mode {settings.mode:04o}; `chmod go-w` takes that right away)"
         )
-    return None

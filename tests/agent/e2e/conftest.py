@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from e2e_agent import HTTP, REPLAY, Project, Run
+from e2e_agent import REPLAY, Project, Run
 from e2e_scenes import Scene
 
 Played: TypeAlias = Callable[..., Run]
@@ -19,12 +19,6 @@ Played: TypeAlias = Callable[..., Run]
 def project(tmp_path: Path) -> Project:
     """A project whose model answers from a recording."""
     return Project(tmp_path, REPLAY)
-
-
-@pytest.fixture
-def online_project(tmp_path: Path) -> Project:
-    """A project whose model answers over HTTP."""
-    return Project(tmp_path, HTTP)
 
 
 @pytest.fixture(scope="module")

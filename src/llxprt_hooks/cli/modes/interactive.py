@@ -11,15 +11,20 @@ import termios
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session, get_app_session
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.output import DummyOutput
 from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.utils import is_dumb_terminal
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -33,6 +38,7 @@ from llxprt_hooks.cli.modes.leaving import leave
 from llxprt_hooks.cli.modes.printing import tell_on_stderr
 from llxprt_hooks.cli.modes.screen import Screen, excerpt, visible
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
+from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings import user_folder
 from llxprt_hooks.wire import decode_text, write_json
 
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.agent.assembly import AgentOptions
     from llxprt_hooks.agent.session import Session
     from llxprt_hooks.agent.tools.tool import Tool
+
+log = debug_logger("agent")
 
 HELP = {
     "/hooks": "list the hooks",
@@ -63,6 +71,8 @@ _MOST_LINES_OF_AN_EDIT = 20
 
 async def converse(options: AgentOptions) -> ExitStatus:
     """Talk with the user until they leave."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal has every character
     screen = Screen(Console(highlight=False, markup=False, emoji=False))
     conversation = _Conversation(screen)
     with _logged_on(screen):
@@ -75,7 +85,8 @@ async def converse(options: AgentOptions) -> ExitStatus:
         reason, status = await conversation.talk()
         session.end(reason)
         screen.leaving()
-        await conversation.interruptible(leave(session, status))
+        with suppress(asyncio.CancelledError):  # told to end once more
+            await conversation.interruptible(leave(session, status))
         return status
 
 
@@ -87,9 +98,12 @@ class _Conversation:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._work: asyncio.Future[None] | None = None
-        self._questions: PromptSession[str] = PromptSession()
-        self._prompts: PromptSession[str] = PromptSession(
+
+    @cached_property
+    def _prompts(self) -> PromptSession[str]:
+        return _line_editor(
             [("bold", "> ")],
+            prompt_continuation="  ",
             history=_history(),
             completer=WordCompleter(self._completions, sentence=True),
             complete_style=CompleteStyle.READLINE_LIKE,
@@ -97,6 +111,10 @@ class _Conversation:
             enable_suspend=True,
             key_bindings=_keys(),
         )
+
+    @cached_property
+    def _questions(self) -> PromptSession[str]:
+        return _line_editor()
 
     async def talk(self) -> tuple[SessionEndReason, ExitStatus]:
         """Until the user leaves or the program is told to end; how that came, and what to exit with."""
@@ -114,8 +132,9 @@ class _Conversation:
                 if line.strip() in ("/quit", "/exit"):
                     return SessionEndReason.EXIT, ExitStatus.OK
                 if line.strip():
-                    await self.interruptible(self._carry_out(line))
-        except (asyncio.CancelledError, OSError):  # a signal, or the terminal is gone
+                    with _typed_keys_unseen():
+                        await self.interruptible(self._carry_out(line))
+        except (asyncio.CancelledError, OSError, termios.error):  # a signal, or the terminal is gone
             return SessionEndReason.OTHER, ExitStatus.INTERRUPTED
 
     async def ask(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -137,14 +156,16 @@ class _Conversation:
         """Do work that Ctrl-C ends, with the hooks and tools it runs; the session stays usable."""
         self._work = asyncio.ensure_future(work)
         try:
-            with _typed_keys_unseen():
-                await self._work
+            await self._work
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
             self._screen.tell(Warned("interrupted"))
         except AgentError as error:
             self._screen.tell(Warned(str(error)))
+        except Exception as error:  # a mistake of ours is no reason to lose the user's session
+            self._screen.tell(Warned(f"this should not have happened: {error!r}"))
+            log.debug("the session goes on after an error", exc_info=True)
         finally:
             self._work = None
 
@@ -185,7 +206,7 @@ class _Conversation:
 
     async def _carry_out(self, line: str) -> None:
         name, _, argument = line.partition(" ")
-        if name.startswith("/") and "/" not in name[1:]:
+        if name.startswith("/") and "/" not in name[1:] and "\n" not in line:
             await _COMMANDS.get(name, _Conversation._unknown)(self, argument.strip())
             return
         with self._screen.working():
@@ -272,6 +293,16 @@ def _aligned(rows: Mapping[str, Text]) -> Table:
     for name, text in rows.items():
         grid.add_row(name, text)
     return grid
+
+
+def _line_editor(*arguments: Any, **options: Any) -> PromptSession[str]:
+    """An editor that sends no control sequences to a terminal that does not know them."""
+    if not is_dumb_terminal():
+        return PromptSession(*arguments, **options)
+    with create_app_session(output=DummyOutput()):
+        editor: PromptSession[str] = PromptSession(*arguments, **options)
+    editor.app.output = get_app_session().output
+    return editor
 
 
 def _keys() -> KeyBindings:

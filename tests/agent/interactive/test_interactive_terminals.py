@@ -1,0 +1,148 @@
+"""Terminals of all kinds, and all that can be typed into them or written to them."""
+
+from __future__ import annotations
+
+import re
+import stat
+
+import pytest
+from interactive_terminal import ALT_ENTER, ENTER, UP, Project, answer, call, until
+
+TITLE = "\x1b]0;title\x07"
+
+
+def test_a_narrow_terminal_without_colour(project: Project):
+    project.hook("BeforeTool", "guard", "echo 'files that are this important are not for you' >&2; exit 2")
+    asked = answer(call("read_file", file_path="a/rather/long/path/to/some/file.txt"))
+    code = "```python\nvalue = function_of(one, two, three)\n```\n"
+    with project.session(asked, answer("Words " * 20, "\n\n", code), size=(12, 40), NO_COLOR="1") as terminal:
+        terminal.see_prompt()
+        shown = terminal.ask("read it")
+        assert "  blocked by a hook: files that are this\n  important are not for you\n" in shown
+        assert "Words Words Words Words Words Words\n" in shown
+        assert " value = function_of(one, two, three)\n" in shown
+        assert "/hooks enable NAME   switch it on again\n" in terminal.ask("/help")
+        assert all(len(line) <= 40 for line in terminal.display.text.split("\n"))
+        assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-9]|4[0-9]|9[0-7])m", terminal.raw)
+
+
+def test_a_dumb_terminal(project: Project):
+    project.hook("BeforeTool", "slow", "sleep 1", matcher="write_file")
+    asked = answer("I *write*.", call("write_file", file_path="a.txt", content="x"))
+    with project.session(asked, answer("- one\n- two\n"), TERM="dumb") as terminal:
+        terminal.see(">")
+        terminal.enter("go")
+        terminal.see("I write.", "file_path  a.txt", "Allow write_file? [y/N]")
+        terminal.enter("y")
+        terminal.see("waiting for hook slow (BeforeTool)", "✓ write_file", " • one\n • two\n", ">")
+        terminal.enter("/quit")
+        assert terminal.status() == 0
+        assert "\x1b" not in terminal.raw
+
+
+def test_no_text_commands_the_terminal(project: Project):
+    evil = f"{TITLE}\x1b[2J\x9b31m\u202egnirts\r"
+    project.hook("BeforeTool", evil, "sleep 1; printf '\\033]0;reason\\007' >&2; exit 2", matcher="glob")
+    (project.root / "a\x1b[2Jb").write_text("")
+    asked = answer(
+        f"Says {evil}",
+        f"<http://x.y/%1b]0;link%07> and `{evil}` and &#x1b;]0;entity&#7;\n\n```\n{evil}\n```\n",
+        call("glob", pattern=evil),
+        call("read_file", file_path=evil),
+        call(evil, **{evil: evil}),
+        call("run_shell_command", command=f"printf '{TITLE}'", description=evil),
+    )
+    with project.session(asked, answer("Done \ud800.")) as terminal:
+        terminal.see_prompt()
+        terminal.enter("go")
+        assert "\\x1b]0;title\\x07" in terminal.see("Allow run_shell_command? [y/N]")
+        terminal.enter("y")
+        terminal.see_flash("waiting for hook \\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202egnirts (BeforeTool)")
+        shown = terminal.see_prompt()
+        assert "blocked by a hook: \\x1b]0;reason\\x07" in shown
+        assert "Done \\ud800." in shown
+        terminal.ask("/hooks")
+        terminal.enter(f"/hooks disable \x1b[200~{TITLE}\x1b[201~")
+        terminal.see("! no hook is called \\x1b]0;title\\x07")
+        assert "\x1b]" not in terminal.raw
+        assert "\x1b[2J" not in terminal.raw
+        assert not {"\x07", "\x9b", "\u202e"} & set(terminal.raw)
+
+
+@pytest.mark.parametrize("rows", [24, 6])
+def test_an_answer_taller_than_the_window_is_all_there(project: Project, rows: int):
+    code = "".join(f"line_{number} = {number}\n" for number in range(60))
+    items = "".join(f"{number}. item {number}\n" for number in range(1, 40))
+    pieces = ["Code:\n\n```python\n", *code.splitlines(keepends=True), "```\n\n", items, "\nThe end."]
+    with project.session(answer(*pieces), size=(rows, 60)) as terminal:
+        terminal.see_prompt()
+        shown = terminal.ask("long")
+        assert [line for line in shown.splitlines() if "line_" in line] == [f" {line}" for line in code.splitlines()]
+        assert [int(line.split()[-1]) for line in shown.splitlines() if "item" in line] == list(range(1, 40))
+        assert shown.count("The end.") == 1
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(project: Project):
+    project.hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
+    project.noting_hook("BeforeAgent")
+    asked = answer(call("write_file", file_path="a.txt", content="x"))
+    with project.session(asked, answer("Well."), answer("Next.")) as terminal:
+        terminal.see_prompt()
+        terminal.type("go\ry\ry\r")
+        terminal.see_flash("waiting for hook slow (BeforeModel)")
+        terminal.type("y\ry\r")
+        (project.folder / "go").touch()
+        terminal.see("Allow write_file? [y/N]")
+        terminal.enter("")
+        terminal.see("Well.")
+        terminal.see_prompt()
+        assert not (project.root / "a.txt").exists()
+        assert "Next." in terminal.ask("next")
+
+
+def test_keys_typed_during_work_are_kept_for_the_prompt(project: Project):
+    project.hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
+    with project.session(answer("One."), answer("Two.")) as terminal:
+        terminal.see_prompt()
+        terminal.enter("first")
+        terminal.see_flash("waiting for hook slow (BeforeModel)")
+        terminal.type("second\r")
+        (project.folder / "go").touch()
+        terminal.see("One.", "> second", "Two.")
+        assert terminal.display.text.count("second") == 1
+
+
+def test_lines_are_edited_pasted_and_remembered(project: Project):
+    project.noting_hook("BeforeAgent")
+    with project.session(*[answer("Ok.")] * 5) as terminal:
+        terminal.see_prompt()
+        terminal.type("\x1b[200~/pasted\r\nsecond line\n\x1b[201~")
+        terminal.see("second line")
+        terminal.type(ENTER)
+        terminal.see("Ok.")
+        terminal.see_prompt()
+        terminal.type(f"one{ALT_ENTER}two{ENTER}")
+        terminal.see("Ok.")
+        terminal.see_prompt()
+        terminal.type(b"wor\xe9ld\x1b[D\x1b[D\x1b[Dx\r")
+        terminal.see("Ok.")
+        terminal.see_prompt()
+        terminal.type("/he\t")
+        terminal.see("/help")
+        terminal.enter("")
+        terminal.see("list the hooks")
+        terminal.see_prompt()
+        terminal.enter("/quit")
+        assert terminal.status() == 0
+    history = project.home / ".llxprt" / "prompt_history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    history.chmod(0o644)
+    with project.session(answer("Ok.")) as terminal:
+        terminal.see_prompt()
+        terminal.type(UP * 4)
+        terminal.see("one\n  two")
+        terminal.type(ENTER)
+        terminal.see("Ok.")
+        until(lambda: len(project.noted("BeforeAgent", "prompt")) == 4)
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert project.noted("BeforeAgent", "prompt") == ["/pasted\nsecond line", "one\ntwo", "worx?ld", "one\ntwo"]

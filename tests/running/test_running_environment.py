@@ -1,0 +1,62 @@
+"""``hooksConfig.environment``: which variables hooks inherit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import Config, fire_before_tool_hook
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(tmp_path / "no-system.json"))
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    monkeypatch.setenv("API_TOKEN", "secret")
+    monkeypatch.setenv("LC_TEST", "kept")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+async def inherited(project: Path, **hooks_config: Any) -> dict[str, str]:
+    """The environment of a hook of the project."""
+    settings = {
+        "enableHooks": True,
+        "hooksConfig": hooks_config,
+        "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "env -0 > env"}]}]},
+    }
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(settings))
+    await fire_before_tool_hook(Config.load(project), "write_file", {})
+    variables = (project / "env").read_text().split("\0")
+    return dict(variable.split("=", 1) for variable in variables if variable)
+
+
+@pytest.mark.requirement("HOOK-188")
+async def test_by_default_hooks_inherit_everything(project: Path) -> None:
+    environment = await inherited(project)
+
+    assert environment["API_TOKEN"] == "secret"
+    assert environment["LLXPRT_PROJECT_DIR"] == str(project)
+
+
+async def test_what_is_denied_is_not_inherited(project: Path) -> None:
+    environment = await inherited(project, environment={"deny": ["API_*"]})
+
+    assert "API_TOKEN" not in environment
+    assert environment["LC_TEST"] == "kept"
+
+
+async def test_only_what_is_allowed_is_inherited_beside_the_project_directory(project: Path) -> None:
+    environment = await inherited(project, environment={"allow": ["PATH", "LC_*"]})
+
+    assert "API_TOKEN" not in environment
+    assert "HOME" not in environment
+    assert environment["LC_TEST"] == "kept"
+    assert environment["GEMINI_PROJECT_DIR"] == environment["CLAUDE_PROJECT_DIR"] == str(project)
