@@ -7,6 +7,7 @@ would split the value at spaces and expand wildcards in it, so there the variabl
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -19,17 +20,29 @@ _STRING = re.compile(r"'[^']*'?|\$'(?:\\.|[^'\\])*'?", re.DOTALL)
 _BACK_QUOTED = re.compile(r"`((?:\\.|[^`\\])*)`?", re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()'\"\\])+)")
+_BOTH_STREAMS = re.compile(
+    rf"""1?>&(?=[ \t]*(?:[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")*?"?{_VARIABLE.pattern})""", re.DOTALL
+)
 _QUOTING = re.compile(r"\\(.)|'([^']*)'|\"([^\"]*)\"")
 
 _ARITHMETIC = "(("
 _HERE_DOCUMENT = "<<"
 _CLOSING = {'"': '"', "(": ")", "$(": ")", _ARITHMETIC: ")", "${": "}"}
+_OTHER_REDIRECTION = tuple("0123456789&<>}")
 _BETWEEN_WORDS = " \t\n;&|<>"
 
 
 def shell_arguments(command: str) -> list[str]:
     """The argument vector that runs a command line: through bash where there is one, else sh."""
-    return [shutil.which("bash") or "sh", "-c", expand_command(command)]
+    path = _absolute_search_path()
+    bash = shutil.which("bash", path=path)
+    shell = bash or shutil.which("sh", path=path) or "/bin/sh"
+    return [shell, "-c", expand_command(command, for_bash=bash is not None)]
+
+
+def _absolute_search_path() -> str:
+    """The search path without relative folders, in which a repository could put a shell of its own."""
+    return ":".join(folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/"))
 
 
 def hook_environment(inherited: Mapping[str, str], project_dir: str) -> dict[str, str]:
@@ -37,7 +50,7 @@ def hook_environment(inherited: Mapping[str, str], project_dir: str) -> dict[str
     return {**inherited, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)}
 
 
-def expand_command(command: str) -> str:
+def expand_command(command: str, *, for_bash: bool = True) -> str:
     """Quote the project directory variables wherever the shell would split or glob them.
 
     >>> expand_command("$LLXPRT_PROJECT_DIR/check.sh '$LLXPRT_PROJECT_DIR'")
@@ -48,9 +61,17 @@ def expand_command(command: str) -> str:
     pieces = []
     at = 0
     for start, end in _Scanner(command).bare_variables():
-        pieces += [command[at:start], '"', command[start:end], '"']
+        bare = command[start:end]
+        pieces += [command[at:start], _made_safe(bare, for_bash=for_bash)]
         at = end
     return "".join([*pieces, command[at:]])
+
+
+def _made_safe(bare: str, *, for_bash: bool) -> str:
+    """A variable in double quotes; a ``>&``, after which bash reads a file name twice, as the ``&>`` it stands for."""
+    if bare.endswith(">&"):
+        return "&>" if for_bash else bare
+    return f'"{bare}"'
 
 
 class _Scanner:
@@ -127,6 +148,9 @@ class _Scanner:
         arithmetic = self._innermost() == _ARITHMETIC
         if not self._in_word and (comment := _COMMENT.match(text, at)):
             self._pass(comment.end(), in_word=False)
+        elif not arithmetic and self._is_both_streams() and (both := _BOTH_STREAMS.match(text, at)):
+            self._bare.append(both.span())
+            self._pass(both.end(), in_word=False)
         elif text[at] == "(":
             self._open(_ARITHMETIC if arithmetic or text.startswith("((", at) else "(", at + 1)
         elif text.startswith("<<<", at):
@@ -137,6 +161,11 @@ class _Scanner:
             self._heredoc_bodies()
         else:
             self._pass(at + 1, in_word=text[at] not in _BETWEEN_WORDS)
+
+    def _is_both_streams(self) -> bool:
+        """Whether a ``>&`` here is no ``2>&`` or ``<>&``: the one after which bash expands a file name twice."""
+        before = self._text[self._at - 1 : self._at] if self._at else ""
+        return before not in _OTHER_REDIRECTION if self._text[self._at] == ">" else not self._in_word
 
     def _back_quoted(self, back_quoted: re.Match[str]) -> None:
         """A command between back-quotes: what is there when one round of back-slashes has been taken away."""

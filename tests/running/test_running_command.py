@@ -434,3 +434,22 @@ async def test_where_there_is_no_bash_sh_runs_the_hook(tmp_path: Path, monkeypat
 
     assert result.stdout == f"{directory}|"
     assert (tmp_path / "sh").read_text() == "used\n"
+
+
+@pytest.mark.requirement("HOOK-188")
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo x >& "$LLXPRT_PROJECT_DIR/log"',
+        "echo x >&$LLXPRT_PROJECT_DIR/log",
+        'echo x 1>& "${GEMINI_PROJECT_DIR}/log"',
+        'echo x >& pre"$CLAUDE_PROJECT_DIR/log" || echo x >& "$LLXPRT_PROJECT_DIR/log"',
+    ],
+)
+async def test_a_file_name_that_bash_would_read_twice_is_read_once(command: str, tmp_path: Path) -> None:
+    project = tmp_path / "a$(touch pwned)b"
+    project.mkdir()
+    await run(command, project)
+
+    assert [file.name for file in project.iterdir()] == ["log"]
+    assert (project / "log").read_text() == "x\n"
