@@ -21,7 +21,7 @@ from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.outputs import create_specific_hook_output
 from llxprt_hooks.reporting import LOGGED_OUTPUT, execution_record
-from llxprt_hooks.settings import exclusive_lock, user_folder
+from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 from llxprt_hooks.wire import read_json, write_json
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class HookLog:
 
     def _make_room(self) -> None:
         """Set a full file aside; two programs that notice it at once do it once."""
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._file.parent)
         if not _is_full(self._file):
             return
         with exclusive_lock(self._file):

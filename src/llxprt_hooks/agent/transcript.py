@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.settings import user_folder
+from llxprt_hooks.settings import append_privately, user_folder
 from llxprt_hooks.wire import write_json
 
 if TYPE_CHECKING:
@@ -19,12 +18,11 @@ class Transcript:
 
     def __init__(self, session_id: str, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._file = user_folder() / "transcripts" / f"{session_id}.jsonl"
+        self._file = user_folder() / "transcripts" / f"{session_id.replace(os.sep, '_')}.jsonl"
         self.path = ""
         """Where it is; empty when it cannot be written."""
         try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600))
+            append_privately(self._file, b"")
             self.path = str(self._file)
         except OSError as error:
             self._give_up(error)
@@ -36,8 +34,7 @@ class Transcript:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = write_json({"timestamp": timestamp, "type": kind, **fields}) + b"\n"
         try:
-            with Path(self.path).open("ab") as file:
-                file.write(line)
+            append_privately(self._file, line)
         except OSError as error:
             self._give_up(error)
 

@@ -14,6 +14,7 @@ from llxprt_hooks.settings.levels import Level, settings_file, user_folder
 from llxprt_hooks.settings.load import Settings, load_settings
 from llxprt_hooks.settings.merge import HookSource, merge_hooks
 from llxprt_hooks.settings.printable import printable
+from llxprt_hooks.settings.private import append_privately, make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust import (
     TrustError,
@@ -43,11 +44,13 @@ __all__ = [
     "TrustState",
     "TrustStatus",
     "TrustStore",
+    "append_privately",
     "exclusive_lock",
     "grant_trust",
     "hook_fingerprint",
     "line_and_column",
     "load_settings",
+    "make_private_folder",
     "merge_hooks",
     "parse",
     "printable",
