@@ -19,19 +19,23 @@ class EventType(click.Choice[str]):
         super().__init__([event.value for event in HookEventName])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value in self.choices:
-            return str(value)
-        from llxprt_hooks.diagnosis.suggestions import meant_event
-
-        meant = meant_event(value)
-        guess = f" Did you mean {meant}?" if meant else ""
-        self.fail(f"{value!r} is no event.{guess} The events are {', '.join(self.choices)}.", param, ctx)
+        if value not in self.choices:
+            self.fail(_no_event(value), param, ctx)
+        return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         typed = incomplete.casefold()
         return [CompletionItem(event) for event in self.choices if event.casefold().startswith(typed)]
+
+
+def _no_event(value: str) -> str:
+    from llxprt_hooks.diagnosis.suggestions import meant_event
+
+    meant = meant_event(value)
+    guess = f" Did you mean {meant}?" if meant else ""
+    return f"{value!r} is no event.{guess} The events are {', '.join(HookEventName)}."
 
 
 directory_option = click.option(

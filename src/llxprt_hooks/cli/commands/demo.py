@@ -22,7 +22,12 @@ PROMPTS = (
 def command() -> int:
     """Show what hooks can do: block, rewrite, inject, restrict, redact, answer and stop.
 
-    A real session of the agent with recorded answers, in a temporary project with seven small hooks. No key is needed.
+    A real session of the agent with recorded answers, in a temporary project with seven small hooks. No key is needed,
+    it takes a few seconds, and nothing of yours is read or changed.
+
+    \b
+    Example:
+      llxprt-hooks demo
     """
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-demo-") as folder:
         project = Path(folder) / "project"
@@ -36,15 +41,23 @@ def command() -> int:
 
 
 async def _show(project: Path, answers: Path) -> None:
-    from rich.console import Console
-
-    from llxprt_hooks.agent.approval import ApprovalMode
-    from llxprt_hooks.agent.assembly import AgentOptions, assemble
+    try:
+        from llxprt_hooks.agent.approval import ApprovalMode
+        from llxprt_hooks.agent.assembly import AgentOptions, assemble
+    except ImportError as error:
+        raise click.ClickException(
+            f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
+        ) from error
     from llxprt_hooks.cli.demo.narrator import Narrator
+    from llxprt_hooks.cli.terminal import say, stdout_console
 
     # The hooks are ours and the home is the demo's own: nothing of the user's has a part in it.
-    os.environ |= {"LLXPRT_TRUST_PROJECT_HOOKS": "1", "HOME": str(project.parent), "LLXPRT_SYSTEM_SETTINGS_PATH": ""}
-    console = Console()
+    os.environ |= {
+        "LLXPRT_TRUST_PROJECT_HOOKS": "1",
+        "HOME": str(project.parent),
+        "LLXPRT_SYSTEM_SETTINGS_PATH": str(project.parent / "no-settings.json"),
+    }
+    console = stdout_console()
     narrator = Narrator(console)
     options = AgentOptions(str(project), replay=str(answers), approval_mode=ApprovalMode.YOLO)
     session = assemble(options, narrator, observer=narrator)
@@ -52,4 +65,5 @@ async def _show(project: Path, answers: Path) -> None:
         narrator.prompt(prompt)
         await session.respond(prompt)
         session.clear()
-    console.print("\n[bold]Next:[/] llxprt-hooks run --help", highlight=False)
+    say(console)
+    say(console, ("Next:", "bold"), " llxprt-hooks init makes a first hook, llxprt-hooks --help shows the rest")

@@ -215,6 +215,9 @@ class _Conversation:
     async def _hooks(self, argument: str) -> None:
         system = self.session.config.get_hook_system()
         if system is None:
+            settings = self.session.config.settings
+            for notice in settings.notices if settings else ():
+                self._screen.tell(Warned(notice))
             self._screen.tell(Warned("hooks are disabled: set `enableHooks` to true in the settings"))
             return
         await system.initialize()
@@ -351,6 +354,7 @@ def _typed_keys_unseen() -> Iterator[None]:
     before = termios.tcgetattr(sys.stdin)
     unseen = termios.tcgetattr(sys.stdin)
     unseen[3] &= ~(termios.ECHO | termios.ICANON)
+    unseen[6][termios.VSUSP] = bytes([os.fpathconf(sys.stdin.fileno(), "PC_VDISABLE")])
     termios.tcsetattr(sys.stdin, termios.TCSANOW, unseen)
     try:
         yield
@@ -360,10 +364,10 @@ def _typed_keys_unseen() -> Iterator[None]:
 
 
 class _ScreenLog(logging.Handler):
-    """Shows log records where they do not get in the way of what is being drawn or typed."""
+    """Shows warnings where they do not get in the way of what is being drawn or typed."""
 
     def __init__(self, screen: Screen) -> None:
-        super().__init__()
+        super().__init__(logging.WARNING)
         self._screen = screen
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()

@@ -366,7 +366,7 @@ class _Answer:
         """How many lines of a block that is taller than the room for it cannot change any more."""
         if tokens[0].type == "fence":
             complete = "\n".join(tokens[0].content.split("\n")[:-2])
-            return len(lines)
+            return min(len(lines) - room, len(self._lines([tokens[0].copy(content=complete)])) - 1) if complete else 0
         if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
             end = next(index for index, token in enumerate(tokens) if token.level == 0 and token.nesting < 0)
             items = [index for index in range(end) if tokens[index].level == 1 and tokens[index].nesting > 0]

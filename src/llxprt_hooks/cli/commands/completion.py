@@ -1,0 +1,35 @@
+"""``llxprt-hooks completion``: have a shell complete commands, options, events and hooks."""
+
+from __future__ import annotations
+
+import click
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_LLXPRT_HOOKS_COMPLETE"
+"""By which the shell's script asks for completions."""
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> int:
+    """Print a script that makes a shell complete commands, options, events and the names of hooks.
+
+    SHELL is bash (4.4 or newer), zsh or fish. Load the script whenever a shell starts:
+
+    \b
+      bash  echo 'eval "$(llxprt-hooks completion bash)"' >> ~/.bashrc
+      zsh   echo 'eval "$(llxprt-hooks completion zsh)"' >> ~/.zshrc     (after compinit)
+      fish  llxprt-hooks completion fish > ~/.config/fish/completions/llxprt-hooks.fish
+
+    \b
+    Example:
+      eval "$(llxprt-hooks completion bash)"                             (for this shell only)
+    """
+    from click.shell_completion import get_completion_class
+
+    completion = get_completion_class(shell)
+    if completion is None:
+        raise click.ClickException(f"there is no completion for {shell}")
+    click.echo(completion(ctx.find_root().command, {}, "llxprt-hooks", VARIABLE).source(), nl=False)
+    return 0

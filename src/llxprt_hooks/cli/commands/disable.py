@@ -1,0 +1,35 @@
+"""``llxprt-hooks disable``: switch a hook off."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from llxprt_hooks.cli.hook_names import hook_names
+from llxprt_hooks.cli.options import directory_option
+
+
+@click.command("disable")
+@click.argument("name", metavar="NAME", shell_complete=hook_names(enabled=True))
+@directory_option
+def command(name: str, directory: str) -> int:
+    """Switch a hook off, until `llxprt-hooks enable` switches it on again.
+
+    NAME is the hook's name or, if it has none, its command. It is put on the list `hooksConfig.disabled`: of the
+    project's settings for a hook of the project, of your own for any other; comments and formatting stay as they are.
+    If you have approved the project, the approval goes on to hold.
+
+    \b
+    Examples:
+      llxprt-hooks disable no-secrets
+      llxprt-hooks disable './hooks/check.sh --strict' -C path/to/project
+    """
+    from llxprt_hooks.cli.switch import disable_hook
+    from llxprt_hooks.cli.terminal import say, stdout_console
+
+    logging.getLogger().setLevel(logging.ERROR)  # other problems of the settings are told by `list`
+    files = disable_hook(directory, name)
+    changed = f"; changed: {', '.join(map(str, files))}"
+    say(stdout_console(), (name, "bold"), f" is disabled now{changed}" if files else " was disabled already")
+    return 0

@@ -1,0 +1,35 @@
+"""``llxprt-hooks enable``: switch a hook on."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from llxprt_hooks.cli.hook_names import hook_names
+from llxprt_hooks.cli.options import directory_option
+
+
+@click.command("enable")
+@click.argument("name", metavar="NAME", shell_complete=hook_names(enabled=False))
+@directory_option
+def command(name: str, directory: str) -> int:
+    """Switch a hook on that `llxprt-hooks disable` has switched off.
+
+    NAME is the hook's name or, if it has none, its command. It is taken off the list `hooksConfig.disabled` of every
+    settings file that has it there; comments and formatting stay as they are. If you have approved the project, the
+    approval goes on to hold.
+
+    \b
+    Examples:
+      llxprt-hooks enable no-secrets
+      llxprt-hooks enable './hooks/check.sh --strict' -C path/to/project
+    """
+    from llxprt_hooks.cli.switch import enable_hook
+    from llxprt_hooks.cli.terminal import say, stdout_console
+
+    logging.getLogger().setLevel(logging.ERROR)  # other problems of the settings are told by `list`
+    files = enable_hook(directory, name)
+    changed = f"; changed: {', '.join(map(str, files))}"
+    say(stdout_console(), (name, "bold"), f" is enabled now{changed}" if files else " was enabled already")
+    return 0

@@ -1,0 +1,128 @@
+"""``llxprt-hooks fire``: run the configured hooks for one event, without an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.samples import sample_input
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from llxprt_hooks.cli.trial import Trial
+
+_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+
+
+@click.command("fire")
+@click.argument("event", type=EventType(), metavar="EVENT")
+@click.option("--tool", "tool_name", metavar="NAME", help="The tool's name; write_file if not given.")
+@click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments, a JSON object.")
+@click.option(
+    "--input",
+    "given",
+    metavar="JSON|@FILE|-",
+    help="The event's own fields as a JSON object, from a file, or from standard input. A recorded payload will do; "
+    "what is missing is filled in with an example.",
+)
+@click.option("--dry-run", is_flag=True, help="Show which hooks would run, and why others would not; run none.")
+@json_option
+@directory_option
+def command(
+    event: str,
+    tool_name: str | None,
+    tool_input: str | None,
+    given: str | None,
+    dry_run: bool,
+    as_json: bool,
+    directory: str,
+) -> int:
+    """Run the configured hooks for one event and show what they did and what it means.
+
+    EVENT is one of BeforeTool, AfterTool, BeforeModel, AfterModel, BeforeToolSelection, BeforeAgent, AfterAgent,
+    SessionStart, SessionEnd, PreCompress and Notification. Without input, an example is sent.
+
+    The report shows which hooks were chosen and why, what they were sent, what they printed, how they ended and after
+    how long, what that was taken to mean, what all of them come to, and advice on mistakes that are often made.
+
+    The exit status is 2 if the event was blocked, 3 if a hook stopped the agent, 0 otherwise: a hook that merely failed
+    allows. It is 1 if the hooks could not be fired at all, and 64 for wrong usage.
+
+    \b
+    Examples:
+      llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": "a.py", "content": "x"}'
+      llxprt-hooks fire AfterModel --dry-run
+      llxprt-hooks fire BeforeTool --input @recorded.json --json
+    """
+    event_name = HookEventName(event)
+    hook_input = _hook_input(event_name, tool_name, tool_input, given)
+    return asyncio.run(_fire(directory, event_name, hook_input, dry_run=dry_run, as_json=as_json))
+
+
+async def _fire(
+    directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
+) -> int:
+    from llxprt_hooks.cli.json_output import print_json
+    from llxprt_hooks.cli.trial import attempt
+    from llxprt_hooks.cli.trial_report import print_trial, trial_to_dict
+    from llxprt_hooks.cli.waiting import Waiting
+
+    with Waiting() as waiting:
+        trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+    if as_json:
+        print_json(trial_to_dict(trial))
+    else:
+        print_trial(trial)
+    return _status(trial)
+
+
+def _status(trial: Trial) -> ExitStatus:
+    if trial.blocked:
+        return ExitStatus.BLOCKED
+    if trial.should_stop:
+        return ExitStatus.STOPPED
+    return ExitStatus.FAILED if trial.broken else ExitStatus.OK
+
+
+def _hook_input(
+    event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
+) -> dict[str, Any]:
+    if event_name not in _TOOL_EVENTS and (tool_name is not None or tool_input is not None):
+        raise click.UsageError(f"--tool and --args are for tool events; {event_name} has no tool.")
+    fields = _json_object(_text(given), "--input") if given is not None else {}
+    if fields.get("hook_event_name", event_name) != event_name:
+        raise click.UsageError(f"the input was recorded for {fields['hook_event_name']}, not for {event_name}.")
+    if tool_name is not None:
+        fields["tool_name"] = tool_name
+    if tool_input is not None:
+        fields["tool_input"] = _json_object(tool_input, "--args")
+    named = fields.get("tool_name")
+    return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
+
+
+def _text(given: str) -> str:
+    if given == "-":
+        return sys.stdin.read()
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise click.UsageError(f"the input file {given[1:]} cannot be read: {error}") from error
+
+
+def _json_object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"{option} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{option} must be a JSON object, found {type(value).__name__}.")
+    return value

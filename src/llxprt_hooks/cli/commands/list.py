@@ -1,0 +1,129 @@
+"""``llxprt-hooks list``: what is configured, from where, and whether it may run."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from llxprt_hooks.cli.inventory import Inventory, Item
+    from llxprt_hooks.cli.terminal import Part
+
+COLUMNS = ("hook", "matcher", "source", "mode", "time-out", "state")
+
+
+@click.command("list")
+@json_option
+@directory_option
+def command(as_json: bool, directory: str) -> int:
+    """List the hooks that concern a project, grouped by event, in the order in which they are considered.
+
+    For each hook: its name, the matcher of its group, the level of settings that it comes from, whether its group
+    runs in parallel or in sequence, after which time it is ended, and whether it is enabled or else disabled or not
+    approved; below, its command. One sequential group makes all hooks that run with it run one after another.
+
+    \b
+    Examples:
+      llxprt-hooks list
+      llxprt-hooks list --json | jq '.hooks[] | select(.runs) | .name'
+    """
+    from llxprt_hooks.cli.inventory import take_inventory
+
+    logging.getLogger().setLevel(logging.ERROR)  # what would be warned of is told below
+    inventory = take_inventory(directory)
+    if as_json:
+        from llxprt_hooks.cli.json_output import print_json
+
+        print_json(inventory.to_dict())
+        return 0
+    _print_hooks(inventory)
+    _print_warnings(inventory)
+    return 0
+
+
+def _print_hooks(inventory: Inventory) -> None:
+    from llxprt_hooks.cli.inventory import TRUST_WORDS
+    from llxprt_hooks.cli.terminal import fits, say, stdout_console
+
+    console = stdout_console()
+    if not inventory.items:
+        say(console, "no hooks are configured; `llxprt-hooks init` makes a first one")
+    if (trust := inventory.settings.trust).counts:
+        say(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
+    tables = {event: _table(items) for event in HookEventName if (items := inventory.of_event(event))}
+    has_room = all(fits(console, table) for table in tables.values())
+    for event, table in tables.items():
+        say(console, (event, "bold"))
+        items = inventory.of_event(event)
+        if has_room:
+            _print_table(console, table, items)
+        else:
+            _print_cards(console, items)
+
+
+def _table(items: list[Item]) -> list[Text]:
+    from llxprt_hooks.cli.terminal import aligned
+
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in COLUMNS)
+    return aligned([headings, *map(_row, items)], indent="  ")
+
+
+def _print_table(console: Console, table: list[Text], items: list[Item]) -> None:
+    headings, *rows = table
+    console.print(headings, soft_wrap=True)
+    for row, item in zip(rows, items, strict=True):
+        console.print(row, soft_wrap=True)
+        _print_below(console, item)
+
+
+def _print_cards(console: Console, items: list[Item]) -> None:
+    """For a terminal that is too narrow for a table."""
+    from llxprt_hooks.cli.terminal import say, tell
+
+    for item in items:
+        name, matcher, source, mode, timeout, state = _row(item)
+        say(console, "  ", name)
+        say(console, "    matcher ", matcher)
+        tell(console, "    ", source, ", ", mode, ", ", timeout)
+        tell(console, "    ", state)
+        _print_below(console, item)
+
+
+def _print_below(console: Console, item: Item) -> None:
+    from llxprt_hooks.cli.terminal import say
+
+    config = item.definition.config
+    say(console, (f"      {config.command or config.type}", "dim"))
+    if config.fail_closed:
+        say(console, ("      blocks when it fails", "dim"))
+    if config.description:
+        say(console, (f"      {' '.join(config.description.split())}", "dim italic"))
+
+
+def _row(item: Item) -> tuple[Part, ...]:
+    definition, config = item.definition, item.definition.config
+    return (
+        (" ".join(config.name.split()) if config.name else "(unnamed)", "bold"),
+        definition.matcher or "*",
+        item.source,
+        "sequential" if definition.sequential else "parallel",
+        f"{config.timeout / 1000:g} s",
+        (item.state, "green" if item.enabled and item.approved else "yellow"),
+    )
+
+
+def _print_warnings(inventory: Inventory) -> None:
+    from llxprt_hooks.cli.inventory import HOOKS_ARE_OFF
+    from llxprt_hooks.cli.terminal import stderr_console, tell
+
+    off = [HOOKS_ARE_OFF] if inventory.items and not inventory.hooks_enabled else []
+    for warning in (*off, *inventory.problems, *inventory.settings.notices):
+        tell(stderr_console(), (warning, "yellow"))

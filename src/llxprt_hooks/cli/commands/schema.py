@@ -1,0 +1,31 @@
+"""``llxprt-hooks schema``: JSON Schema for editors."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("schema")
+def command() -> int:
+    """Print the JSON Schema of the hook part of settings.json, so that editors complete and check it.
+
+    The schema (draft 2020-12) describes enableHooks, hooks, hooksConfig and tools.enableHooks, and leaves all other
+    settings alone. The same file fits an extension's hooks/hooks.json.
+
+    \b
+    Examples:
+      llxprt-hooks schema > .llxprt/settings.schema.json
+      llxprt-hooks schema | jq '."$defs".hook.properties | keys'
+
+    \b
+    In VS Code, in .vscode/settings.json:
+      "json.schemas": [
+        { "fileMatch": ["**/.llxprt/settings.json"], "url": "./.llxprt/settings.schema.json" }
+      ]
+    """
+    import json
+
+    from llxprt_hooks.diagnosis import settings_schema
+
+    click.echo(json.dumps(settings_schema(), indent=2))
+    return 0

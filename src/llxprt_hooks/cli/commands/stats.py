@@ -1,0 +1,144 @@
+"""``llxprt-hooks stats``: the executions of each hook in figures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.commands.log import NOTHING_RECORDED, ran_in
+from llxprt_hooks.cli.options import json_option, project_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from llxprt_hooks.cli.terminal import Part
+
+BAR = 24
+"""Characters of the longest bar."""
+
+SHORTEST_BAR = 4
+"""Characters that it must have at least; where there is no room for them there is none for a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One hook at one event; times are milliseconds."""
+
+    event: str
+    hook: str
+    count: int
+    failed: int
+    blocked: int
+    p50: float
+    p95: float
+    max: float
+
+
+@click.command("stats")
+@json_option
+@project_option
+def command(as_json: bool, project: str | None) -> int:
+    """Show, for each hook, how often it ran, failed and blocked, and how long it took, the slowest first.
+
+    The figures come from the record that `llxprt-hooks log` shows. Half of the executions took no longer than p50, 95
+    of 100 no longer than p95, which the bars show.
+
+    \b
+    Examples:
+      llxprt-hooks stats
+      llxprt-hooks stats -C . --json
+    """
+    from llxprt_hooks.hook_log import read_log
+
+    figures = summarise(record for record in read_log() if project is None or ran_in(project, record))
+    if as_json:
+        from llxprt_hooks.cli.json_output import print_json
+
+        print_json([asdict(each) for each in figures])
+    elif figures:
+        _print_figures(figures)
+    else:
+        click.echo(NOTHING_RECORDED, err=True)
+    return 0
+
+
+def summarise(records: Iterable[dict[str, Any]]) -> list[Figures]:
+    """The figures of each hook, the slowest first."""
+    grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records:
+        grouped.setdefault((str(record.get("event_name")), str(record.get("hook"))), []).append(record)
+    figures = [_figures(event, hook, group) for (event, hook), group in grouped.items()]
+    return sorted(figures, key=lambda each: -each.p95)
+
+
+def _figures(event: str, hook: str, records: list[dict[str, Any]]) -> Figures:
+    times = sorted(time for record in records if isinstance(time := record.get("duration"), int | float))
+    return Figures(
+        event=event,
+        hook=hook,
+        count=len(records),
+        failed=sum(bool(record.get("failed")) for record in records),
+        blocked=sum(bool(record.get("blocked")) for record in records),
+        p50=percentile(times, 50),
+        p95=percentile(times, 95),
+        max=times[-1] if times else 0.0,
+    )
+
+
+def percentile(ordered: list[float], percent: int) -> float:
+    """The value that so many percent are not above, of values in ascending order.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0], 50)
+    2.0
+    """
+    if not ordered:
+        return 0.0
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+_HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", "max ms")
+
+
+def _print_figures(figures: list[Figures]) -> None:
+    from llxprt_hooks.cli.terminal import aligned, stdout_console
+
+    console = stdout_console()
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in _HEADINGS)
+    table = aligned([headings, *map(_row, figures)], right=range(2, len(_HEADINGS)))
+    room = console.width - max(row.cell_len for row in table) - 2
+    if room < SHORTEST_BAR:
+        _print_cards(console, figures)
+        return
+    table[0].append("  p95", "dim")
+    for row, bar in zip(table[1:], _bars(console, figures, min(BAR, room)), strict=True):
+        row.append(f"  {bar}", "cyan")
+    for row in table:
+        console.print(row, soft_wrap=True)
+
+
+def _row(each: Figures) -> tuple[Part, ...]:
+    counts = (str(count) for count in (each.count, each.failed, each.blocked))
+    times = (f"{time:.1f}" for time in (each.p50, each.p95, each.max))
+    return (" ".join(each.hook.split()), "bold"), each.event, *counts, *times
+
+
+def _print_cards(console: Console, figures: list[Figures]) -> None:
+    """For a terminal that is too narrow for a table."""
+    from llxprt_hooks.cli.terminal import say, tell
+
+    for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
+        say(console, (" ".join(each.hook.split()), "bold"))
+        say(console, f"  {each.event}")
+        tell(console, f"  {each.count} times, {each.failed} failed, {each.blocked} blocked")
+        tell(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
+        say(console, (f"  {bar}", "cyan"))
+
+
+def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:
+    longest = max(each.p95 for each in figures) or 1.0
+    block = "#" if console.options.ascii_only else "█"
+    return [block * max(1, round(length * each.p95 / longest)) for each in figures]

@@ -1,0 +1,76 @@
+"""``llxprt-hooks trust``: approve a project's hooks."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from llxprt_hooks.settings import TrustStatus
+
+
+@click.command("trust")
+@click.option("--dry-run", is_flag=True, help="Show what would be approved; approve nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Approve without asking.")
+@directory_option
+def command(dry_run: bool, yes: bool, directory: str) -> int:
+    """Approve the hooks of a project, after showing what they run.
+
+    Hooks of a project run only once they are approved. The approval is for exactly what is shown: when the project
+    changes anything about its hooks, or one of the scripts that they name, it has to be given again. It is kept in
+    your own folder, ~/.llxprt, never in the project. On a terminal you are asked before it is given.
+
+    \b
+    Examples:
+      llxprt-hooks trust --dry-run
+      llxprt-hooks trust -C path/to/project
+    """
+    from llxprt_hooks.cli.inventory import TRUST_WORDS
+    from llxprt_hooks.cli.terminal import say, stdout_console, visible
+    from llxprt_hooks.settings import TrustError, TrustState, grant_trust, trust_status
+
+    console = stdout_console()
+    status = trust_status(directory)
+    if status.state is TrustState.NOTHING_TO_TRUST:
+        say(console, f"{status.project} has no hooks of its own; nothing has to be approved")
+        return ExitStatus.OK
+    _show(console, status)
+    if dry_run or status.state is TrustState.TRUSTED:
+        say(console, f"{status.project}: {TRUST_WORDS[status.state]}")
+        return ExitStatus.OK
+    if not yes and _is_interactive() and not click.confirm(f"Approve the hooks of {visible(str(status.project))}?"):
+        say(console, "nothing was approved")
+        return ExitStatus.FAILED
+    try:
+        grant_trust(directory, expected_fingerprint=status.fingerprint)
+    except TrustError as error:
+        raise click.ClickException(str(error)) from error
+    say(console, f"approved: the hooks of {status.project} will run, as long as they stay as they are")
+    return ExitStatus.OK
+
+
+def _show(console: Console, status: TrustStatus) -> None:
+    """All that the approval is for."""
+    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.settings import printable
+    from llxprt_hooks.wire import decode_text, write_json
+
+    for hook in status.commands:
+        matcher = f" {hook.matcher}" if hook.matcher else ""
+        say(console, "  ", (hook.event, "bold"), f"{matcher}  {printable(hook.command)}")
+    for script in status.scripts:
+        say(console, (f"  script {script}", "dim"))
+    for key, value in status.statement.items():
+        if key != "hooks":
+            say(console, (f"  {key}: {decode_text(write_json(value))}", "dim"))
+
+
+def _is_interactive() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,28 @@
+"""``llxprt-hooks untrust``: withdraw the approval of a project's hooks."""
+
+from __future__ import annotations
+
+import click
+
+from llxprt_hooks.cli.options import directory_option
+
+
+@click.command("untrust")
+@directory_option
+def command(directory: str) -> int:
+    """Withdraw the approval of a project's hooks: they no longer run.
+
+    \b
+    Example:
+      llxprt-hooks untrust -C path/to/project
+    """
+    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.settings import TrustError, revoke_trust, trust_status
+
+    try:
+        withdrawn = revoke_trust(directory)
+    except TrustError as error:
+        raise click.ClickException(str(error)) from error
+    project = trust_status(directory).project
+    say(stdout_console(), f"the hooks of {project} no longer run" if withdrawn else f"{project} was not approved")
+    return 0

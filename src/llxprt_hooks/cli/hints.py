@@ -1,0 +1,174 @@
+"""Advice on the classic mistakes of hook authors, drawn from what a hook did."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.cli.effects import CHANGES
+from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.outputs import DefaultHookOutput, create_specific_hook_output
+from llxprt_hooks.protocol import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
+from llxprt_hooks.wire import read_json_text
+
+if TYPE_CHECKING:
+    from llxprt_hooks.results import HookExecutionResult
+
+Advice = Iterator[str]
+
+_FIELDS = ("decision", "reason", "continue", "stopReason", "suppressOutput", "systemMessage", "hookSpecificOutput")
+_SPECIFIC_FIELDS = (
+    "hookEventName",
+    "additionalContext",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "tool_input",
+    "llm_request",
+    "llm_response",
+    "toolConfig",
+)
+_FOREIGN_FIELDS = {"updatedInput": "tool_input"}
+"""Claude Code's names for what is called otherwise here."""
+
+
+def hints_on(result: HookExecutionResult) -> list[str]:
+    """What the author of a hook may want to know; empty when all seems well."""
+    name = " ".join(result.hook_config.identity.split())
+    return [f"{name}: {hint}" for advise in _ADVISERS for hint in advise(result)]
+
+
+def _from_protocol(result: HookExecutionResult) -> Advice:
+    if result.hint:
+        yield result.hint
+
+
+def _json_lost_to_exit_code(result: HookExecutionResult) -> Advice:
+    if result.exit_code in (None, EXIT_CODE_SUCCESS) or result.hint or _object(result.stdout) is None:
+        return
+    yield (
+        f"it printed JSON but exited with {result.exit_code}, so the JSON was not read: "
+        "exit 0 with a JSON decision, or exit 2 with the reason on stderr"
+    )
+
+
+def _text_around_json(result: HookExecutionResult) -> Advice:
+    text = result.stdout
+    if not result.success or _object(text) is not None:
+        return
+    start, end = text.find("{"), text.rfind("}")
+    if start >= 0 and _object(text[start : end + 1]) is not None:
+        yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
+
+
+def _exit_1_for_2(result: HookExecutionResult) -> Advice:
+    if result.exit_code != 1 or result.hook_config.fail_closed:
+        return
+    if result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+        yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
+
+
+def _short_timeout(result: HookExecutionResult) -> Advice:
+    timeout = result.hook_config.timeout
+    if result.error is not None and "timed out" in str(result.error) and timeout < 1000:
+        meant = f"{timeout:g} s would be {timeout * 1000:g}"
+        yield f"its time-out is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
+
+
+def _not_started(result: HookExecutionResult) -> Advice:
+    if result.exit_code == 127:
+        yield "127 means that a program was not found: is the path right, as seen from the project folder?"
+    if result.exit_code == 126:
+        yield "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
+
+
+def _shell_error(result: HookExecutionResult) -> Advice:
+    if result.exit_code == EXIT_CODE_BLOCKING_ERROR and "syntax error" in result.stderr:
+        yield "the shell could not read the command, and its exit code for that is 2, which blocks"
+
+
+def _fields(result: HookExecutionResult) -> Advice:
+    """Fields that are not read: of another name, in another place, or of another type."""
+    fields = _object(result.stdout) if result.success else None
+    if fields is None:
+        return
+    for name in fields:
+        if name in _SPECIFIC_FIELDS:
+            yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
+        elif name not in _FIELDS and (meant := closest(name, _FIELDS)):
+            yield f"`{name}` is not read: did you mean `{meant}`?"
+    specific = fields.get("hookSpecificOutput")
+    for name in specific if isinstance(specific, dict) else ():
+        if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
+            yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
+    with _warnings_of("outputs") as warnings:
+        DefaultHookOutput(fields)
+    yield from warnings
+
+
+def _no_effect(result: HookExecutionResult) -> Advice:
+    """What a hook said in a place where nobody heeds it."""
+    if result.output is None or result.error is not None:
+        return
+    event, output = result.event_name, create_specific_hook_output(result.event_name, result.output.to_dict())
+    if event not in CHANGES:
+        if not result.output.implied:
+            yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
+    elif output.is_blocking_decision() and event not in CAN_BLOCK:
+        yield f"{event} cannot be blocked, so its decision has no effect"
+    elif output.decision == "ask":
+        yield "`ask` allows: hooks cannot have the user asked"
+    answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
+    if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
+        yield '`llm_response` counts only beside a block: add `"decision": "block"`'
+
+
+_ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
+    _from_protocol,
+    _json_lost_to_exit_code,
+    _text_around_json,
+    _exit_1_for_2,
+    _short_timeout,
+    _not_started,
+    _shell_error,
+    _fields,
+    _no_effect,
+)
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    """The JSON object that a text is, as hooks' outputs are read: it may be encoded twice (HOOK-193)."""
+    try:
+        value = read_json_text(text)
+        if isinstance(value, str):
+            value = read_json_text(value)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+@contextmanager
+def _warnings_of(part: str) -> Iterator[list[str]]:
+    """The warnings that a part of the engine logs meanwhile, which go nowhere else."""
+    logger = debug_logger(part)
+    collected: list[str] = []
+    before = logger.level, logger.propagate, logger.handlers
+    logger.setLevel(logging.WARNING)
+    logger.propagate, logger.handlers = False, [_Collector(collected)]
+    try:
+        yield collected
+    finally:
+        level, logger.propagate, logger.handlers = before
+        logger.setLevel(level)
+
+
+class _Collector(logging.Handler):
+    def __init__(self, collected: list[str]) -> None:
+        super().__init__()
+        self._collected = collected
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._collected.append(record.getMessage().removeprefix("hook output: "))

@@ -1,0 +1,34 @@
+"""The names of hooks, completed by the shell."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+_PLAIN = re.compile(r"\w[\w.@%+/-]*", re.ASCII)
+"""Names that mean nothing to a shell. A cloned repository may have others, and a shell puts them on the command line
+as they are: those are not offered."""
+
+
+def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Completes the names of hooks that are enabled, or of those that are not."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from llxprt_hooks.cli.inventory import take_inventory
+
+        logging.disable()  # nothing but completions has a place on a command line that is being typed
+        events: dict[str, list[str]] = {}
+        for item in take_inventory(ctx.params.get("directory") or ".").items:
+            if item.enabled == enabled and item.name.startswith(incomplete) and _PLAIN.fullmatch(item.name):
+                events.setdefault(item.name, []).append(item.definition.event_name)
+        return [CompletionItem(name, help=", ".join(dict.fromkeys(named))) for name, named in events.items()]
+
+    return complete

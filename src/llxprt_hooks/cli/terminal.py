@@ -1,0 +1,103 @@
+"""Printing for people: colour on a terminal only, and nothing that a terminal would act on from files or programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from rich.console import Console
+    from rich.text import Text
+
+Part = str | tuple[str, str]
+"""Words, or words and their style."""
+
+_KEPT = "\n\t"
+_ENDLESS = 10_000
+"""Columns of output that is no terminal: a line stays a line, for ``grep`` and the like."""
+
+
+def stdout_console() -> Console:
+    """For results. Colour only on a terminal, and never with NO_COLOR."""
+    return _console(stderr=False)
+
+
+def stderr_console() -> Console:
+    """For progress, warnings and diagnostics."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    has_width = "COLUMNS" in os.environ or (stream is not None and stream.isatty())
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        emoji=False,
+        width=None if has_width else _ENDLESS,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
+
+
+def visible(text: str) -> str:
+    r"""The text with all that could command a terminal, or change the order of what it shows, written out.
+
+    >>> visible("\x1b[2J")
+    '\\x1b[2J'
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(char: str) -> str:
+    if char.isprintable() or char in _KEPT or category(char) == "Zs":
+        return char
+    return char.encode("unicode_escape").decode()
+
+
+def line(*parts: Part) -> Text:
+    """One line for the terminal, made of words from wherever: no markup is read in them, nor a further line."""
+    return _text(parts, line_end="\\n")
+
+
+def say(console: Console, *parts: Part) -> None:
+    """Print a line that is not broken, so that what it holds can be copied; a narrow terminal wraps it by itself."""
+    console.print(line(*parts), soft_wrap=True)
+
+
+def tell(console: Console, *parts: Part) -> None:
+    """Print prose, broken between words where the terminal is narrow; further lines of its own are indented."""
+    console.print(_text(parts, line_end="\n    "))
+
+
+def _text(parts: Iterable[Part], *, line_end: str) -> Text:
+    from rich.text import Text
+
+    styled = ((part, "") if isinstance(part, str) else part for part in parts)
+    return Text.assemble(*((visible(words).replace("\n", line_end), style) for words, style in styled))
+
+
+def aligned(rows: Iterable[tuple[Part, ...]], *, indent: str = "", right: Container[int] = ()) -> list[Text]:
+    """Rows of as many cells as lines with aligned columns; those with an index in ``right`` to the right."""
+    cells = [[line(cell) for cell in row] for row in rows]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        joined = line(indent)
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            blank = " " * (width - cell.cell_len)
+            before, after = (blank, "") if index in right else ("", blank)
+            joined.append(before).append_text(cell).append(f"{after}  ")
+        joined.rstrip()
+        lines.append(joined)
+    return lines
+
+
+def fits(console: Console, lines: Iterable[Text]) -> bool:
+    """Whether no line is wider than the terminal."""
+    return all(each.cell_len <= console.width for each in lines)

@@ -1,0 +1,146 @@
+"""One event fired for the sake of its hooks: the plan, the runs, and what they come to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.choices import Choice, choices, unapproved
+from llxprt_hooks.cli.hints import hints_on
+from llxprt_hooks.cli.inventory import HOOKS_ARE_OFF, loaded_settings, unapproved_hooks
+from llxprt_hooks.config import Config
+from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.registry import HookRegistry
+from llxprt_hooks.results import AggregatedHookResult, HookStageError
+from llxprt_hooks.runner import apply_hook_output_to_input
+from llxprt_hooks.translator import TranslationError, request_payload, response_payload
+
+if TYPE_CHECKING:
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.observer import HookObserver
+    from llxprt_hooks.outputs import DefaultHookOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was planned, what ran, and what it means."""
+
+    event_name: HookEventName
+    payload: Mapping[str, Any]
+    """What the first hook is sent."""
+    choices: list[Choice] = field(default_factory=list)
+    result: AggregatedHookResult | None = None
+    """None when nothing was to be run."""
+    hints: list[str] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> list[Choice]:
+        return [choice for choice in self.choices if choice.runs]
+
+    @property
+    def sequential(self) -> bool:
+        return any(choice.entry.sequential for choice in self.chosen)
+
+    @property
+    def output(self) -> DefaultHookOutput | None:
+        return self.result.final_output if self.result else None
+
+    @property
+    def blocked(self) -> bool:
+        return self.event_name in CAN_BLOCK and self.output is not None and self.output.is_blocking_decision()
+
+    @property
+    def should_stop(self) -> bool:
+        return self.output is not None and self.output.should_stop_execution()
+
+    @property
+    def reason(self) -> str | None:
+        if self.output is None:
+            return None
+        return self.output.get_effective_reason() if self.blocked else self.output.get_stop_reason()
+
+    @property
+    def broken(self) -> bool:
+        """Whether the engine itself failed."""
+        return self.result is not None and any(isinstance(error, HookStageError) for error in self.result.errors)
+
+    def payloads(self) -> list[Mapping[str, Any]]:
+        """What each hook that ran was sent: in a chain, the input as the hooks before it left it."""
+        sent, payload = [], self.payload
+        for result in self.result.results if self.result else ():
+            sent.append(payload)
+            if self.sequential and result.success and result.output is not None:
+                payload = apply_hook_output_to_input(self.event_name, payload, result.output)
+        return sent
+
+
+async def attempt(
+    directory: str,
+    event_name: HookEventName,
+    hook_input: dict[str, Any],
+    *,
+    run: bool,
+    observer: HookObserver | None = None,
+) -> Trial:
+    """Plan an event and, unless it is only to be planned, fire it."""
+    problem = input_problem(event_name, hook_input)
+    if problem:
+        raise click.UsageError(f"{problem}.")
+    logging.getLogger().setLevel(logging.ERROR)  # what would be warned of is part of the report
+    config = Config.load(directory, observer=observer)
+    registry = HookRegistry(config)
+    registry.initialize()
+    payload = _payload(config, event_name, hook_input)
+    planned = _planned(config, registry, event_name, hook_input.get(MATCHED_FIELDS.get(event_name, "")))
+    system = config.get_hook_system()
+    result = None
+    if run and system is not None:
+        result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
+    advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
+    hints = [*_from_settings(config, registry), *_why_nothing_runs(config, planned, event_name), *advice]
+    return Trial(event_name, payload, planned, result, hints)
+
+
+def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str, Any]) -> dict[str, Any]:
+    """All that hooks are sent; base fields that are given stand, so that a recorded payload can be fired again."""
+    base = {
+        "session_id": config.session_id,
+        "cwd": config.working_dir,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "hook_event_name": event_name.value,
+        "transcript_path": config.transcript_path,
+    }
+    given = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input}
+    own = {name: hook_input[name] for name in EVENT_FIELDS[event_name]}
+    try:
+        for name, translate in (("llm_request", request_payload), ("llm_response", response_payload)):
+            if name in own:
+                own[name] = translate(own[name])
+    except TranslationError:
+        pass  # firing the event says so, with the stage at which it fails
+    return {**base, **given, **own}
+
+
+def _planned(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[Choice]:
+    skipped = [each for each in unapproved_hooks(loaded_settings(config)) if each.event_name == event_name]
+    entries = [entry for entry in registry.get_all_hooks() if entry.event_name == event_name]
+    return [*map(unapproved, skipped), *choices(entries, subject, hooks_are_on=config.enable_hooks)]
+
+
+def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
+    settings = loaded_settings(config)
+    return [*map(str, settings.problems), *map(str, registry.problems), *settings.notices]
+
+
+def _why_nothing_runs(config: Config, planned: list[Choice], event_name: HookEventName) -> list[str]:
+    if any(choice.runs for choice in planned):
+        return []
+    if not planned:
+        return [f"no hook is configured for {event_name}"]
+    return ["no hook was chosen; the plan says why" if config.enable_hooks else HOOKS_ARE_OFF]

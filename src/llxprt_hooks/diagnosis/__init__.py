@@ -1,0 +1,24 @@
+"""Diagnosis: what is wrong, or hardly meant, in settings files, and the schema by which editors tell.
+
+>>> from pathlib import Path
+>>> for each in diagnose(inspect_project(Path("."))): print(each.file, each.line, each.message)  # doctest: +SKIP
+"""
+
+from llxprt_hooks.diagnosis.diagnose import diagnose
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Severity
+from llxprt_hooks.diagnosis.inspection import Inspection, inspect_file, inspect_project, project_of
+from llxprt_hooks.diagnosis.json_schema import settings_schema
+from llxprt_hooks.diagnosis.rules import RULES
+
+__all__ = [
+    "RULES",
+    "Diagnostic",
+    "Inspection",
+    "Rule",
+    "Severity",
+    "diagnose",
+    "inspect_file",
+    "inspect_project",
+    "project_of",
+    "settings_schema",
+]

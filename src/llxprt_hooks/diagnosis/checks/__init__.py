@@ -1,0 +1,1 @@
+"""The checks, each a small function; ``diagnose.py`` has them in tables."""

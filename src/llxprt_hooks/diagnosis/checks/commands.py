@@ -1,0 +1,129 @@
+"""Commands: whether the shell can read them, and what it makes of their variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.command import PROJECT_DIR_VARIABLES
+from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
+from llxprt_hooks.diagnosis.rules import (
+    EXIT_ONE,
+    FOREIGN_VARIABLE,
+    QUOTED_VARIABLE,
+    SHELL_SYNTAX,
+    UNRUNNABLE_COMMAND,
+    UNSAFE_EXTENSION_PATH,
+)
+from llxprt_hooks.diagnosis.shell import command_error
+from llxprt_hooks.diagnosis.shell_words import simple_commands
+from llxprt_hooks.diagnosis.started import MOST_PROGRAMS
+from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+    from llxprt_hooks.diagnosis.entries import HookEntry
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+_FOLDER: Final = "|".join(PROJECT_DIR_VARIABLES)
+_IN_SINGLE_QUOTES: Final = re.compile(rf"""'(\$(?:\{{(?:{_FOLDER})\}}|(?:{_FOLDER})\b)[^']*)'""")
+_IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))
+_WITHOUT_BRACES: Final = "|".join(filter(str.isidentifier, FOREIGN_VARIABLES))
+_FOREIGN: Final = re.compile(rf"\$(?:\{{({_IN_BRACES})\}}|({_WITHOUT_BRACES})\b)")
+_LINE_NUMBER: Final = re.compile(r" in line \d+$")
+_READ_AS_CODE: Final = re.compile(r"-\w*c|eval")
+_EXIT_ONE: Final = re.compile(r"(?<!\|\| )\bexit\s+1\b")
+_EXIT_TWO: Final = re.compile(r"\bexit\s+2\b")
+
+
+def check_characters(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Characters that no command may have."""
+    node = hook.command_node
+    if node is not None and not _can_be_passed_on(hook.command):
+        message = "the command has a character that cannot be passed to a program"
+        yield hook.file.at(UNRUNNABLE_COMMAND, node, message, r"Take out `\u0000` and halves of surrogate pairs.")
+
+
+def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """A command that the shell cannot read."""
+    node = hook.command_node
+    if node is None or not _can_be_passed_on(hook.command):
+        return
+    error = command_error(hook.command)
+    if error is not None:
+        if "\n" not in hook.command:
+            error = _LINE_NUMBER.sub("", error)
+        fix = "Correct it; a longer command is better off in a script of its own."
+        yield hook.file.at(SHELL_SYNTAX, node, f"the shell cannot read this command: {error}", fix)
+
+
+def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """The project folder in single quotes."""
+    node = hook.command_node
+    for words in islice(simple_commands(hook.command), MOST_PROGRAMS):
+        for before, word in zip((None, *words), words, strict=False):
+            quoted = _IN_SINGLE_QUOTES.search(word.text)
+            if node is None or quoted is None or (before and _READ_AS_CODE.fullmatch(before.text)):
+                continue
+            start, end = quoted.span()
+            yield hook.file.inside(
+                QUOTED_VARIABLE,
+                node,
+                (word.start + start, word.start + end),
+                f"the shell does not expand {quoted[0]}",
+                f"Write it without quotes, which is safe here for any folder: `{quoted[1]}`.",
+            )
+
+
+def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Variables that other agents set."""
+    node = hook.command_node
+    first = {found[1] or found[2]: found for found in reversed(list(_FOREIGN.finditer(hook.command)))}
+    for name, found in first.items():
+        if node and name not in os.environ:
+            message = f"`{found[0]}` is not set here"
+            yield hook.file.inside(FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
+
+
+def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """The extension's folder: where it cannot be put in, and where it is not known."""
+    node, at = hook.command_node, hook.command.find(PLACEHOLDER)
+    if node is None or at < 0:
+        return
+    span = (at, at + len(PLACEHOLDER))
+    if hook.file.extension is None:
+        message = f"`{PLACEHOLDER}` is known only in an extension's hooks.json"
+        yield hook.file.inside(
+            FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
+        )
+    elif place_path(hook.command, str(hook.file.extension)) is None:
+        message = f"the characters of {hook.file.extension} could be read as shell code here"
+        fix = "Rename that folder, or put the command into a script of the extension."
+        yield hook.file.inside(UNSAFE_EXTENSION_PATH, node, span, message, fix)
+
+
+def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """A guard that ends with 1 where 2 was meant."""
+    node, found = hook.command_node, _EXIT_ONE.search(hook.command)
+    if not node or not found or hook.event not in CAN_BLOCK or hook.fails_closed:
+        return
+    if not _EXIT_TWO.search(hook.command):
+        yield hook.file.inside(
+            EXIT_ONE,
+            node,
+            found.span(),
+            f"`exit 1` does not block {hook.event}",
+            "To block, say why on stderr and `exit 2`.",
+        )
+
+
+def _can_be_passed_on(command: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(command)
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,115 @@
+"""Events, types and the other fields of a hook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.definitions import HookType
+from llxprt_hooks.diagnosis.checks.keys import NO_EVENTS
+from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
+from llxprt_hooks.diagnosis.rules import (
+    FAIL_CLOSED_NO_EFFECT,
+    PLUGIN_TYPE,
+    TIMEOUT_LONG,
+    TIMEOUT_NOT_POSITIVE,
+    TIMEOUT_SECONDS,
+    UNKNOWN_EVENT,
+    UNKNOWN_TYPE,
+)
+from llxprt_hooks.diagnosis.shape import HOOKS
+from llxprt_hooks.diagnosis.suggestions import claude_event, closest
+from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.settings import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+    from llxprt_hooks.diagnosis.entries import EventEntry, HookEntry
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+_SECOND: Final = 1000
+_LONGEST_TIMEOUT: Final = 3600 * _SECOND
+_OTHER_TYPES: Final = {"shell": "command", "script": "command", "bash": "command", "cmd": "command", "exec": "command"}
+
+
+def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
+    """A name that is no event; switches that were put among the events are told as misplaced keys."""
+    key = event.member.key
+    if event.name is None and key not in NO_EVENTS:
+        yield event.file.at_key(UNKNOWN_EVENT, event.member, f"there is no event `{key}`", _event_fix(key, event.meant))
+
+
+def _event_fix(key: str, meant: HookEventName | None) -> str:
+    foreign = claude_event(key)
+    if foreign and CLAUDE_EVENTS[foreign]:
+        return f"Did you mean `{meant}`? That is what Claude Code's `{foreign}` is called here."
+    if foreign:
+        return f"Claude Code's `{foreign}` has no counterpart here; take it out."
+    return (
+        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HOOKS.fields)}."
+    )
+
+
+def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """A type that is unknown, or that cannot be run."""
+    node = hook.node.at("type")
+    if node is None or node.kind is not Kind.STRING or node.scalar == HookType.COMMAND:
+        return
+    kind = str(node.scalar)
+    if kind == HookType.PLUGIN:
+        yield hook.file.at(
+            PLUGIN_TYPE, node, "a hook of type `plugin` cannot be run", 'Write `"type": "command"` and a `command`.'
+        )
+        return
+    slip = closest(kind, ["command"]) or _OTHER_TYPES.get(kind.lower())
+    fix = (
+        f"Did you mean `{slip}`?" if slip else 'The one type that can be run is `"command"`; call others from a script.'
+    )
+    yield hook.file.at(UNKNOWN_TYPE, node, f"there is no type `{kind}`", fix)
+
+
+def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """A time-out that is none, looks like seconds, or is longer than anybody waits."""
+    node = hook.node.at("timeout")
+    if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
+        return
+    timeout, written = node.scalar, hook.file.document.found(node)
+    if not 0 < timeout < float("inf"):
+        yield hook.file.at(
+            TIMEOUT_NOT_POSITIVE,
+            node,
+            f"a time-out of {written} ms cannot be kept",
+            "Write milliseconds: 60000 is a minute.",
+        )
+    elif timeout < _SECOND:
+        yield hook.file.at(
+            TIMEOUT_SECONDS,
+            node,
+            f"{written} is {timeout / _SECOND:g} s, which looks like a number of seconds",
+            f"For {written} s write {timeout * _SECOND:.0f}.",
+        )
+    elif timeout > _LONGEST_TIMEOUT:
+        yield hook.file.at(
+            TIMEOUT_LONG,
+            node,
+            f"{written} is {_duration(timeout)}",
+            "Milliseconds are meant: 60000 is a minute, 600000 ten.",
+        )
+
+
+def _duration(milliseconds: float) -> str:
+    hours = milliseconds / _LONGEST_TIMEOUT
+    return f"{hours:.3g} hours" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
+def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """``failClosed`` where nothing can be blocked."""
+    node = hook.node.at("failClosed")
+    if node and hook.fails_closed and hook.event and hook.event not in CAN_BLOCK:
+        yield hook.file.at(
+            FAIL_CLOSED_NO_EFFECT,
+            node,
+            f"`failClosed` has no effect for {hook.event}, which cannot be blocked",
+            "Take it out, or check before: with BeforeTool or BeforeModel.",
+        )

@@ -1,0 +1,198 @@
+"""Matchers: what they select, and what was likely meant. The first check that finds something has the say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from regress import Regex, RegressError
+
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule
+from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
+from llxprt_hooks.diagnosis.rules import (
+    MATCHER_CLAUDE_TOOL,
+    MATCHER_GLOB,
+    MATCHER_IGNORED,
+    MATCHER_INVALID,
+    MATCHER_MATCHES_NOTHING,
+    MATCHER_UNANCHORED,
+)
+from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.matcher import compile_matcher
+
+if TYPE_CHECKING:
+    from llxprt_hooks.diagnosis.entries import GroupEntry
+    from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings import Node
+
+_FOR_ALL: Final = ("", "*")
+_ANYTHING: Final = (".*", ".+", "^.*$", "^.+$")
+_GLOB: Final = re.compile(r"[\w*-]*[\w-]\*[\w*-]*|\*[\w*-]+")
+_ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
+_CLAUDE_TOOL: Final = re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\b))(?:{'|'.join(CLAUDE_TOOLS)})(?![A-Za-z0-9_])")
+_OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
+_CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}
+_MOST_SHOWN: Final = 7
+
+
+@dataclass(frozen=True, eq=False)
+class _Matcher:
+    """A matcher, and what it is held against."""
+
+    group: GroupEntry
+    node: Node
+    event: HookEventName
+    subjects: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        return str(self.node.scalar)
+
+    @cached_property
+    def matched(self) -> list[str]:
+        """What of all that is known it selects."""
+        return _selected(self.event, self.text, self.subjects)
+
+    def told(self, rule: Rule, message: str, fix: str) -> Diagnostic:
+        return self.group.file.at(rule, self.node, message, fix)
+
+
+def check_matcher(inspection: Inspection, group: GroupEntry) -> Iterator[Diagnostic]:
+    """A matcher that does not select what it seems to."""
+    event, node = group.event.meant, group.matcher
+    if event is None or node is None or node.scalar in _FOR_ALL:
+        return
+    shape = EVENTS[event]
+    checks = _COMPARED if shape.values else _SEARCHED if shape.subject else _IGNORED
+    matcher = _Matcher(group, node, event, shape.values or inspection.tools)
+    found = next((told for check in checks if (told := check(matcher))), None)
+    if found is not None:
+        yield found
+
+
+def _ignored(matcher: _Matcher) -> Diagnostic | None:
+    if matcher.text in _ANYTHING:
+        return None
+    message = f"the matcher `{matcher.text}` is ignored: {matcher.event} has nothing to match"
+    return matcher.told(MATCHER_IGNORED, message, "Take it out, and let the script look at its stdin and decide.")
+
+
+def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
+    if matcher.matched:
+        return None
+    subject = EVENTS[matcher.event].subject
+    meant = _CLAUDE_VALUES.get(matcher.text) or closest(matcher.text, matcher.subjects)
+    if matcher.text in _ANYTHING:
+        fix = "For all write `*`, or no matcher."
+    elif "|" in matcher.text:
+        fix = f"The {subject} is compared with the whole text: write a group for each of them."
+    elif meant:
+        fix = f"Did you mean `{meant}`?"
+    else:
+        fix = f"The {subject} is {_listed(matcher.subjects, ' or ')}."
+    return matcher.told(MATCHER_MATCHES_NOTHING, f"no {subject} of {matcher.event} is `{matcher.text}`", fix)
+
+
+def _invalid(matcher: _Matcher) -> Diagnostic | None:
+    try:
+        Regex(matcher.text)
+    except RegressError as error:
+        message = f"`{matcher.text}` is no regular expression ({str(error).lower()})"
+    except ValueError:  # a lone surrogate, which the engine takes as U+FFFD
+        return None
+    else:
+        return None
+    if _GLOB.fullmatch(matcher.text):
+        fix = f"For what it means as a file pattern write `{_as_expression(matcher.text)}`."
+    elif matcher.text.startswith("(?"):
+        fix = "It is ECMAScript's syntax, which has no inline flags; write the names in lower case, as tools have them."
+    else:
+        fix = "Correct it, or put a backslash (in JSON two) before characters that are meant as they are."
+    return matcher.told(MATCHER_INVALID, message, fix)
+
+
+def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
+    found = list(_CLAUDE_TOOL.finditer(matcher.text))
+    lost = [word for word in found if _is_lost(matcher, word[0])]
+    if not lost:
+        return None
+    ours = CLAUDE_TOOLS[lost[0][0]]
+    called = f"`{ours}` here" if ours else "nothing here: it has no counterpart"
+    message = f"`{lost[0][0]}` is Claude Code's name for a tool that is called {called}"
+    translated = _CLAUDE_TOOL.sub(lambda word: CLAUDE_TOOLS[word[0]] or word[0], matcher.text)
+    names = "|".join(dict.fromkeys(translated.split("|")))
+    fix = f"Write `{names}`." if names != matcher.text else "Take it out."
+    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, lost[0].span(), message, fix)
+
+
+def _is_lost(matcher: _Matcher, name: str) -> bool:
+    """Whether the tool that a name of Claude Code's stands for is not selected by other means."""
+    ours = CLAUDE_TOOLS[name]
+    return not matcher.matched if ours is None else ours not in matcher.matched
+
+
+def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
+    if matcher.matched or _OF_AN_MCP_SERVER.search(matcher.text):
+        return None
+    lower = _selected(matcher.event, matcher.text.lower(), matcher.subjects)
+    meant = matcher.text.lower() if lower else closest(matcher.text, matcher.subjects)
+    if meant:
+        fix = f"Did you mean `{meant}`?"
+    else:
+        fix = f"Known are {_listed(matcher.subjects)}; for a tool of your own give `--tool NAME`."
+    return matcher.told(MATCHER_MATCHES_NOTHING, f"`{matcher.text}` matches none of the known tools", fix)
+
+
+def _glob(matcher: _Matcher) -> Diagnostic | None:
+    if not all(_GLOB.fullmatch(part) or "*" not in part for part in matcher.text.split("|")) or "*" not in matcher.text:
+        return None
+    message = f"`{matcher.text}` is read as a regular expression, and matches {_listed(matcher.matched) or 'nothing'}"
+    fix = f"For what it means as a file pattern write `{_as_expression(matcher.text)}`."
+    return matcher.told(MATCHER_GLOB, message, fix)
+
+
+def _unanchored(matcher: _Matcher) -> Diagnostic | None:
+    if _ANCHOR.search(matcher.text):
+        return None
+    whole = _selected(matcher.event, f"^(?:{matcher.text})$", matcher.subjects)
+    # Who names a tool in full knows that it is found in longer names too, and mostly there are none.
+    beyond = [name for name in matcher.matched if name not in whole and not any(tool in name for tool in whole)]
+    if not beyond or (not whole and len(beyond) == 1):
+        return None
+    instead = "is found in {} as well" if whole else "is no tool's name, but is found in {}"
+    message = f"`{matcher.text}` {instead.format(_listed(beyond))}"
+    return matcher.told(
+        MATCHER_UNANCHORED, message, "If that is too much, say where the name begins and ends: `^(…)$`."
+    )
+
+
+_Check = Callable[[_Matcher], Diagnostic | None]
+_IGNORED: Final[tuple[_Check, ...]] = (_ignored,)
+_COMPARED: Final[tuple[_Check, ...]] = (_matches_no_value,)
+_SEARCHED: Final[tuple[_Check, ...]] = (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored)
+
+
+def _selected(event: HookEventName, text: str, subjects: Sequence[str]) -> list[str]:
+    matches = compile_matcher(event, text)
+    return [subject for subject in subjects if matches(subject)]
+
+
+def _listed(names: Sequence[str], last: str = " and ") -> str:
+    shown = [f"`{name}`" for name in names]
+    if len(names) > _MOST_SHOWN + 1:
+        shown[_MOST_SHOWN:] = [f"{len(names) - _MOST_SHOWN} more"]
+    return last.join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def _as_expression(glob: str) -> str:
+    """The regular expression that selects what a file pattern would.
+
+    >>> _as_expression("write_*|*_file")
+    '^write_|_file$'
+    """
+    return "|".join(f"^{part.replace('*', '.*')}$".replace("^.*", "").replace(".*$", "") for part in glob.split("|"))

@@ -1,0 +1,70 @@
+"""What scripts say, as far as text tells: the classic mistakes with exit codes and standard output."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
+from llxprt_hooks.diagnosis.rules import EXIT_ONE, EXIT_TWO_SILENT, STDOUT_NOISE
+from llxprt_hooks.diagnosis.started import Script, scripts
+from llxprt_hooks.events import CAN_BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.diagnosis.entries import HookEntry
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+_LINE: Final = r"^(?![ \t]*(?:\#|//|trap[ \t]))[^\n]*?"
+_OWN_TROUBLE: Final = r"(?<!\|\| )(?<!\|\|)"
+"""``cd there || exit 1`` is no decision about a call."""
+_EXITS: Final = r"\bexit[ \t]+{0}\b|\b(?:sys\.exit|process\.exit|exit|quit)\([ \t]*{0}[ \t]*\)"
+_EXIT_ONE: Final = re.compile(f"{_LINE}{_OWN_TROUBLE}({_EXITS.format(1)})", re.MULTILINE)
+_EXIT_TWO: Final = re.compile(f"{_LINE}({_EXITS.format(2)})", re.MULTILINE)
+_GUARDS: Final = re.compile(
+    r"block|den[yi]|forb[ia]d|refus|reject|prohibit|not allowed|must not|&&[ \t]*exit", re.IGNORECASE
+)
+"""Words of a script that decides about calls, and does not only fail at its own work."""
+
+_STDERR: Final = re.compile(r">&\s*2|stderr|console\.error|STDERR|\bwarn\b")
+_DECIDES: Final = re.compile(r"decision|permissionDecision|hookSpecificOutput|\bcontinue\\?[\"']|systemMessage")
+_CHATTER: Final = re.compile(
+    r"""^[ \t]*(
+          echo[ \t]+(?:-[neE]+[ \t]+)?["']?[A-Za-z][^\n>|]*
+        | print\([ \t]*[frFR]{0,2}["'][A-Za-z](?:(?!file[ \t]*=)[^\n])*
+        | console\.log\([ \t]*["'`][A-Za-z][^\n]*
+    )$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A line that prints prose to stdout."""
+
+
+def check_script_text(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Guards that end with 1, blocks without a reason, and prose around JSON."""
+    for script in scripts(inspection, hook):
+        if script.may_be_shown and b"\0" not in script.data:
+            yield from _exit_codes(script) if hook.event in CAN_BLOCK else ()
+            yield from _chatter(script)
+
+
+def _exit_codes(script: Script) -> Iterator[Diagnostic]:
+    text = script.source.text
+    one, two = _EXIT_ONE.search(text), _EXIT_TWO.search(text)
+    guards = _GUARDS.search(text) and not _DECIDES.search(text)
+    if one and not two and guards and not script.hook.fails_closed:
+        message = f"`{one[1]}` does not block {script.hook.event}"
+        yield diagnostic_at(
+            script.source, EXIT_ONE, *one.span(1), message, "To block, say why on stderr and end with 2."
+        )
+    if two and not _STDERR.search(text):
+        message = "this blocks without a reason: nothing in the script writes to stderr"
+        yield diagnostic_at(script.source, EXIT_TWO_SILENT, *two.span(1), message, 'Say why on stderr: `echo "…" >&2`.')
+
+
+def _chatter(script: Script) -> Iterator[Diagnostic]:
+    text = script.source.text
+    chatter = _CHATTER.search(text)
+    if chatter and _DECIDES.search(text) and not _EXIT_TWO.search(text):
+        message = "this line prints text to stdout, on which the script prints JSON as well"
+        yield diagnostic_at(script.source, STDOUT_NOISE, *chatter.span(1), message, "Send it to stderr: `>&2`.")

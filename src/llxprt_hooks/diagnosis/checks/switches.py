@@ -1,0 +1,169 @@
+"""Whether hooks are on, and whether this project's may run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
+from llxprt_hooks.diagnosis.entries import Role, SettingsFile
+from llxprt_hooks.diagnosis.rules import (
+    CONFLICTING_SWITCHES,
+    EXTENSION_WITHOUT_MANIFEST,
+    HOOKS_OFF,
+    HOOKS_OFF_HERE,
+    NOT_TRUSTED,
+    REFUSED_SETTINGS,
+    SETTINGS_WRITABLE,
+    TRUST_STORE,
+    UNREAD_FILE,
+)
+from llxprt_hooks.settings import Document, Kind, Member, Node, TrustState, read_document, trust_status
+from llxprt_hooks.settings.extensions import MANIFESTS
+from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+from llxprt_hooks.settings.merge import merge_switches
+from llxprt_hooks.settings.trust import TRUST_VARIABLE
+from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+_SWITCH: Final = ("enableHooks",)
+_OTHER_SPELLINGS: Final = (("tools", "enableHooks"), ("hooksConfig", "enabled"))
+
+_OF_LLXPRT: Final = (
+    ".llxprt/settings.jsonc",
+    ".llxprt/settings.local.json",
+    ".llxprt/hooks.json",
+    ".llxprt/hooks/hooks.json",
+)
+_OF_OTHERS: Final = {
+    ".claude/settings.json": "claude",
+    ".claude/settings.local.json": "claude",
+    ".gemini/settings.json": "gemini",
+}
+
+
+def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Hooks that are configured, but not turned on."""
+    first = next((hook.file for hook in inspection.hooks), None)
+    settings = [file for file in inspection.files if file.role is not Role.EXTENSION]
+    switches = {file: read_hook_fields(file.document).enabled for file in settings}
+    if first is None or merge_switches(switches.values()):
+        return
+    turn_on = 'Add `"enableHooks": true` at the top level.'
+    deciding = next((file for file, switch in switches.items() if switch is not None), None)
+    if deciding is not None:
+        node = next(node for node in _switches(deciding) if node.scalar is False)
+        fix = f"Write true, if the hooks of {first.document.file} shall run."
+        yield deciding.at(HOOKS_OFF, node, "there are hooks, but this turns hooks off", fix)
+    elif not inspection.alone:
+        message = "there are hooks, but no settings file turns hooks on"
+        yield from _at_hooks(first, HOOKS_OFF, message, turn_on)
+    elif first.role is not Role.EXTENSION:
+        yield from _at_hooks(
+            first, HOOKS_OFF_HERE, "this file does not turn hooks on", f"{turn_on} Or let another level do it."
+        )
+
+
+def check_conflicting_switches(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
+    """Spellings of the switch that contradict each other."""
+    switch = _boolean(file, _SWITCH)
+    others = {".".join(path): node for path in _OTHER_SPELLINGS if (node := _boolean(file, path))}
+    for spelling, node in others.items():
+        if switch is not None and node.scalar is not switch.scalar:
+            message = f"`{spelling}` says the opposite of `enableHooks`, which alone counts"
+            yield file.at(CONFLICTING_SWITCHES, node, message, "Take it out.")
+    if switch is None and len({node.scalar for node in others.values()}) > 1:
+        on, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
+        message = f"`{on}` is true, but `{off}` is false, so hooks are off"
+        yield file.at(
+            CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead of both."
+        )
+
+
+def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
+    """Project settings that are refused or not approved, and settings that others may change."""
+    if file.role is not Role.PROJECT:
+        if file.role in (Role.USER, Role.SYSTEM) and file.document.mode & WRITABLE_BY_OTHERS:
+            message = f"group or others may write to this file (mode {file.document.mode:04o})"
+            yield _of_file(file, SETTINGS_WRITABLE, message, f"Run `chmod go-w {quote(str(file.document.file))}`.")
+        return
+    status = trust_status(inspection.directory)
+    if status.state is TrustState.REFUSED:
+        yield _of_file(file, REFUSED_SETTINGS, status.problems[0].message, _refusal_fix(inspection, file))
+        return
+    for problem in status.problems:
+        yield diagnostic_of_file(
+            problem.file, TRUST_STORE, problem.message, "Correct the file, or take it away and approve again."
+        )
+    if status.state in _NOT_APPROVED and not inspection.alone:
+        fix = f"Look at the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, say in CI."
+        yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state], fix)
+
+
+def _refusal_fix(inspection: Inspection, file: SettingsFile) -> str:
+    if file.document.real_file != Path(os.path.realpath(inspection.directory)) / FOLDER / FILE_NAME:
+        return "Put the file itself there, not a link."
+    if file.document.mode & WRITABLE_BY_OTHERS:
+        return f"Run `chmod go-w {quote(str(file.document.file))}`."
+    return "Let the commands name files that can be read, and not too many."
+
+
+_NOT_APPROVED: Final = {
+    TrustState.UNTRUSTED: "this project's hooks are not approved yet",
+    TrustState.CHANGED: "this project's hooks have changed since they were approved",
+}
+
+
+def check_manifest(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
+    """Hooks of an extension that is none."""
+    extension = file.extension
+    if extension is None or file.document.file.parent.name != "hooks":
+        return
+    if not any((extension / manifest).is_file() for manifest in MANIFESTS):
+        message = f"these hooks are ignored: there is no {MANIFESTS[0]} in {extension}"
+        yield _of_file(file, EXTENSION_WITHOUT_MANIFEST, message, f'Make one: `{{ "name": "{extension.name}" }}`.')
+
+
+def check_unread_files(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Hooks of the project in files that are not read."""
+    if inspection.alone:
+        return
+    for path in _OF_LLXPRT:
+        yield from _unread(inspection, path, "Move its hooks to `.llxprt/settings.json`.")
+    if not any(file.role is Role.PROJECT and file.events for file in inspection.files):
+        for path, agent in _OF_OTHERS.items():
+            yield from _unread(inspection, path, f"Run `llxprt-hooks migrate --from {agent}` to bring them over.")
+
+
+def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]:
+    document = read_document(inspection.directory / path)
+    if isinstance(document, Document):
+        file = SettingsFile(document, Role.FILE)
+        if file.events:
+            yield from _at_hooks(file, UNREAD_FILE, "there are hooks in this file, which is not read", fix)
+
+
+def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:
+    node = file.root.at(*path)
+    return node if node and node.kind is Kind.BOOLEAN else None
+
+
+def _switches(file: SettingsFile) -> Iterator[Node]:
+    return (node for path in (_SWITCH, *_OTHER_SPELLINGS) if (node := _boolean(file, path)))
+
+
+def _at_hooks(file: SettingsFile, rule: Rule, message: str, fix: str) -> Iterator[Diagnostic]:
+    members: dict[str, Member] = {member.key: member for member in file.root.members}
+    told = next((members[key] for key in ("hooks", "hooksConfig", "enableHooks", "tools") if key in members), None)
+    yield file.at_key(rule, told, message, fix) if told else _of_file(file, rule, message, fix)
+
+
+def _of_file(file: SettingsFile, rule: Rule, message: str, fix: str) -> Diagnostic:
+    return diagnostic_of_file(file.document.file, rule, message, fix)

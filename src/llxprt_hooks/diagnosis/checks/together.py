@@ -1,0 +1,181 @@
+"""Hooks among others: what runs twice, never, or one after another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.entries import GroupEntry, HookEntry, Role, SettingsFile
+from llxprt_hooks.diagnosis.rules import (
+    DISABLED_HOOK,
+    DUPLICATE_COMMAND,
+    DUPLICATE_NAME,
+    SEQUENTIAL_ESCALATION,
+    UNKNOWN_DISABLED_HOOK,
+    UNREACHABLE_GROUP,
+)
+from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.settings import Kind, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+    from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.events import HookEventName
+
+_UNHEARD_OF: Final = "\x00"
+"""Stands for all that a matcher may be held against and nobody knows: a tool of an MCP server, say."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Switched:
+    """An entry of ``hooksConfig.disabled``."""
+
+    file: SettingsFile
+    node: Node
+
+    @property
+    def name(self) -> str:
+        return str(self.node.scalar)
+
+
+def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Commands that run already, and groups of which nothing is left."""
+    shadows = _shadows(inspection)
+    disabled = {switched.name for switched in _disabled(inspection)}
+    for group in _groups(inspection):
+        shadowed = [hook for hook in group.hooks if hook in shadows]
+        alive = [hook for hook in group.hooks if hook not in shadows and hook.identity not in disabled]
+        if shadowed and not alive:
+            first = shadows[shadowed[0]]
+            told = f"`{shadowed[0].identity}` runs already, by {first.file.place(first.node, seen_from=group.file)}"
+            rest = f", and the other {len(group.hooks) - 1} as little" if len(group.hooks) > 1 else ""
+            yield group.file.at(
+                UNREACHABLE_GROUP, group.node, f"nothing of this group runs: {told}{rest}", "Take the group out."
+            )
+            continue
+        for hook in shadowed:
+            place = shadows[hook].file.place(shadows[hook].node, seen_from=hook.file)
+            message = f"this command runs already for {hook.event}, by {place}"
+            yield hook.file.at(DUPLICATE_COMMAND, hook.command_node or hook.node, message, "Take one of them out.")
+
+
+def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Hooks that are switched off."""
+    off = {switched.name: switched for switched in _disabled(inspection)}
+    for hook in inspection.hooks:
+        switched = off.get(hook.identity)
+        if switched is not None and hook.can_run:
+            yield hook.file.at(
+                DISABLED_HOOK,
+                hook.name_node or hook.command_node or hook.node,
+                f"this hook is switched off, by {switched.file.place(switched.node, seen_from=hook.file)}",
+                "To let it run, take it out of `hooksConfig.disabled`.",
+            )
+
+
+def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Names in ``hooksConfig.disabled`` that no hook has."""
+    hooks = list(inspection.hooks)
+    names = {hook.identity for hook in hooks}
+    by_command = {hook.command: hook.name for hook in hooks if hook.name}
+    for switched in _disabled(inspection):
+        if switched.name in names:
+            continue
+        meant = by_command.get(switched.name) or closest(switched.name, names)
+        # Another level, or for the user's own file another project, may have a hook of that name.
+        if meant or not inspection.alone:
+            fix = f"Did you mean `{meant}`?" if meant else "If it is of no other project, take it out."
+            yield switched.file.at(UNKNOWN_DISABLED_HOOK, switched.node, f"no hook is called `{switched.name}`", fix)
+
+
+def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Different hooks of one event that have one name."""
+    first: dict[tuple[HookEventName | None, str], HookEntry] = {}
+    for hook in inspection.hooks:
+        if not hook.name or not hook.name_node or not hook.can_run:
+            continue
+        other = first.setdefault((hook.event, hook.name), hook)
+        if other.effective_command != hook.effective_command:
+            place = other.file.place(other.name_node or other.node, seen_from=hook.file)
+            message = f"another hook, in {place}, is called `{hook.name}` too"
+            yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each of them a name of its own.")
+
+
+def check_escalation(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Sequential groups that make chains of others; told once for an event."""
+    for groups in _by_event(inspection).values():
+        chains = [group for group in groups if group.sequential]
+        subjects = set().union(*(_selected(inspection, group) for group in chains))
+        drawn_in = [group for group in groups if not group.sequential and subjects & _selected(inspection, group)]
+        if drawn_in and chains[0].sequential:
+            file = chains[0].file
+            places = [group.file.place(group.node, seen_from=file) for group in drawn_in[:3]]
+            more = f" and {len(drawn_in) - 3} more" if len(drawn_in) > 3 else ""
+            yield file.at(
+                SEQUENTIAL_ESCALATION,
+                chains[0].sequential,
+                f"this makes a chain of other groups' hooks as well: {', '.join(places)}{more}",
+                "If they shall run side by side, narrow the matchers until no two groups are for the same call.",
+            )
+
+
+def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:
+    """Hooks that never run, because the same command runs before for all that they are for; and by which."""
+    disabled = {switched.name for switched in _disabled(inspection)}
+    earlier: dict[tuple[HookEventName | None, str], list[HookEntry]] = defaultdict(list)
+    shadows: dict[HookEntry, HookEntry] = {}
+    for hook in inspection.hooks:
+        if not hook.can_run or hook.identity in disabled:
+            continue
+        same = earlier[hook.event, hook.effective_command]
+        if same and _covers(inspection, same, hook):
+            shadows[hook] = same[0]
+        else:
+            same.append(hook)
+    return shadows
+
+
+def _covers(inspection: Inspection, earlier: Iterable[HookEntry], hook: HookEntry) -> bool:
+    selected = _selected(inspection, hook.group)
+    if not selected:
+        return any(_matcher_text(other) == _matcher_text(hook) for other in earlier)
+    return selected <= set().union(*(_selected(inspection, other.group) for other in earlier))
+
+
+def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
+    """What the group is for, of all that is known, and of what is not."""
+    event, matches = group.event.meant, group.matches
+    if event is None or matches is None:
+        return set()
+    shape = EVENTS[event]
+    known = shape.values or (inspection.tools if shape.subject else ())
+    return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
+
+
+def _matcher_text(hook: HookEntry) -> object:
+    return hook.group.matcher.scalar if hook.group.matcher else None
+
+
+def _by_event(inspection: Inspection) -> dict[HookEventName, list[GroupEntry]]:
+    """The groups of which something runs, by event."""
+    disabled = {switched.name for switched in _disabled(inspection)}
+    by_event: dict[HookEventName, list[GroupEntry]] = defaultdict(list)
+    for group in _groups(inspection):
+        if group.event.name and any(hook.can_run and hook.identity not in disabled for hook in group.hooks):
+            by_event[group.event.name].append(group)
+    return by_event
+
+
+def _groups(inspection: Inspection) -> Iterator[GroupEntry]:
+    return (group for file in inspection.files for event in file.events for group in event.groups)
+
+
+def _disabled(inspection: Inspection) -> Iterator[_Switched]:
+    for file in inspection.files:
+        names = file.root.at("hooksConfig", "disabled")
+        if names is not None and file.role is not Role.EXTENSION:
+            yield from (_Switched(file, node) for node in names.items if node.kind is Kind.STRING)

@@ -1,0 +1,77 @@
+"""From files to diagnostics: the tables of checks, and the functions that go through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.checks import commands, hooks, keys, matchers, script_text, scripts, switches, together
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from llxprt_hooks.diagnosis.entries import EventEntry, GroupEntry, HookEntry, SettingsFile
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+Found = Iterator[Diagnostic]
+
+ALL_FILES: Final[tuple[Callable[[Inspection], Found], ...]] = (
+    switches.check_enabled,
+    switches.check_unread_files,
+    together.check_repeated,
+    together.check_disabled,
+    together.check_disabled_names,
+    together.check_names,
+    together.check_escalation,
+)
+EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
+    switches.check_trust,
+    switches.check_manifest,
+    switches.check_conflicting_switches,
+    keys.check_shape,
+    keys.check_duplicate_keys,
+    keys.check_environment,
+)
+EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (hooks.check_event,)
+EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)
+EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
+    hooks.check_type,
+    hooks.check_timeout,
+    hooks.check_fail_closed,
+    commands.check_characters,
+    commands.check_syntax,
+    commands.check_quoted_variable,
+    commands.check_foreign_variable,
+    commands.check_extension_path,
+    commands.check_exit_one,
+    scripts.check_program,
+    scripts.check_script,
+    script_text.check_script_text,
+)
+
+
+def diagnose(inspection: Inspection) -> list[Diagnostic]:
+    """All that is found, file by file, each in the order of its text; what is in no settings file comes last."""
+    order = {file: number for number, file in enumerate(inspection.looked_for)}
+    found = dict.fromkeys([*inspection.unread, *_findings(inspection)])
+    return sorted(found, key=lambda each: (order.get(each.file, len(order)), each.file, each.line, each.column))
+
+
+def _findings(inspection: Inspection) -> Found:
+    for check in ALL_FILES:
+        yield from check(inspection)
+    for file in inspection.files:
+        for check_file in EACH_FILE:
+            yield from check_file(inspection, file)
+        for event in file.events:
+            yield from _in_event(inspection, event)
+
+
+def _in_event(inspection: Inspection, event: EventEntry) -> Found:
+    for check_event in EACH_EVENT:
+        yield from check_event(inspection, event)
+    for group in event.groups:
+        for check_group in EACH_GROUP:
+            yield from check_group(inspection, group)
+        for hook in group.hooks:
+            for check_hook in EACH_HOOK:
+                yield from check_hook(inspection, hook)

@@ -1,0 +1,131 @@
+"""What is found in settings files: a place, what is wrong there, why it matters, and what to do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks.settings.jsonc import LineIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_LONGEST_TEXT: Final = 200
+_LONGEST_MESSAGE: Final = 500
+_LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
+
+
+class Severity(StrEnum):
+    """How bad it is, worst first."""
+
+    ERROR = "error"
+    """What the file says will not happen."""
+    WARNING = "warning"
+    """It will happen, but hardly as it was meant."""
+    HINT = "hint"
+    """Worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of diagnostic: its code, how bad it is, and why it matters."""
+
+    code: str
+    severity: Severity
+    why: str
+
+
+class Source:
+    """The text of a file, by offset and by line."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.text = text
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and column of an offset, both 1-based."""
+        return self._index.line_and_column(offset)
+
+    def line(self, number: int) -> str:
+        """A line without its end."""
+        return self._lines[number - 1] if number <= len(self._lines) else ""
+
+    @cached_property
+    def _index(self) -> LineIndex:
+        return LineIndex(self.text)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return _LINE_END.split(self.text.removeprefix(_BYTE_ORDER_MARK))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. Lines and columns are 1-based, columns count characters; the end is the first that is not meant."""
+
+    rule: Rule
+    file: Path
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    fix: str
+    text: str
+    """The offending text as it was written, cut where it is long; empty for a file as a whole."""
+    source: Source | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def code(self) -> str:
+        return self.rule.code
+
+    @property
+    def severity(self) -> Severity:
+        return self.rule.severity
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``validate --json`` prints it."""
+        return {
+            "file": str(self.file),
+            "line": self.line,
+            "column": self.column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "severity": self.severity.value,
+            "code": self.code,
+            "message": self.message,
+            "why": self.rule.why,
+            "fix": self.fix,
+            "text": self.text,
+        }
+
+
+def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str, fix: str) -> Diagnostic:
+    """A diagnostic for the text between two offsets of a file."""
+    written = source.text[start : min(end, start + _LONGEST_TEXT)]
+    return Diagnostic(
+        rule,
+        source.file,
+        *source.position(start),
+        *source.position(end),
+        message=_bearable(message),
+        fix=fix,
+        text=written if end - start <= _LONGEST_TEXT else written[:-1] + "…",
+        source=source,
+    )
+
+
+def diagnostic_of_file(file: Path, rule: Rule, message: str, fix: str) -> Diagnostic:
+    """A diagnostic for a file as a whole."""
+    return Diagnostic(rule, file, 1, 1, 1, 1, message=_bearable(message), fix=fix, text="")
+
+
+def _bearable(message: str) -> str:
+    """A message without the bulk of long names and commands, which a stranger's file may have of any length."""
+    short = _LONG_QUOTATION.sub(r"`\1…`", message)
+    return short if len(short) <= _LONGEST_MESSAGE else short[: _LONGEST_MESSAGE - 1] + "…"

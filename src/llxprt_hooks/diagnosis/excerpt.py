@@ -1,0 +1,44 @@
+"""The line that a diagnostic is about, as a terminal may be shown it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from llxprt_hooks.settings import printable
+
+if TYPE_CHECKING:
+    from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+
+
+def excerpt(diagnostic: Diagnostic, width: int) -> tuple[str, str, str]:
+    """The first line of what is meant, with what stands around it, as much as there is room for."""
+    text = diagnostic.source.line(diagnostic.line) if diagnostic.source else ""
+    start = diagnostic.column - 1
+    end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(text)
+    fits = len(text) <= width and cell_len(_shown(text)) <= width
+    before = _shown(text[max(0, start - width) : start])
+    if not fits and cell_len(before) > width // 2:
+        before = "…" + _first_cells(before[::-1], width // 2 - 1)[::-1]
+    meant = _cut(_shown(text[start : min(end, start + width)]), width - cell_len(before))
+    after = _cut(_shown(text[end : end + width]), width - cell_len(before + meant))
+    return before, meant, after
+
+
+def _shown(text: str) -> str:
+    return printable(text.replace("\t", "    "))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else _first_cells(text, width - 1) + "…" * (width > 0)
+
+
+def _first_cells(text: str, width: int) -> str:
+    """As much of a text as fits; some characters take two cells."""
+    taken = 0
+    for index, char in enumerate(text):
+        taken += cell_len(char)
+        if taken > width:
+            return text[:index]
+    return text

@@ -1,0 +1,143 @@
+"""What other agents call things, and what they are called here: the reverse mistakes of a migration.
+
+Gemini CLI and LLxprt Code have the same events and mostly the same tools; Claude Code has its own names for both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
+    "PreToolUse": HookEventName.BEFORE_TOOL,
+    "PostToolUse": HookEventName.AFTER_TOOL,
+    "PostToolUseFailure": HookEventName.AFTER_TOOL,
+    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+    "Stop": HookEventName.AFTER_AGENT,
+    "PreCompact": HookEventName.PRE_COMPRESS,
+    "PermissionRequest": HookEventName.NOTIFICATION,
+    "PermissionDenied": None,
+    "PostCompact": None,
+    "PostToolBatch": None,
+    "Setup": None,
+    "StopFailure": None,
+    "SubagentStart": None,
+    "SubagentStop": None,
+    "TaskCompleted": None,
+    "TaskCreated": None,
+    "TeammateIdle": None,
+    "UserPromptExpansion": None,
+    "InstructionsLoaded": None,
+    "ConfigChange": None,
+    "CwdChanged": None,
+    "FileChanged": None,
+    "WorktreeCreate": None,
+    "WorktreeRemove": None,
+    "Elicitation": None,
+    "ElicitationResult": None,
+}
+"""Claude Code's events, those that it shares with us left out; None has no counterpart."""
+
+CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
+    "Bash": "run_shell_command",
+    "Edit": "replace",
+    "Glob": "glob",
+    "Grep": "search_file_content",
+    "LS": "list_directory",
+    "MultiEdit": "replace",
+    "NotebookEdit": None,
+    "Read": "read_file",
+    "Task": "task",
+    "TodoWrite": "todo_write",
+    "WebFetch": "web_fetch",
+    "WebSearch": "google_web_search",
+    "Write": "write_file",
+}
+"""Claude Code's tools; None has no counterpart."""
+
+KNOWN_TOOLS: Final = (
+    # Of this package's agent.
+    "read_file",
+    "write_file",
+    "replace",
+    "list_directory",
+    "glob",
+    "search_file_content",
+    "run_shell_command",
+    # Of LLxprt Code and Gemini CLI, with which settings files are shared.
+    "activate_skill",
+    "apply_patch",
+    "ask_user",
+    "ast_edit",
+    "ast_grep",
+    "ast_read_file",
+    "check_async_tasks",
+    "code_search",
+    "codebase_investigator",
+    "codesearch",
+    "delegate_to_agent",
+    "delete_line_range",
+    "direct_web_fetch",
+    "enter_plan_mode",
+    "exa_web_search",
+    "exit_plan_mode",
+    "get_internal_docs",
+    "google_web_fetch",
+    "google_web_search",
+    "grep_search",
+    "insert_at_line",
+    "list_subagents",
+    "read_line_range",
+    "read_many_files",
+    "save_memory",
+    "structural_analysis",
+    "task",
+    "todo_pause",
+    "todo_read",
+    "todo_write",
+    "web_fetch",
+    "write_todos",
+)
+"""The tools that a matcher is held against. Others, of MCP servers or of a program of one's own, are not known."""
+
+FOREIGN_VARIABLES: Final[Mapping[str, str]] = {
+    "CLAUDE_PLUGIN_ROOT": "In an extension's hooks.json write `${extensionPath}`, elsewhere the path itself.",
+    "CLAUDE_PLUGIN_DATA": "Write the path itself.",
+    "CLAUDE_SKILL_DIR": "Write the path itself.",
+    "CLAUDE_ENV_FILE": "There is no such file here; a hook cannot change the agent's environment.",
+    "CLAUDE_FILE_PATHS": "Read the path from the JSON on stdin: `jq -r .tool_input.file_path`.",
+    "CLAUDE_TOOL_INPUT": "Read it from the JSON on stdin: `jq .tool_input`.",
+    "CLAUDE_TOOL_OUTPUT": "Read it from the JSON on stdin: `jq .tool_response`.",
+    "CLAUDE_TOOL_NAME": "Read it from the JSON on stdin: `jq -r .tool_name`.",
+    "CLAUDE_CODE_REMOTE": "There is no such variable here.",
+    "GEMINI_SESSION_ID": "Read it from the JSON on stdin: `jq -r .session_id`.",
+    "GEMINI_CWD": "Write `$LLXPRT_PROJECT_DIR`, or nothing: hooks run in that folder.",
+    "GEMINI_PLANS_DIR": "There is no such variable here.",
+    "workspacePath": "Write `$LLXPRT_PROJECT_DIR`.",
+    "/": "Write `/`.",
+    "pathSeparator": "Write `/`.",
+}
+"""Variables that other agents set for hooks or put into commands, and what to do here."""
+
+FOREIGN_KEYS: Final[Mapping[str, str]] = {
+    "args": "Put the arguments into `command`.",
+    "async": "Let the command go on by itself: `(my-script &)`; the agent does not wait for a child left behind.",
+    "asyncRewake": "There is no counterpart here.",
+    "condition": "Let the script look at its stdin and decide.",
+    "cwd": "Hooks run in the project folder; begin the command with `cd … &&`.",
+    "env": "Set variables in the command: `NAME=value my-script`.",
+    "environment": "Set variables in the command: `NAME=value my-script`.",
+    "if": "Let the script look at its stdin and decide, or narrow the group's `matcher`.",
+    "model": "Only commands can be run; call a model from a script.",
+    "once": "Let the script remember that it ran.",
+    "prompt": "Only commands can be run; call a model from a script.",
+    "shell": "Commands are run by bash, or sh where there is no bash; for another shell write `zsh -c '…'`.",
+    "source": "Where a hook comes from is told by the file it stands in.",
+    "statusMessage": "Use `description`.",
+    "url": "Only commands can be run; call the address with `curl --data-binary @- …`.",
+}
+"""Keys of a hook that other agents know, and what to do here."""

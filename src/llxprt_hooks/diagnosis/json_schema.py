@@ -1,0 +1,82 @@
+"""JSON Schema (draft 2020-12) of what settings say about hooks, for editors that complete and check."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llxprt_hooks.diagnosis.shape import EVENTS, HOOK, HOOKS, SETTINGS, ArrayOf, Field, Scalar, Shape, Value
+from llxprt_hooks.settings import Kind
+
+_TYPES: Final = {
+    Kind.STRING: "string",
+    Kind.NUMBER: "number",
+    Kind.BOOLEAN: "boolean",
+    Kind.ARRAY: "array",
+    Kind.OBJECT: "object",
+}
+
+
+def settings_schema() -> dict[str, Any]:
+    """The schema of a settings file; it leaves alone what is not about hooks, and fits an extension's file too.
+
+    >>> settings_schema()["properties"]["enableHooks"]["default"]
+    False
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hooks of LLxprt Code, in settings.json",
+        # Editors that know comments and trailing commas only by this allow them then, as the reader does.
+        "allowComments": True,
+        "allowTrailingCommas": True,
+        **_object(SETTINGS),
+        "$defs": {
+            "hook": _object(HOOK),
+            "hooks": _object(HOOKS),
+            **{f"{event}Group": _object(shape.group) for event, shape in EVENTS.items()},
+        },
+    }
+
+
+def _object(shape: Shape) -> dict[str, Any]:
+    required = [key for key, field in shape.fields.items() if field.required]
+    return {
+        "type": "object",
+        "description": shape.description,
+        "properties": {key: _field(key, field) for key, field in shape.fields.items()},
+        **({"required": required} if required else {}),
+        # Not a word about what an open object holds besides: another schema may be responsible for it.
+        **({} if shape.open else {"additionalProperties": False}),
+        **({"examples": [shape.example]} if shape.example else {}),
+    }
+
+
+def _field(key: str, field: Field) -> dict[str, Any]:
+    schema = _value(field.value, key)
+    if field.nullable:
+        schema["type"] = [schema["type"], "null"]
+    schema["description"] = field.description
+    if field.default is not None:
+        schema["default"] = field.default
+    if field.deprecated:
+        schema["deprecated"] = True
+    return schema
+
+
+def _value(value: Value, key: str) -> dict[str, Any]:
+    if isinstance(value, Shape):
+        return {"$ref": f"#/$defs/{value.name}"} if value.name in ("hook", "hooks") else _object(value)
+    if isinstance(value, ArrayOf):
+        element = value.element
+        is_group = isinstance(element, Shape) and element.name == "group"
+        return {"type": "array", "items": {"$ref": f"#/$defs/{key}Group"} if is_group else _value(element, key)}
+    return _scalar(value)
+
+
+def _scalar(value: Scalar) -> dict[str, Any]:
+    return {
+        "type": _TYPES[value.kind],
+        **({"enum": list(value.choices)} if value.choices else {}),
+        **({"examples": list(value.suggestions)} if value.suggestions else {}),
+        **({"exclusiveMinimum": value.above} if value.above is not None else {}),
+        **({"pattern": r"\S"} if value.not_blank else {}),
+    }

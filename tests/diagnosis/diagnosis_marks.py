@@ -1,0 +1,122 @@
+"""Settings with marks: ``«…»`` around the text that a diagnostic is expected to point at."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from llxprt_hooks.diagnosis import Diagnostic, diagnose, inspect_file, inspect_project
+
+_MARK = re.compile("[«»]")
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A text without its marks, and the spans that they enclosed: line, column, end line, end column, all 1-based."""
+
+    text: str
+    spans: list[tuple[int, int, int, int]]
+
+
+def unmarked(text: str) -> Marked:
+    places: list[tuple[int, int]] = []
+    plain = ""
+    at = 0
+    for mark in _MARK.finditer(text):
+        plain += text[at : mark.start()]
+        at = mark.end()
+        line = plain.count("\n") + 1
+        places.append((line, len(plain) - (plain.rfind("\n") + 1) + 1))
+    spans = [(*start, *end) for start, end in zip(places[::2], places[1::2], strict=True)]
+    return Marked(plain + text[at:], spans)
+
+
+def span(diagnostic: Diagnostic) -> tuple[int, int, int, int]:
+    return diagnostic.line, diagnostic.column, diagnostic.end_line, diagnostic.end_column
+
+
+def settings(hooks: str) -> str:
+    """A settings file that turns hooks on; it is clean if the hooks are."""
+    return f'{{\n  "enableHooks": true,\n  "hooks": {{\n{hooks}\n  }}\n}}\n'
+
+
+def group(text: str, event: str = "BeforeTool") -> str:
+    """A settings file with one group: what stands in its braces, its hook aside."""
+    return settings(
+        f'    "{event}": [\n      {{ {text}, "hooks": [{{ "type": "command", "command": "true" }}] }}\n    ]'
+    )
+
+
+def hook(text: str, event: str = "BeforeTool") -> str:
+    """A settings file with one hook: what stands in its braces."""
+    return settings(f'    "{event}": [\n      {{ "hooks": [\n        {{ {text} }}\n      ] }}\n    ]')
+
+
+def hooks(text: str) -> str:
+    """A settings file with one group: what stands in the brackets of its hooks."""
+    return settings(f'    "BeforeTool": [{{ "hooks": [{text}] }}]')
+
+
+def field(text: str, event: str = "BeforeTool") -> str:
+    """A settings file with one hook and one more field."""
+    return hook(f'"type": "command", "command": "true", {text}', event)
+
+
+def run(text: str) -> str:
+    """A settings file with one command as it is written, with its quotes."""
+    return hook(f'"type": "command", "command": {text}')
+
+
+def command(text: str, event: str = "BeforeTool") -> str:
+    """A settings file with one command; marks in it stay where they are."""
+    return hook(f'"type": "command", "command": {json.dumps(text, ensure_ascii=False)}', event)
+
+
+def extension(text: str) -> str:
+    """An extension's file with one command; marks in it stay where they are."""
+    return f'{{ "hooks": {{ "BeforeTool": [\n{{ "hooks": [{{ "type": "command", "command": "{text}" }}] }}] }} }}'
+
+
+class Place:
+    """A project, a home and a system level of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        self.home = folder / "home"
+        self.system_file = folder / "etc" / "settings.json"
+        self.project.mkdir()
+        self.home.mkdir()
+
+    @property
+    def project_file(self) -> Path:
+        return self.project / ".llxprt" / "settings.json"
+
+    @property
+    def user_file(self) -> Path:
+        return self.home / ".llxprt" / "settings.json"
+
+    def write(self, path: str | Path, content: str | bytes, mode: int = 0o644) -> Path:
+        """Write a file, by its path in the project or a whole one, making folders as needed."""
+        file = self.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        file.chmod(mode)
+        return file
+
+    def extension(self, name: str, hooks: str, *, manifest: bool = True) -> Path:
+        folder = self.home / ".llxprt" / "extensions" / name
+        if manifest:
+            self.write(folder / "llxprt-extension.json", json.dumps({"name": name}))
+        return self.write(folder / "hooks" / "hooks.json", hooks)
+
+    def diagnose(self, *tools: str) -> list[Diagnostic]:
+        """All that is found for the project."""
+        return diagnose(inspect_project(self.project, tools))
+
+    def diagnose_text(self, text: str | bytes, *tools: str) -> list[Diagnostic]:
+        """All that is found in the project's settings, given their text."""
+        self.write(self.project_file, text)
+        return diagnose(inspect_file(self.project_file, self.project, tools))

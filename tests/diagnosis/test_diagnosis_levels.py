@@ -1,0 +1,237 @@
+"""What is found about the files themselves: levels, trust, extensions, places that nobody reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from diagnosis_marks import Place, extension, settings, span, unmarked
+
+from llxprt_hooks.diagnosis import diagnose, inspect_file, project_of
+from llxprt_hooks.settings import grant_trust
+
+HOOKS = '"BeforeTool": [{ "hooks": [{ "type": "command", "command": "true" }] }]'
+CLEAN = settings(HOOKS)
+
+
+@pytest.fixture
+def untrusting(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+
+
+def told(place: Place) -> list[tuple[str, Path, int, int]]:
+    return [(each.code, each.file, each.line, each.column) for each in place.diagnose()]
+
+
+def test_an_empty_project_has_nothing_to_tell(place: Place) -> None:
+    assert told(place) == []
+
+
+def test_every_level_and_extension_is_looked_at(place: Place) -> None:
+    wrong = '{ "enableHooks": 1 }'
+    files = [
+        place.write(place.project_file, wrong),
+        place.write(place.user_file, wrong),
+        place.write(place.system_file, wrong),
+        place.extension("x", '{ "hooks": 1 }'),
+    ]
+
+    assert [(code, file) for code, file, _, _ in told(place)] == [("wrong-type", file) for file in files]
+
+
+def test_a_broken_file_does_not_hide_the_others(place: Place) -> None:
+    place.write(place.project_file, "{")
+    place.write(place.user_file, '{ "enableHooks": 1 }')
+
+    assert [code for code, _, _, _ in told(place)] == ["syntax", "wrong-type"]
+
+
+def test_hooks_that_no_level_turns_on(place: Place) -> None:
+    place.write(place.project_file, f'{{\n  "hooks": {{ {HOOKS} }}\n}}')
+
+    assert told(place) == [("hooks-off", place.project_file, 2, 3)]
+
+
+def test_hooks_that_another_level_turns_on(place: Place) -> None:
+    place.write(place.project_file, f'{{ "hooks": {{ {HOOKS} }} }}')
+    place.write(place.user_file, '{ "enableHooks": true }')
+
+    assert told(place) == []
+
+
+def test_hooks_that_another_level_turns_off(place: Place) -> None:
+    place.write(place.project_file, '{ "enableHooks": false }')
+    place.write(place.user_file, CLEAN)
+
+    assert told(place) == [("hooks-off", place.project_file, 1, 18)]
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_a_project_that_is_not_approved(place: Place) -> None:
+    place.write(place.project_file, CLEAN)
+    assert told(place) == [("not-trusted", place.project_file, 3, 3)]
+
+    grant_trust(place.project)
+    assert told(place) == []
+
+    place.write(place.project_file, CLEAN.replace('"true"', '"cat"'))
+    assert told(place) == [("not-trusted", place.project_file, 3, 3)]
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_how_to_approve_is_told(place: Place) -> None:
+    place.write(place.project_file, CLEAN)
+
+    (found,) = place.diagnose()
+
+    assert "llxprt-hooks trust" in found.fix
+    assert "LLXPRT_TRUST_PROJECT_HOOKS=1" in found.fix
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_a_single_file_is_not_judged_by_approval(place: Place) -> None:
+    assert place.diagnose_text(CLEAN) == []
+
+
+def test_approvals_that_cannot_be_read(place: Place) -> None:
+    place.write(place.project_file, CLEAN)
+    store = place.write(place.home / ".llxprt" / "trusted_hooks.json", "{", 0o600)
+
+    assert told(place) == [("trust-store", store, 1, 1)]
+
+
+def test_project_settings_that_others_may_write_are_refused(place: Place) -> None:
+    place.write(place.project_file, CLEAN, 0o664)
+
+    (found,) = place.diagnose()
+
+    assert (found.code, found.file, found.line, found.column) == ("refused-settings", place.project_file, 1, 1)
+    assert f"chmod go-w {place.project_file}" in found.fix
+
+
+def test_project_settings_that_lead_out_of_the_project_are_refused(place: Place) -> None:
+    elsewhere = place.write(place.folder / "elsewhere.json", CLEAN)
+    place.project_file.parent.mkdir()
+    place.project_file.symlink_to(elsewhere)
+
+    (found,) = place.diagnose()
+
+    assert (found.code, found.file) == ("refused-settings", place.project_file)
+    assert "not a link" in found.fix
+
+
+def test_user_settings_that_others_may_write(place: Place) -> None:
+    place.write(place.user_file, CLEAN, 0o666)
+
+    assert told(place) == [("settings-writable", place.user_file, 1, 1)]
+
+
+def test_a_file_that_is_none(place: Place) -> None:
+    place.project_file.mkdir(parents=True)
+
+    assert told(place) == [("unreadable-file", place.project_file, 1, 1)]
+
+
+def test_the_home_directory_is_no_project(place: Place) -> None:
+    place.write(place.user_file, CLEAN)
+
+    assert diagnose(inspect_file(place.user_file, place.home)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        (".llxprt/settings.jsonc", ".llxprt/settings.json"),
+        (".llxprt/hooks.json", ".llxprt/settings.json"),
+        (".claude/settings.json", "migrate --from claude"),
+        (".gemini/settings.json", "migrate --from gemini"),
+    ],
+)
+def test_hooks_in_a_file_that_is_not_read(place: Place, path: str, fix: str) -> None:
+    file = place.write(path, f'{{\n  "hooks": {{ {HOOKS} }}\n}}')
+
+    (found,) = place.diagnose()
+
+    assert (found.code, found.file, found.line, found.column) == ("unread-file", file, 2, 3)
+    assert fix in found.fix
+
+
+def test_settings_of_other_agents_are_their_own_business(place: Place) -> None:
+    place.write(place.project_file, CLEAN)
+    place.write(".claude/settings.json", f'{{ "hooks": {{ {HOOKS} }} }}')
+    place.write(".gemini/settings.json", "{}")
+
+    assert told(place) == []
+
+
+def test_an_extension(place: Place) -> None:
+    place.write(place.user_file, '{ "enableHooks": true }')
+    marked = unmarked(extension("«${extensionPath}/x.sh»"))
+    file = place.extension("x", marked.text)
+
+    (found,) = place.diagnose()
+    assert (found.code, found.file, span(found)) == ("script-missing", file, marked.spans[0])
+
+    place.write(file.parent.parent / "x.sh", "#!/bin/sh\n", 0o755)
+    assert told(place) == []
+
+
+def test_the_same_command_of_two_extensions_is_not_the_same(place: Place) -> None:
+    place.write(place.user_file, '{ "enableHooks": true }')
+    hooks = extension("cat ${extensionPath}/x")
+    place.extension("a", hooks)
+    place.extension("b", hooks)
+
+    assert told(place) == []
+
+
+def test_an_extension_without_a_manifest(place: Place) -> None:
+    place.write(place.user_file, CLEAN)
+    file = place.extension("x", '{ "hooks": {} }', manifest=False)
+
+    assert told(place) == [("extension-without-manifest", file, 1, 1)]
+
+
+def test_an_extension_without_hooks(place: Place) -> None:
+    file = place.extension("x", '{ "BeforeTool": [] }')
+
+    assert [(code, at) for code, at, _, _ in told(place)] == [("missing-key", file), ("misplaced-key", file)]
+
+
+def test_an_extension_cannot_switch_hooks(place: Place) -> None:
+    file = place.extension("x", '{ "enableHooks": true, "hooks": {} }')
+
+    assert told(place) == [("misplaced-key", file, 1, 3)]
+
+
+def test_an_extension_whose_folder_could_be_read_as_code(place: Place) -> None:
+    place.write(place.user_file, '{ "enableHooks": true }')
+    marked = unmarked(extension("echo $(cat «${extensionPath}»/x)"))
+    place.extension("my ext", marked.text)
+
+    (found,) = place.diagnose()
+
+    assert (found.code, span(found)) == ("unsafe-extension-path", marked.spans[0])
+
+
+def test_a_file_in_the_settings_folder_belongs_to_the_project_around_it(place: Place) -> None:
+    assert project_of(place.project_file) == place.project
+    assert project_of(Path(".llxprt/../.llxprt/settings.json")) == place.project
+    assert project_of(place.user_file) is None
+    assert project_of(Path("settings.json")) is None
+
+
+def test_relative_paths_of_the_user_are_explained(place: Place) -> None:
+    place.write(place.user_file, CLEAN.replace('"true"', '"./check.sh"'))
+
+    (found,) = place.diagnose()
+
+    assert "give the whole path" in found.fix
+
+
+def test_a_folder_that_cannot_be_listed_is_no_extension(place: Place) -> None:
+    place.write(place.home / ".llxprt" / "extensions", "")
+
+    assert told(place) == []
+    os.remove(place.home / ".llxprt" / "extensions")

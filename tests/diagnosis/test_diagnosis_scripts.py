@@ -1,0 +1,223 @@
+"""What is found about the scripts that commands name."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from diagnosis_marks import Place, command, span, unmarked
+
+SH = "#!/bin/sh\ncat\n"
+
+
+def codes(place: Place, text: str) -> list[str]:
+    return [each.code for each in place.diagnose_text(command(text))]
+
+
+IN_THE_COMMAND = {
+    "missing": ("script-missing", "«./check.sh» -x", {}, "Make it"),
+    "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Make it"),
+    "missing, misspelt": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
+    "missing, beside the settings": (
+        "script-missing",
+        "«./hooks/check.sh»",
+        {".llxprt/hooks/check.sh": (SH, 0o755)},
+        "`$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh`",
+    ),
+    "missing, for an interpreter": ("script-missing", "python3 -u «check.py»", {}, "Make it"),
+    "missing, later in the line": ("script-missing", "cat | «./check.sh»", {}, "Make it"),
+    "missing, in quotes": ("script-missing", 'exec «"$LLXPRT_PROJECT_DIR"/check.sh»', {}, "Make it"),
+    "without its path": ("program-not-found", "«check.sh»", {"check.sh": (SH, 0o755)}, "`./check.sh`"),
+    "a folder": ("script-directory", "«./hooks»", {"hooks/x": ("", 0o644)}, "Name the script"),
+    "not executable": ("script-not-executable", "«./check.sh»", {"check.sh": (SH, 0o644)}, "chmod +x"),
+    "no shebang": ("script-without-shebang", "«./check.sh»", {"check.sh": ("cat\n", 0o755)}, "#!/bin/sh"),
+    "no shebang, Python": (
+        "script-without-shebang",
+        "«./check.py»",
+        {"check.py": ("import sys\n", 0o755)},
+        "#!/usr/bin/env python3",
+    ),
+    "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "without that mark"),
+    "no such interpreter": ("shebang-not-found", "«./x.sh»", {"x.sh": ("#!/opt/no/bash -e\n", 0o755)}, "env bash"),
+    "no such program for env": ("shebang-not-found", "«./x»", {"x": ("#!/usr/bin/env -S no -x\n", 0o755)}, "Install"),
+    "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "sed -i"),
+    "Windows line ends for a shell": ("script-crlf", "sh «x.sh»", {"x.sh": ("cat\r\n", 0o644)}, "sed -i"),
+    "open to everybody": ("script-writable", "«./x.sh»", {"x.sh": (SH, 0o757)}, "chmod o-w"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "marked", "files", "fix"), IN_THE_COMMAND.values(), ids=IN_THE_COMMAND)
+def test_it_is_found_at_its_word_in_the_command(
+    place: Place, code: str, marked: str, files: dict[str, tuple[str, int]], fix: str
+) -> None:
+    for path, (content, mode) in files.items():
+        place.write(path, content, mode)
+    expected = unmarked(command(marked))
+
+    (found,) = place.diagnose_text(expected.text)
+
+    assert (found.code, span(found)) == (code, expected.spans[0])
+    assert fix in found.fix
+
+
+IN_THE_SCRIPT = {
+    "a syntax error": ("script-syntax", "#!/bin/bash\necho a\n«fi»\n", ""),
+    "a syntax error of sh": ("script-syntax", "#!/bin/sh\ncat\n«)»\n", ""),
+    "exit 1": ("exit-one", "#!/bin/sh\n# exit 1\ngrep -q x && «exit 1»\n", "end with 2"),
+    "exit 1 in Python": (
+        "exit-one",
+        "#!/usr/bin/env python3\nimport sys\nprint('denied')\n«sys.exit(1)»\n",
+        "end with 2",
+    ),
+    "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", ">&2"),
+    "JSON among text": (
+        "stdout-noise",
+        '#!/bin/sh\n  «echo "checking the file"»\necho \'{"decision": "deny"}\'\n',
+        ">&2",
+    ),
+    "JSON among text in Python": (
+        "stdout-noise",
+        '#!/usr/bin/env python3\n«print(f"checking")»\nprint(\'{"decision": "deny"}\')\n',
+        ">&2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "marked", "fix"), IN_THE_SCRIPT.values(), ids=IN_THE_SCRIPT)
+def test_it_is_found_in_the_script(place: Place, code: str, marked: str, fix: str) -> None:
+    expected = unmarked(marked)
+    script = place.write("check", expected.text, 0o755)
+
+    (found,) = place.diagnose_text(command("./check"))
+
+    assert (found.code, found.file, span(found)) == (code, script, expected.spans[0])
+    assert fix in found.fix
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        SH,
+        "#!/usr/bin/env bash\ncat\n",
+        "#!/usr/bin/env -S bash -e\ncat\n",
+        "#!/bin/sh\necho 'no secrets' >&2\nexit 2\n",
+        '#!/bin/sh\necho checking >&2\necho \'{"decision": "deny"}\'\n',
+        '#!/bin/sh\n[ -f x ] || exit 1\necho \'{"decision": "deny"}\'\n',
+        "#!/bin/sh\necho 'just text for the model'\n",
+        "#!/bin/sh\ntrap 'exit 1' INT\ncd / || exit 1\ncat\n",
+        "#!/usr/bin/env python3\nimport sys\nprint('no', file=sys.stderr)\nsys.exit(2)\n",
+    ],
+)
+def test_nothing_is_found_in_a_good_script(place: Place, script: str) -> None:
+    place.write("check", script, 0o755)
+
+    assert codes(place, "./check") == []
+
+
+def test_exit_codes_matter_only_where_something_can_be_blocked(place: Place) -> None:
+    place.write("check", "#!/bin/sh\nexit 1\n", 0o755)
+
+    assert place.diagnose_text(command("./check", "AfterTool")) == []
+
+
+def test_exit_1_of_a_hook_that_fails_closed_does_block(place: Place) -> None:
+    text = command("exit 1").replace('"type"', '"failClosed": true, "type"')
+
+    assert place.diagnose_text(text) == []
+
+
+def test_an_interpreter_needs_neither_permission_nor_shebang(place: Place) -> None:
+    place.write("check.sh", "cat\n", 0o644)
+
+    assert codes(place, "sh check.sh") == []
+    assert codes(place, "bash -eu ./check.sh --option") == []
+
+
+def test_a_missing_script_that_blocks_every_call_is_told_so(place: Place) -> None:
+    (found,) = place.diagnose_text(command("python3 check.py"))
+
+    assert "ends with 2 then, which blocks" in found.message
+
+
+def test_a_command_that_is_offered_can_be_pasted(place: Place) -> None:
+    place.write("a; touch ran", SH, 0o644)
+
+    (found,) = place.diagnose_text(command("'./a; touch ran'"))
+
+    assert found.code == "script-not-executable"
+    assert f"chmod +x '{place.project}/a; touch ran'" in found.fix
+
+
+def test_a_binary_program_needs_no_shebang(place: Place) -> None:
+    assert codes(place, "/bin/cat") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$SOMEWHERE/check.sh",
+        "./check-*.sh",
+        "sh -c './check.sh'",
+        "python3 -m check",
+        "python3 -c 'print(1)'",
+        "bash -euo pipefail x.sh",
+        "cd hooks; ./check.sh",
+        "[ -f check.sh ] && ./check.sh",
+        "echo ./check.sh",
+        "cat < ./check.sh > ./log",
+        "cat <<EOF\n./check.sh\nEOF",
+        "(./check.sh)",
+        "~nobody/check.sh",
+        "# ./check.sh",
+    ],
+)
+def test_what_only_a_shell_can_tell_is_left_alone(place: Place, text: str) -> None:
+    assert codes(place, text) == []
+
+
+def test_the_home_directory_is_known(place: Place) -> None:
+    place.write(place.home / "check.sh", SH, 0o755)
+
+    assert codes(place, "~/check.sh; $HOME/check.sh; ~/other.sh") == ["script-missing"]
+
+
+def test_one_script_of_several_hooks_is_told_once(place: Place) -> None:
+    place.write("check", "#!/bin/bash\nfi\n", 0o755)
+    hooks = '{ "type": "command", "command": "./check a" }, { "type": "command", "command": "./check b" }'
+    text = f'{{ "enableHooks": true, "hooks": {{ "BeforeTool": [{{ "hooks": [{hooks}] }}] }} }}'
+
+    assert [each.code for each in place.diagnose_text(text)] == ["script-syntax"]
+
+
+def test_files_outside_the_project_are_not_shown(place: Place) -> None:
+    secret = place.write(place.folder / "secret", "token=hunter2 (\nexit 2\n", 0o755)
+
+    found = place.diagnose_text(command(f"bash {secret}; {secret}"))
+
+    assert "hunter2" not in str([each.to_dict() for each in found])
+    assert all(each.file == place.project_file for each in found)
+
+
+def test_nothing_is_run(place: Place) -> None:
+    place.write("check", "#!/bin/sh\ntouch ran\n: $(touch ran)\n", 0o755)
+
+    found = place.diagnose_text(command("./check; touch ran; echo $(touch ran) `touch ran`"))
+
+    assert found == []
+    assert not (place.project / "ran").exists()
+
+
+def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: Place) -> None:
+    os.mkfifo(place.project / "pipe", 0o755)
+    os.chmod(place.project / "pipe", 0o755)
+
+    assert codes(place, "./pipe") == []
+    assert codes(place, "sh pipe") == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_script_that_cannot_be_read_is_left_alone(place: Place) -> None:
+    place.write("check", SH, stat.S_IXUSR)
+
+    assert codes(place, "./check") == []

@@ -1,0 +1,241 @@
+"""What is found in the text of one settings file, each with its exact place."""
+
+from __future__ import annotations
+
+import pytest
+from diagnosis_marks import Place, command, field, group, hook, hooks, run, settings, span, unmarked
+
+TRUE = '{ "type": "command", "command": "true" }'
+GROUP = f'{{ "hooks": [{TRUE}] }}'
+
+
+def variables(text: str) -> str:
+    return f'{{ "hooksConfig": {{ "environment": {{ {text} }} }} }}'
+
+
+CASES = {
+    # Syntax.
+    "a missing comma": ("syntax", '{\n  "enableHooks": true\n  «"»hooks": {}\n}', "comma"),
+    "a single-quoted string": ("syntax", "{ \"enableHooks\": «'»yes' }", "double quotes"),
+    "a capital letter": ("syntax", '{ "enableHooks": «True» }', "lower case"),
+    "a string that is not closed": ("syntax", '{\n  «"»hooks: {}\n}', "Close the string"),
+    "a bracket that is not closed": ("syntax", '{ "hooks": {«»', "double quotes"),
+    "a comment that is not closed": ("syntax", "{ «/»* }", "Close the comment"),
+    "an unknown escape": ("syntax", '{ "matcher": "a«\\»d" }', "\\\\"),
+    "no object": ("syntax", "«[»]", "as an object"),
+    "an empty file": ("syntax", "«»", "`{}`"),
+    # Keys.
+    "a duplicate event": ("duplicate-key", settings(f'"BeforeTool": [{GROUP}],\n«"BeforeTool"»: []'), "Merge"),
+    "a misspelt key of a hook": ("misspelt-key", field('«"timout"»: 5'), "timeout"),
+    "a key in capitals": ("misspelt-key", group('«"Matcher"»: "glob"'), "`matcher`"),
+    "another word for a key": ("misspelt-key", group('«"tools"»: "glob"'), "`matcher`"),
+    "a misspelt required key": ("misspelt-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
+    "a misspelt switch": ("misspelt-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
+    "a misspelt top-level key": ("misspelt-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
+    "an unknown key of a group": ("unknown-key", group('«"priority"»: 1'), "`sequential`"),
+    "an unknown key of a hook": ("unknown-key", field('«"retry"»: 1'), "`timeout`"),
+    "a key of Gemini CLI": ("unknown-key", field('«"env"»: {}'), "NAME=value"),
+    "a key of Claude Code": ("unknown-key", field('«"async"»: true'), "&)"),
+    "a switch in a hook": ("unknown-key", field('«"enabled"»: false'), "disabled"),
+    "Claude's switch": ("unknown-key", '{ «"disableAllHooks"»: true }', "enableHooks"),
+    "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
+    "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
+    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "belongs to a hook"),
+    "LLxprt's old switch": ("misplaced-key", settings('«"enabled"»: true'), "`enableHooks`"),
+    "LLxprt's old list": ("misplaced-key", settings('«"disabled"»: []'), "`hooksConfig.disabled`"),
+    "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
+    "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
+    "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
+    "a hook without a command": ("missing-key", hooks('«{ "type": "command" }»'), "command"),
+    "an empty command": ("missing-key", run('«"  "»'), "what to run"),
+    "a group without hooks": ("missing-key", settings('"BeforeTool": [«{ "matcher": "glob" }»]'), "List its hooks"),
+    "a hook outside a group": ("hook-outside-group", settings(f'"BeforeTool": [\n  «{TRUE}»\n]'), "into a group"),
+    "a group of no hooks": ("empty-group", settings('"BeforeTool": [{ "hooks": «[]» }]'), "Add a hook"),
+    # Types.
+    "a switch in quotes": ("wrong-type", '{ "enableHooks": «"true"» }', "without quotes"),
+    "an event that is an object": ("wrong-type", settings(f'"BeforeTool": «{GROUP}»'), "brackets"),
+    "hooks that are an array": ("wrong-type", '{ "hooks": «[]» }', "object"),
+    "a group that is a string": ("wrong-type", settings('"BeforeTool": [«"check.sh"»]'), "Write a group"),
+    "a hook that is a string": ("wrong-type", hooks('«"check.sh"»'), "Write a hook"),
+    "a matcher that is an array": ("wrong-type", group('"matcher": «["a", "b"]»'), "regular expression"),
+    "a command that is an array": ("wrong-type", run('«["true"]»'), "one command line"),
+    "a time-out in quotes": ("wrong-type", field('"timeout": «"5s"»'), "5000"),
+    "a list that is a string": ("wrong-type", '{ "hooksConfig": { "disabled": «"lint"» } }', "brackets"),
+    "an element that is a number": ("wrong-type", '{ "hooksConfig": { "disabled": [«7»] } }', "double quotes"),
+    "a command that is null": ("wrong-type", run('«null»'), "double quotes"),
+    "an unknown list of variables": ("environment-mistake", variables('"only": «[]»'), "allow"),
+    "a pattern for variables": ("environment-mistake", variables('"deny": [«"A*B"»]'), "allow"),
+    # Events and types.
+    "Claude's event": ("unknown-event", settings(f'«"PreToolUse"»: [{GROUP}]'), "`BeforeTool`"),
+    "Claude's prompt event": ("unknown-event", settings(f'«"UserPromptSubmit"»: [{GROUP}]'), "`BeforeAgent`"),
+    "Claude's stop event": ("unknown-event", settings(f'«"Stop"»: [{GROUP}]'), "`AfterAgent`"),
+    "Claude's compact event": ("unknown-event", settings(f'«"PreCompact"»: [{GROUP}]'), "`PreCompress`"),
+    "an event without counterpart": ("unknown-event", settings(f'«"SubagentStop"»: [{GROUP}]'), "no counterpart"),
+    "an event in another case": ("unknown-event", settings(f'«"beforeTool"»: [{GROUP}]'), "`BeforeTool`"),
+    "an event with underscores": ("unknown-event", settings(f'«"after_tool"»: [{GROUP}]'), "`AfterTool`"),
+    "a misspelt event": ("unknown-event", settings(f'«"BeforeTol"»: [{GROUP}]'), "`BeforeTool`"),
+    "an unheard-of event": ("unknown-event", settings(f'«"Whenever"»: [{GROUP}]'), "The events are `BeforeTool`"),
+    "a type in another case": ("unknown-type", hook('"type": «"Command"», "command": "true"'), "`command`"),
+    "another word for the type": ("unknown-type", hook('"type": «"shell"», "command": "true"'), "`command`"),
+    "Claude's type": ("unknown-type", hook('"type": «"prompt"», "name": "x"'), "from a script"),
+    "a plugin": ("plugin-type", hook('"type": «"plugin"», "name": "x"'), "command"),
+    "failClosed that is idle": ("fail-closed-no-effect", field('"failClosed": «true»', "AfterTool"), "BeforeTool"),
+    # Time-outs.
+    "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
+    "half a second": ("timeout-seconds", field('"timeout": «0.5»'), "500"),
+    "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is a minute"),
+    "no time": ("timeout-not-positive", field('"timeout": «0»'), "60000"),
+    "for ever": ("timeout-not-positive", field('"timeout": «1e999»'), "60000"),
+    # Matchers.
+    "Claude's tool": ("matcher-claude-tool", group('"matcher": "«Bash»"'), "`run_shell_command`"),
+    "Claude's tools": ("matcher-claude-tool", group('"matcher": "«Write»|Edit|MultiEdit"'), "`write_file|replace`"),
+    "Claude's tool and boundaries": ("matcher-claude-tool", group(r'"matcher": "\\b«Read»\\b"'), r"`\bread_file\b`"),
+    "Claude's tool after ours": ("matcher-claude-tool", group('"matcher": "write_file|«Grep»"'), "search_file_content"),
+    "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Take it out"),
+    "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
+    "a pattern that is none": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
+    "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
+    "a file pattern": ("matcher-glob", group('"matcher": «"write_*"»'), "`^write_`"),
+    "a tool in another case": ("matcher-matches-nothing", group('"matcher": «"Write_File"»'), "`write_file`"),
+    "a misspelt tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),
+    "an unheard-of tool": ("matcher-matches-nothing", group('"matcher": «"launch_rocket"»'), "--tool"),
+    "an unknown source": ("matcher-matches-nothing", group('"matcher": «"start"»', "SessionStart"), "`startup`"),
+    "two sources": ("matcher-matches-nothing", group('"matcher": «"startup|resume"»', "SessionStart"), "for each"),
+    "any source": ("matcher-matches-nothing", group('"matcher": «".*"»', "SessionStart"), "`*`"),
+    "Claude's source": ("matcher-matches-nothing", group('"matcher": «"compact"»', "SessionStart"), "`compress`"),
+    "an unknown reason": ("matcher-matches-nothing", group('"matcher": «"bored"»', "SessionEnd"), "`logout`"),
+    "a matcher for a model": ("matcher-ignored", group('"matcher": «"gemini-.*"»', "BeforeModel"), "Take it out"),
+    "a matcher for a prompt": ("matcher-ignored", group('"matcher": «"x"»', "BeforeAgent"), "Take it out"),
+    "a part of a name": ("matcher-unanchored", group('"matcher": «"write"»'), "^(…)$"),
+    # Switches.
+    "hooks that nobody turns on": ("hooks-off-here", f'{{ «"hooks"»: {{ "BeforeTool": [{GROUP}] }} }}', "enableHooks"),
+    "hooks turned off": ("hooks-off", settings(f'"BeforeTool": [{GROUP}]').replace("true,", "«false»,"), "true"),
+    "an alias against the switch": (
+        "conflicting-switches",
+        '{ "enableHooks": true, "tools": { "enableHooks": «false» } }',
+        "Take it out",
+    ),
+    "two aliases": (
+        "conflicting-switches",
+        '{ "tools": { "enableHooks": «true» }, "hooksConfig": { "enabled": false } }',
+        "instead of both",
+    ),
+    # Commands.
+    "a command nobody can read": ("shell-syntax", run('«"if true; then echo"»'), "script"),
+    "a quote that is not closed": ("shell-syntax", run('«"echo \'x"»'), "script"),
+    "a NUL": ("unrunnable-command", run(r'«"echo \u0000"»'), "u0000"),
+    "half a surrogate pair": ("unrunnable-command", run(r'«"echo \ud800"»'), "u0000"),
+    "the folder in single quotes": ("quoted-variable", command("cat «'$LLXPRT_PROJECT_DIR/x'»"), "_DIR/x`"),
+    "an alias in single quotes": ("quoted-variable", command("cat --root=«'${CLAUDE_PROJECT_DIR}'»"), "_DIR}`"),
+    "Claude's variable": ("foreign-variable", command("cat «${CLAUDE_PLUGIN_ROOT}»/x"), "${extensionPath}"),
+    "Claude's input": ("foreign-variable", command("echo «$CLAUDE_TOOL_INPUT»"), "jq .tool_input"),
+    "an extension's folder": ("foreign-variable", command("cat «${extensionPath}»/x"), "LLXPRT_PROJECT_DIR"),
+    "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
+    "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
+    "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "marked", "fix"), CASES.values(), ids=CASES)
+def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: str) -> None:
+    text, spans = unmarked(marked).text, unmarked(marked).spans
+
+    found = place.diagnose_text(text)
+
+    assert [(each.code, span(each)) for each in found] == [(code, spans[0])]
+    assert fix in found[0].fix
+    lines = text.splitlines()
+    line, column, end_line, end_column = spans[0]
+    if line == end_line:
+        assert found[0].text == ("" if not lines else lines[line - 1][column - 1 : end_column - 1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{ "theme": "dark", "tools": { "core": ["glob"] }, "$schema": "x" }',
+        settings(""),
+        settings(f'"BeforeTool": [{GROUP}], // a comment\n'),
+        group('"matcher": null, "sequential": false'),
+        group('"matcher": ""'),
+        group('"matcher": "*"'),
+        group('"matcher": ".*"', "BeforeModel"),
+        group('"matcher": "*"', "SessionStart"),
+        group('"matcher": "startup"', "SessionStart"),
+        group('"matcher": "ToolPermission"', "Notification"),
+        group('"matcher": "^(write_file|replace)$"'),
+        group('"matcher": "^write_"'),
+        group('"matcher": "write_.*|replace"'),
+        group('"matcher": "read_file"'),
+        group('"matcher": "^(?!read_|glob)"'),
+        group('"matcher": "Write|write_file"'),
+        group('"matcher": "mcp__github__.*"'),
+        group('"//": "why this group is here", "matcher": "glob"'),
+        field('"timeout": 1000, "failClosed": true'),
+        field('"timeout": null, "name": null, "description": "x"'),
+        field('"failClosed": false', "AfterTool"),
+        command("cat $LLXPRT_PROJECT_DIR/x"),
+        command('cat "${GEMINI_PROJECT_DIR}/x"'),
+        command("bash -c 'cat $LLXPRT_PROJECT_DIR/x'"),
+        command("echo '${not a variable}'"),
+        command("echo ${CLAUDE_PLUGIN_ROOT:-none}"),
+        command("cd sub && no-such-program"),
+        command("command -v no-such-program && no-such-program"),
+        command("if [ -x ./x.sh ]; then ./x.sh; fi"),
+        command("test -x ./x.sh && ./x.sh"),
+        command("$(which no-such-program) x"),
+        command("NAME=value cat"),
+        command("set -e; cat > out.txt; exit 2"),
+        command("exit 1", "AfterTool"),
+        '{ "enableHooks": false }',
+        '{ "hooksConfig": { "enabled": true, "disabled": ["of-another-project"], "notifications": true } }',
+        '{ "hooksConfig": { "environment": { "allow": ["PATH", "LC_*"], "deny": [] } } }',
+        '{ "tools": { "enableHooks": true }, "hooksConfig": { "enabled": true } }',
+    ],
+)
+def test_nothing_is_found_in_what_is_right(place: Place, text: str) -> None:
+    assert place.diagnose_text(text) == []
+
+
+def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -> None:
+    marked = group(r'"matcher": "\u0041|\ud83d\ude00|漢|«Bash»"')
+
+    (found,) = place.diagnose_text(unmarked(marked).text)
+
+    assert span(found) == unmarked(marked).spans[0]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Place) -> None:
+    marked = '{ «"disableAllHooks"»: true,\n  "enableHooks": true }'
+    text = "\ufeff" + unmarked(marked).text.replace("\n", "\r\n")
+
+    (found,) = place.diagnose_text(text)
+
+    assert span(found) == unmarked(marked).spans[0]
+
+
+def test_bytes_that_are_no_text_are_a_syntax_error(place: Place) -> None:
+    (found,) = place.diagnose_text(b'{\n  "a": "\xff" }')
+
+    assert (found.code, found.line, found.column) == ("syntax", 2, 9)
+
+
+def test_what_is_under_a_wrong_event_is_checked_too(place: Place) -> None:
+    text = settings('"PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "Command", "command": "true" }] }]')
+
+    assert [each.code for each in place.diagnose_text(text)] == ["unknown-event", "matcher-claude-tool", "unknown-type"]
+
+
+def test_a_tool_of_ones_own_can_be_made_known(place: Place) -> None:
+    text = group('"matcher": "^launch_rocket$"')
+
+    assert [each.code for each in place.diagnose_text(text)] == ["matcher-matches-nothing"]
+    assert place.diagnose_text(text, "launch_rocket") == []
+
+
+def test_a_message_does_not_grow_with_a_hostile_name(place: Place) -> None:
+    (found,) = place.diagnose_text(settings(f'"{"x" * 100_000}": []'))
+
+    assert len(found.message) < 500
+    assert len(found.text) == 200
