@@ -10,7 +10,7 @@ test: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(BIN)/python tests/requirement_trace.py --check
 
 demo: $(VENV)/.installed
