@@ -79,11 +79,11 @@ async def test_clean_without_the_garbage_collector() -> None:
     """A run holds its output; nothing but the caller may hold it on."""
     gc.collect()
     gc.disable()
-    of_others = {id(thing) for thing in gc.get_objects() if isinstance(thing, Child)}
+    of_others = {id(thing) for thing in gc.get_objects() if type(thing) is Child}
     try:
         await run("cat", stdin=bytes(200_000))
         await bash("sleep 1000", timeout=0.1)
-        held = [thing for thing in gc.get_objects() if isinstance(thing, Child) and id(thing) not in of_others]
+        held = [thing for thing in gc.get_objects() if type(thing) is Child and id(thing) not in of_others]
         assert held == []
     finally:
         gc.enable()

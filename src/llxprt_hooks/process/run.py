@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from llxprt_hooks.process.drain import Drain
     from llxprt_hooks.process.feed import Feed
 
+_SHORT = 0.005
+"""Seconds for which a program's streams are left alone: what it writes waits in the pipes.
+
+To watch them costs the event loop more than all else. A program that ends within that time, and many do, needs it not;
+one that fills a pipe waits that long, once.
+"""
+
 _LEFT_BEHIND = 0.1
 """Seconds for the streams to end after the process has."""
 
@@ -94,28 +101,32 @@ class _Run:
         self.exit_code: int | None = None
 
     def connect(self) -> None:
-        """Have the event loop call us when there is something to read, to write or to collect."""
-        child = self._child
-        self._watch(child.watch.fd, self._notice_end)
-        self._watch(child.stdout.fd, self._read, child.stdout)
-        self._watch(child.stderr.fd, self._read, child.stderr)
-        if child.feed is not None:
-            self._loop.add_writer(child.feed.fd, self._write, child.feed)
+        """Have the event loop call us when there is something to collect or to write."""
+        self._watch(self._child.watch.fd, self._notice_end)
+        if self._child.feed is not None:
+            self._loop.add_writer(self._child.feed.fd, self._write, self._child.feed)
 
     async def finish(self, timeout: float) -> bool:  # noqa: ASYNC109
         """Wait for the end, or bring it about when the time is over; whether that was so."""
-        timed_out = not await self._until(self._has_ended, timeout)
-        if timed_out:
+        short = min(timeout, _SHORT)
+        ended = await self._until(self._has_ended, short)
+        if not ended:
+            self._watch_streams()
+            ended = await self._until(self._has_ended, timeout - short)
+        if not ended:
             await self.bring_to_end()
         self._child.stdout.catch_up()
         self._child.stderr.catch_up()
-        await self._until(self._is_drained, _LEFT_BEHIND)
+        if not self._is_drained():
+            self._watch_streams()
+            await self._until(self._is_drained, _LEFT_BEHIND)
         self._collect()
         self._over = True
-        return timed_out
+        return not ended
 
     async def bring_to_end(self) -> None:
         """SIGTERM to the group, SIGKILL when the grace is over. Interrupted and called again, it goes on from there."""
+        self._watch_streams()
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace
             signal_group(self._child.pid, signal.SIGTERM)
@@ -181,6 +192,11 @@ class _Run:
     def _watch(self, fd: int, callback: Callable[..., None], *arguments: Drain) -> None:
         self._loop.add_reader(fd, callback, *arguments)
         self._watched.add(fd)
+
+    def _watch_streams(self) -> None:
+        for drain in (self._child.stdout, self._child.stderr):
+            if not drain.at_end and drain.fd not in self._watched:
+                self._watch(drain.fd, self._read, drain)
 
     def _unwatch(self, fd: int) -> None:
         self._watched.discard(fd)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.drain import Drain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
-from llxprt_hooks.process.feed import Feed
+from llxprt_hooks.process.feed import USUAL_ROOM, Feed
 from llxprt_hooks.process.group import signal_group
 from llxprt_hooks.process.spawn_error import SpawnError, explain
 
@@ -63,21 +63,23 @@ def spawn(
     cwd: str,
     output_limit: int,
 ) -> Child:
-    """Start a program; what its stdin takes at once is there before the program is."""
+    """Start a program; a small input is there before the program is, a large one is written while it starts."""
     opened: list[int] = []
     popen = None
     try:
         their_stdin, our_stdin = _pipe(opened)
         our_stdout, their_stdout = _pipe(opened)
         our_stderr, their_stderr = _pipe(opened)
-        for fd in (our_stdin, our_stdout, our_stderr):
-            os.set_blocking(fd, False)
+        os.set_blocking(our_stdin, False)
         feed = Feed(our_stdin, stdin)
-        all_fed = feed.push()
+        all_fed = len(stdin) <= USUAL_ROOM and feed.push()
         popen = _start(argv, executable, their_stdin, their_stdout, their_stderr, env, cwd)
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
+        for fd in (our_stdout, our_stderr):
+            os.set_blocking(fd, False)
+        all_fed = all_fed or feed.push()
         watch = watch_exit(popen.pid)
     except BaseException as error:
         _undo(opened, popen)
