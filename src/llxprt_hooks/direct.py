@@ -105,7 +105,8 @@ def direct_environment(command: DirectCommand, directory: str, environment: Mapp
 
 def _passes_unnoticed(environment: Mapping[str, str]) -> bool:
     """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
-    if not _OF_BASH_ITSELF.isdisjoint(environment) or any(name.startswith("BASH") for name in environment):
+    names = "\0".join(("", *environment))  # one search is quicker than one for each name
+    if "\0BASH" in names or not _OF_BASH_ITSELF.isdisjoint(environment):
         return False
     level = _shell_level(environment)
     if level > _HIGHEST_SHELL_LEVEL or (level == 0 and not _CAME_OVER_SSH.isdisjoint(environment)):

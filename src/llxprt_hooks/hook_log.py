@@ -10,6 +10,7 @@ mixed up. Whatever keeps a record from being written is said once, as a warning,
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -126,8 +127,10 @@ def _decision(result: HookExecutionResult) -> dict[str, Any]:
 
 def _write_line(descriptor: int, data: bytes) -> None:
     """Append a line. One that a full disk cut short, of whichever program, does not take this one with it."""
-    size = os.fstat(descriptor).st_size
-    is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    is_cut = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
     whole = (b"\n" if is_cut else b"") + data + b"\n"
     if os.write(descriptor, whole) < len(whole):
         raise OSError("the disk is full")

@@ -60,7 +60,7 @@ def _text_around_json(result: HookExecutionResult) -> Advice:
     if not result.success or _object(text) is not None:
         return
     start, end = text.find("{"), text.rfind("}")
-    if start >= 0 and _object(text[start : end + 1]) is not None:
+    if start >= 0 and _object(text[start : end + 1]):
         yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
 
 

@@ -113,7 +113,6 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a character that the terminal lacks is no reason to die
     try:
         status = cli.main(arguments, prog_name="llxprt-hooks", standalone_mode=False)
-        _flush()
     except click.UsageError as error:
         _show(error)
         return ExitStatus.USAGE
@@ -125,12 +124,6 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ExceptionGroup) as error:
         return _ended_by_system(error)
     return int(status or ExitStatus.OK)
-
-
-def _flush() -> None:
-    """Here rather than at exit, where Python would complain of a reader who has gone."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
 
 
 class _VisibleFormatter(logging.Formatter):

@@ -30,6 +30,7 @@ from llxprt_hooks.settings import (
     write_atomically,
 )
 from llxprt_hooks.settings.edit import EditError, set_disabled
+from llxprt_hooks.settings.levels import absolute_project
 from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
 
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ def disable_hook(directory: str, name: str) -> list[Path]:
         return []
     heard = next((item for item in enabled if item.approved), enabled[0])
     level = Level.PROJECT if heard.source == Level.PROJECT else Level.USER
-    return _edit(level, Path(directory), name, disabled=True)
+    return _edit(level, absolute_project(directory), name, disabled=True)
 
 
 def enable_hook(directory: str, name: str) -> list[Path]:
     """Switch them on again, in every file that lists them; the files that were changed."""
     _items(directory, name)
-    project = Path(directory)
+    project = absolute_project(directory)
     listing = [level for level in Level if _is_listed(level, project, name)]
     changed = [file for level in listing for file in _edit(level, project, name, disabled=False)]
     if not all(item.enabled for item in _items(directory, name)):

@@ -1,0 +1,122 @@
+"""``llxprt-hooks migrate``: take over hooks from another agent's settings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.migration import DIALECTS, MigrationError, plan_migration, write_migration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from llxprt_hooks.migration import Dialect, Migration
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@click.command("migrate")
+@click.option("--from", "agent", type=click.Choice(list(DIALECTS)), required=True, help="Whose hooks they are.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--yes", is_flag=True, help="Write the changes; without it they are only shown.")
+@directory_option
+def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
+    """Take over the hooks of Claude Code or Gemini CLI into this project's settings.
+
+    FILE is .claude/settings.json or .gemini/settings.json in the project, if not given. It is read and never changed.
+    Events, tools, matchers, time-outs and variables get the names and units that they have here; comments and
+    formatting of .llxprt/settings.json stay. In the home folder, the user's own settings are taken over.
+
+    What would change is printed as a diff. What has no counterpart here, what works differently, and scripts that still
+    use the other agent's names are listed on standard error. Nothing is written without --yes.
+
+    The exit status is 0 if all went well, also if there was nothing to do, 1 if a file could not be read or written,
+    and 64 for wrong usage.
+
+    \b
+    Examples:
+      llxprt-hooks migrate --from claude                   show what would change
+      llxprt-hooks migrate --from claude --yes             and write it
+      llxprt-hooks migrate --from gemini ~/.gemini/settings.json -C ../shop
+    """
+    dialect, project = DIALECTS[agent], Path(directory)
+    source = file or project / dialect.file
+    try:
+        migration = plan_migration(dialect, source, project)
+        if yes and migration.after != migration.before:
+            write_migration(migration)
+    except MigrationError as error:
+        hint = "" if file or source.exists() else f". Name the file of {dialect.title} to read"
+        raise click.ClickException(f"{error}{hint}") from error
+    _print_diff(migration, project)
+    _print_notes(migration, yes=yes)
+    if file is None:
+        _mention_local_file(dialect, project, agent)
+    return ExitStatus.OK
+
+
+def _print_diff(migration: Migration, project: Path) -> None:
+    from llxprt_hooks.cli.terminal import say, stdout_console
+
+    console = stdout_console()
+    for line in _diff(migration, project):
+        if console.is_terminal:
+            say(console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], "")))
+        else:  # as it is, for patch
+            click.echo(line, nl=False)
+
+
+def _diff(migration: Migration, project: Path) -> Iterable[str]:
+    name = migration.target.relative_to(project.absolute())
+    lines = difflib.unified_diff(
+        migration.before.splitlines(keepends=True),
+        migration.after.splitlines(keepends=True),
+        f"a/{name}" if migration.before else "/dev/null",
+        f"b/{name}",
+    )
+    return (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _print_notes(migration: Migration, *, yes: bool) -> None:
+    from llxprt_hooks.cli.terminal import stderr_console, tell
+
+    console = stderr_console()
+    _section(console, "No counterpart here, left out:", map(str, migration.left_out))
+    _section(console, "Taken over, but look at it:", map(str, migration.remarks))
+    _section(console, "Different here:", migration.differences)
+    _section(console, "Names in your scripts that are different here:", map(str, migration.in_scripts))
+    if not migration.groups:
+        tell(console, f"Nothing to do: {migration.source} has no hooks that can be taken over.")
+    elif migration.after == migration.before:
+        tell(console, f"Nothing to do: {migration.target} has all that can be taken over from {migration.source}.")
+    elif yes:
+        tell(
+            console, f"Written: {migration.target}. Approve the hooks with `llxprt-hooks trust`, try them with `fire`."
+        )
+    else:
+        tell(console, "Nothing was written. Write it with --yes.")
+
+
+def _section(console: Console, title: str, lines: Iterable[str]) -> None:
+    from llxprt_hooks.cli.terminal import say, tell
+
+    lines = list(lines)
+    if lines:
+        say(console, (title, "bold"))
+        for line in lines:
+            tell(console, ("  - ", "dim"), line)
+        say(console, "")
+
+
+def _mention_local_file(dialect: Dialect, project: Path, agent: str) -> None:
+    local = project / dialect.local_file
+    if dialect.local_file and local.is_file():
+        click.echo(
+            f"There is {dialect.local_file} too: llxprt-hooks migrate --from {agent} {dialect.local_file}", err=True
+        )

@@ -1,0 +1,11 @@
+"""Migration: the hooks of another agent's settings file, in this one's words.
+
+>>> from llxprt_hooks.migration.matchers import translate_tools
+>>> translate_tools("Write|Edit").matcher
+'^(write_file|replace)$'
+"""
+
+from llxprt_hooks.migration.dialects import DIALECTS, Dialect
+from llxprt_hooks.migration.plan import Migration, MigrationError, plan_migration, write_migration
+
+__all__ = ["DIALECTS", "Dialect", "Migration", "MigrationError", "plan_migration", "write_migration"]

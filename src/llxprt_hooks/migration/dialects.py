@@ -1,0 +1,143 @@
+"""How other agents say what we say: events, the values that matchers are held against, units, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+
+NO_SUCH_EVENT: Final = "There is no such event here."
+
+_NOTHING_REACHES_THE_MODEL: Final = "what it prints does not reach the model. To add context, use BeforeModel"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One agent's way of writing hooks down."""
+
+    title: str
+    file: str
+    """Its settings file in a project."""
+    local_file: str
+    """A second one that belongs to the user alone; empty where there is none."""
+    events: Mapping[str, HookEventName]
+    advice: Mapping[str, str]
+    """What to do about events that have no counterpart."""
+    milliseconds: int
+    """In its unit of time-outs."""
+    values: Mapping[HookEventName, Mapping[str, tuple[str, ...]]]
+    """For events that match one of a few words: its words, and what they are called here."""
+    differences: Mapping[HookEventName, tuple[str, ...]]
+    """What the same hook does not do here, or does differently."""
+    general: tuple[str, ...]
+    """The same, for all hooks."""
+
+
+CLAUDE: Final = Dialect(
+    title="Claude Code",
+    file=".claude/settings.json",
+    local_file=".claude/settings.local.json",
+    events={
+        "PreToolUse": HookEventName.BEFORE_TOOL,
+        "PostToolUse": HookEventName.AFTER_TOOL,
+        "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+        "Stop": HookEventName.AFTER_AGENT,
+        "SessionStart": HookEventName.SESSION_START,
+        "SessionEnd": HookEventName.SESSION_END,
+        "PreCompact": HookEventName.PRE_COMPRESS,
+        "Notification": HookEventName.NOTIFICATION,
+    },
+    advice={
+        "PostToolUseFailure": "AfterTool fires for failed tools too; `tool_response` then has `error`.",
+        "PostToolBatch": "AfterTool fires after each tool.",
+        "PermissionRequest": (
+            "Notification tells of the question but cannot answer it; to decide about a tool, use BeforeTool."
+        ),
+        "PermissionDenied": "A tool that is not approved fires no event here.",
+        "SubagentStart": "There are no subagents here.",
+        "SubagentStop": "There are no subagents here; AfterAgent fires when the agent is done with a prompt.",
+        "StopFailure": "AfterAgent fires when the agent is done with a prompt.",
+        "PostCompact": "SessionStart with the source `compress` fires afterwards.",
+        "Setup": "SessionStart fires when a session begins.",
+    },
+    milliseconds=1000,
+    values={
+        HookEventName.SESSION_START: {
+            "startup": (SessionStartSource.STARTUP,),
+            "resume": (SessionStartSource.RESUME,),
+            "clear": (SessionStartSource.CLEAR,),
+            "compact": (SessionStartSource.COMPRESS,),
+        },
+        HookEventName.SESSION_END: {
+            "clear": (SessionEndReason.CLEAR,),
+            "logout": (SessionEndReason.LOGOUT,),
+            "prompt_input_exit": (SessionEndReason.PROMPT_INPUT_EXIT,),
+            "other": (SessionEndReason.EXIT, SessionEndReason.OTHER),
+        },
+        HookEventName.PRE_COMPRESS: {
+            "manual": (PreCompressTrigger.MANUAL,),
+            "auto": (PreCompressTrigger.AUTO,),
+        },
+        HookEventName.NOTIFICATION: {
+            "permission_prompt": ("ToolPermission",),
+            "idle_prompt": (),
+            "auth_success": (),
+            "elicitation_dialog": (),
+        },
+    },
+    differences={
+        HookEventName.BEFORE_TOOL: (
+            'BeforeTool: `permissionDecision: "ask"` allows here, without asking; "deny" and exit code 2 block.',
+            'BeforeTool: "allow" does not skip the question that the agent itself asks the user.',
+            "BeforeTool: changed arguments are `hookSpecificOutput.tool_input` here, not `updatedInput`.",
+        ),
+        HookEventName.AFTER_TOOL: (
+            "AfterTool: exit code 2 has no effect once a tool has run, and its stderr does not reach the model.",
+            "AfterTool: to tell the model something, exit with 0 and print it.",
+            "AfterTool: it fires for tools that failed, too; `tool_response` then has `error`.",
+        ),
+        HookEventName.BEFORE_AGENT: (
+            f"BeforeAgent: it cannot block a prompt, and {_NOTHING_REACHES_THE_MODEL}; that event can block, too.",
+        ),
+        HookEventName.AFTER_AGENT: (
+            "AfterAgent: exit code 2 does not make the agent go on; the event is for watching.",
+        ),
+        HookEventName.SESSION_START: (f"SessionStart: {_NOTHING_REACHES_THE_MODEL}.",),
+        HookEventName.NOTIFICATION: ("Notification: it fires when a tool needs approval, and for nothing else.",),
+    },
+    general=(
+        "Scripts get tools by the names and with the arguments that they have here: `write_file`, not `Write`.",
+        "A hook without `timeout` has 60 seconds here.",
+    ),
+)
+
+GEMINI: Final = Dialect(
+    title="Gemini CLI",
+    file=".gemini/settings.json",
+    local_file="",
+    events={event.value: event for event in HookEventName},
+    advice={},
+    milliseconds=1,
+    values={},
+    differences={
+        HookEventName.AFTER_TOOL: (
+            "AfterTool: a block does not hide the tool's result, and `tool_output` does not replace it.",
+            "AfterTool: text can only be added, by `additionalContext`.",
+        ),
+        HookEventName.AFTER_MODEL: (
+            "AfterModel: it fires once, for the whole answer, not for every piece of it; and it cannot block.",
+        ),
+        HookEventName.BEFORE_AGENT: (
+            f"BeforeAgent: it cannot block a prompt, and {_NOTHING_REACHES_THE_MODEL}; that event can block, too.",
+        ),
+        HookEventName.AFTER_AGENT: (
+            "AfterAgent: a block does not make the agent try again; the event is for watching.",
+        ),
+        HookEventName.SESSION_START: (f"SessionStart: {_NOTHING_REACHES_THE_MODEL}.",),
+    },
+    general=("`systemMessage` goes to the model here, and is not shown to the user.",),
+)
+
+DIALECTS: Final[Mapping[str, Dialect]] = {"claude": CLAUDE, "gemini": GEMINI}

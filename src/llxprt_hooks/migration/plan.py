@@ -1,0 +1,118 @@
+"""From another agent's settings file to ours: first what would change, then writing it. The source is never touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.migration.dialects import CLAUDE
+from llxprt_hooks.migration.reading import Reading
+from llxprt_hooks.migration.scripts import foreign_words
+from llxprt_hooks.settings.atomic import write_atomically
+from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
+from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.jsonc import parse
+from llxprt_hooks.settings.levels import Level, settings_file
+from llxprt_hooks.settings.problem import Problem
+
+if TYPE_CHECKING:
+    from llxprt_hooks.migration.dialects import Dialect
+
+
+class MigrationError(Exception):
+    """Why nothing can be migrated, in a sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What taking over a file's hooks comes to."""
+
+    dialect: Dialect
+    source: Path
+    target: Path
+    before: str
+    after: str
+    groups: int
+    """How many were found that can be taken over."""
+    left_out: tuple[Problem, ...]
+    """What has no counterpart, with advice."""
+    remarks: tuple[Problem, ...]
+    """What was taken over but deserves a look."""
+    differences: tuple[str, ...]
+    """What the hooks that were taken over do not do here, or do differently."""
+    in_scripts: tuple[Problem, ...]
+    """Where scripts still use the other agent's names."""
+
+
+def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
+    """What taking over the hooks of a file into a project would change. Nothing is written."""
+    target = settings_file(Level.PROJECT, project) or settings_file(Level.USER, project)
+    if target is None or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(project)):
+        raise MigrationError(f"{target} is a link that leads out of {project}: nothing was changed")
+    given, there = _document(source), _document(target)
+    if given is None:
+        raise MigrationError(f"there is no file {source}")
+    reading = Reading(given, dialect)
+    reading.read()
+    text = there.text if there else ""
+    try:
+        after = _edited(text, reading, enabled=read_hook_fields(there).enabled if there else None)
+    except EditError as error:
+        raise MigrationError(f"{target}: {error}") from error
+    events = dict.fromkeys(event for event, _ in reading.groups)
+    commands = [hook["command"] for _, group in reading.groups for hook in group["hooks"]]
+    return Migration(
+        dialect=dialect,
+        source=source,
+        target=target,
+        before=text,
+        after=after,
+        groups=len(reading.groups),
+        left_out=tuple(reading.left_out),
+        remarks=tuple(reading.remarks),
+        differences=(
+            *(each for event in events for each in dialect.differences.get(event, ())),
+            *(dialect.general if events else ()),
+        ),
+        in_scripts=tuple(foreign_words(commands, project)) if dialect is CLAUDE else (),
+    )
+
+
+def write_migration(migration: Migration) -> None:
+    """Write what was planned, all at once."""
+    migration.target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(migration.target, migration.after)
+
+
+def _document(file: Path) -> Document | None:
+    document = read_document(file)
+    if isinstance(document, Problem):
+        raise MigrationError(f"nothing was changed, because a file cannot be read: {document}")
+    return document
+
+
+def _edited(text: str, reading: Reading, *, enabled: bool | None) -> str:
+    new = [(event, group) for event, group in reading.groups if not _is_there(text, event, group)]
+    if new and enabled is None and reading.is_on:
+        text = set_top_level(text, "enableHooks", True)
+    for event, group in new:
+        text = add_hook_group(text, event, group)
+    for name in reading.disabled:
+        text = set_disabled(text, name, True)
+    return text
+
+
+def _is_there(text: str, event: str, group: Mapping[str, Any]) -> bool:
+    """Whether an event has all commands of a group already, for the same matcher."""
+    groups = parse(text).at("hooks", event) if text.strip() else None
+    there = set()
+    for node in groups.items if groups else ():
+        matcher, hooks = node.at("matcher"), node.at("hooks")
+        for hook in hooks.items if hooks else ():
+            command = hook.at("command")
+            there.add((matcher.scalar if matcher else None, command.scalar if command else None))
+    return all((group.get("matcher"), hook["command"]) in there for hook in group["hooks"])

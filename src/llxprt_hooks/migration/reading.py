@@ -1,0 +1,210 @@
+"""Another agent's settings in our words, and what cannot be said in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks.diagnosis.foreign_names import FOREIGN_KEYS, FOREIGN_VARIABLES
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
+from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
+from llxprt_hooks.settings.jsonc import Kind
+
+if TYPE_CHECKING:
+    from llxprt_hooks.migration.dialects import Dialect
+    from llxprt_hooks.migration.matchers import Translated
+    from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.jsonc import Member, Node
+    from llxprt_hooks.settings.problem import Problem
+
+_TOOL_EVENTS: Final = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
+
+_PROJECT_DIR: Final = re.compile(r"\$(\{?)(?:CLAUDE|GEMINI)_PROJECT_DIR\b")
+_FOREIGN_VARIABLE: Final = re.compile(r"\$\{?((?:CLAUDE|GEMINI)_\w+)|\$\{(workspacePath|pathSeparator|/)\}")
+_NOT_EVENTS: Final = frozenset({"enabled", "disabled", "notifications"})
+"""Keys that early versions of Gemini CLI had beside the events."""
+
+_CHANGES_WHAT_RUNS: Final = frozenset({"args", "condition", "if"})
+"""Without them a hook would run something else, or more often than it was meant to."""
+
+_UNIT_IN_DOUBT: Final = 1000
+"""Seconds from which on a time-out was perhaps meant in milliseconds."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a settings file of another agent comes to."""
+
+    document: Document
+    dialect: Dialect
+    groups: list[tuple[HookEventName, dict[str, Any]]] = field(default_factory=list)
+    disabled: list[str] = field(default_factory=list)
+    """The names of hooks that are switched off."""
+    left_out: list[Problem] = field(default_factory=list)
+    """What has no counterpart, with advice."""
+    remarks: list[Problem] = field(default_factory=list)
+    """What was taken over but deserves a look."""
+    is_on: bool = True
+
+    def read(self) -> None:
+        """Read it all."""
+        root = self.document.root
+        self._switches(root)
+        hooks = root.at("hooks")
+        if hooks is None:
+            return
+        if hooks.kind is not Kind.OBJECT:
+            self._leave_out(hooks.start, f"`hooks`, which must be an object, is {hooks.kind}")
+        for member in hooks.members:
+            if self.dialect is CLAUDE or member.key not in _NOT_EVENTS:
+                self._event(member)
+
+    def _switches(self, root: Node) -> None:
+        said = [root.at("hooksConfig", "enabled"), root.at("tools", "enableHooks"), root.at("hooks", "enabled")]
+        off = next((node for node in said if node and node.scalar is False), None)
+        claude_off = root.at("disableAllHooks")
+        if claude_off and claude_off.scalar is True:
+            off = claude_off
+        if off:
+            self.is_on = False
+            self._remark(off, "hooks are off here, so they are not turned on in the new file either")
+        for names in (root.at("hooksConfig", "disabled"), root.at("hooks", "disabled")):
+            self.disabled += [item.scalar for item in names.items if isinstance(item.scalar, str)] if names else []
+
+    def _event(self, member: Member) -> None:
+        event = self.dialect.events.get(member.key)
+        if event is None:
+            advice = self.dialect.advice.get(member.key, NO_SUCH_EVENT)
+            self._leave_out(member.key_start, f"`{member.key}` has no counterpart. {advice}")
+            return
+        for group in member.value.items:
+            self._group(event, group)
+
+    def _group(self, event: HookEventName, group: Node) -> None:
+        hooks = group.at("hooks")
+        if hooks is None or hooks.kind is not Kind.ARRAY:
+            self._leave_out(group.start, "a group without a list of `hooks`")
+            return
+        translated = [hook for hook in map(self._hook, hooks.items) if hook]
+        if not translated:
+            return
+        sequential = group.at("sequential")
+        for matcher in self._matchers(event, group):
+            self.groups.append(
+                (
+                    event,
+                    {
+                        **({"matcher": matcher} if matcher is not None else {}),
+                        **({"sequential": True} if sequential and sequential.scalar is True else {}),
+                        "hooks": translated,
+                    },
+                )
+            )
+
+    # Matchers.
+
+    def _matchers(self, event: HookEventName, group: Node) -> Iterator[str | None]:
+        """The matchers that stand for a group's own: one, several where ours is an exact word, or none."""
+        node = group.at("matcher")
+        if node is None or not isinstance(node.scalar, str):
+            yield None
+        elif self.dialect is not CLAUDE:
+            yield from self._gemini_matcher(event, node, node.scalar)
+        elif event in _TOOL_EVENTS:
+            yield from self._tools(node, translate_tools(node.scalar))
+        elif event in self.dialect.values:
+            yield from self._words(event, node, node.scalar)
+        else:  # an event without matchers, there and here
+            yield None
+
+    def _tools(self, node: Node, translated: Translated) -> Iterator[str | None]:
+        for name in translated.lost:
+            self._leave_out(node.start, f"`{name}` in the matcher {node.scalar!r}. {_tool_advice(name)}")
+        if not translated.selects_nothing:
+            yield translated.matcher
+
+    def _words(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
+        words, lost = translate_words(matcher, self.dialect.values[event])
+        for word in lost:
+            self._leave_out(node.start, f"`{word}` in the matcher {matcher!r}: {event} knows no such word here.")
+        yield from [None] if words is None else words
+
+    def _gemini_matcher(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
+        if event not in _TOOL_EVENTS:
+            yield matcher or None
+            return
+        if "mcp_" in matcher:
+            self._remark(
+                node, "tools of MCP servers may have other names here: try the matcher with `llxprt-hooks fire`"
+            )
+        yield rename_gemini_tools(matcher) or None
+
+    # Hooks.
+
+    def _hook(self, hook: Node) -> dict[str, Any] | None:
+        kind, command = hook.at("type"), hook.at("command")
+        if kind is None or kind.scalar != "command":
+            found = f"of type {kind.scalar!r}" if kind else "without a type"
+            self._leave_out(
+                hook.start, f"a hook {found}. Only commands can be run: call the model, or the address, from one."
+            )
+            return None
+        if command is None or not isinstance(command.scalar, str):
+            self._leave_out(hook.start, "a hook without a command")
+            return None
+        fields = {member.key: member.value for member in hook.members}
+        for key in sorted(_CHANGES_WHAT_RUNS & set(fields)):
+            self._leave_out(hook.start, f"a hook with `{key}`, which is not known here. {FOREIGN_KEYS[key]}")
+            return None
+        translated: dict[str, Any] = {"type": "command"}
+        if name := _text(fields.pop("name", None)):
+            translated["name"] = name
+        translated["command"] = self._command(command, command.scalar)
+        if description := _text(fields.pop("description", None)) or _text(fields.pop("statusMessage", None)):
+            translated["description"] = description
+        if timeout := self._timeout(fields.pop("timeout", None)):
+            translated["timeout"] = timeout
+        for key, node in fields.items():
+            if key not in {"type", "command"}:
+                self._remark(node, f"`{key}` of a hook is left out. {FOREIGN_KEYS.get(key, 'It is not known here.')}")
+        return translated
+
+    def _command(self, node: Node, command: str) -> str:
+        foreign = (found[1] or found[2] for found in _FOREIGN_VARIABLE.finditer(_PROJECT_DIR.sub("", command)))
+        for variable in dict.fromkeys(foreign):
+            advice = FOREIGN_VARIABLES.get(variable, "There is no such variable here.")
+            self._remark(node, f"`${variable}` in a command. {advice}")
+        return _PROJECT_DIR.sub(r"$\1LLXPRT_PROJECT_DIR", command)
+
+    def _timeout(self, node: Node | None) -> int | float | None:
+        if node is None:
+            return None
+        given = node.scalar
+        if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+            self._remark(node, f"`timeout` is left out: {self.document.found(node)} is no time; a hook has 60 seconds")
+            return None
+        if self.dialect.milliseconds > 1 and given >= _UNIT_IN_DOUBT:
+            self._remark(
+                node, f"`timeout` of {given} seconds: if milliseconds were meant, write {given} in the new file"
+            )
+        milliseconds = given * self.dialect.milliseconds
+        return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
+
+    def _leave_out(self, offset: int, message: str) -> None:
+        self.left_out.append(self.document.problem_at(offset, message))
+
+    def _remark(self, node: Node, message: str) -> None:
+        self.remarks.append(self.document.problem_at(node.start, message))
+
+
+def _tool_advice(name: str) -> str:
+    if "mcp__" in name:
+        return "Tools of MCP servers have other names here: write them into the matcher."
+    return "No tool here has its place; write the name of one into the matcher, if your agent has it."
+
+
+def _text(node: Node | None) -> str:
+    return node.scalar if node and isinstance(node.scalar, str) else ""

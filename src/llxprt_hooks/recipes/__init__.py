@@ -1,0 +1,25 @@
+"""Recipes: hooks that people ask for, ready to be copied into a project.
+
+Each is a folder below ``collection``: scripts that need nothing but what they say, the settings that run them, a
+description, and a sample payload to try them with.
+
+>>> find_recipe("secret-scanning").summary
+'Blocks writes and commands that hold a key, a token or a password.'
+"""
+
+from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, Recipe, UnknownRecipeError, find_recipe
+from llxprt_hooks.recipes.install import FileState, Installation, InstallError, PlannedFile, install, plan_installation
+
+__all__ = [
+    "FIRST_HOOK",
+    "NAMES",
+    "FileState",
+    "InstallError",
+    "Installation",
+    "PlannedFile",
+    "Recipe",
+    "UnknownRecipeError",
+    "find_recipe",
+    "install",
+    "plan_installation",
+]

@@ -1,0 +1,103 @@
+"""The collection of recipes, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+COLLECTION: Final = Path(__file__).parent / "collection"
+
+FIRST_HOOK: Final = "first-hook"
+"""What ``init`` makes when no recipe is named; it is not listed among the others."""
+
+NAMES: Final = (
+    "secret-scanning",
+    "dangerous-commands",
+    "protected-files",
+    "pii-redaction",
+    "sequential-chain",
+    "format-on-write",
+    "test-after-edit",
+    "test-first",
+    "git-checkpoint",
+    "text-only-caveat",
+    "git-context",
+    "read-only",
+    "cost-cap",
+    "response-cache",
+    "audit-log",
+    "chat-notification",
+    "ci-safety-net",
+    "policy-service",
+)
+"""In the order in which several are installed at once, which is the order in which their hooks run: what rewrites a
+file before what tests it; what looks at a request, then what adds to it, then what looks it up in a cache."""
+
+
+class UnknownRecipeError(LookupError):
+    """There is no recipe of that name, in a sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One recipe."""
+
+    name: str
+    summary: str
+    """What it does, in a sentence."""
+    when: str
+    """Where it is of use."""
+    needs: tuple[str, ...]
+    """What has to be on the machine."""
+    event: str
+    """The event that the sample is for."""
+    hooks: Mapping[str, Sequence[Mapping[str, Any]]]
+    """Event name to hook groups, as in a settings file."""
+    scripts: Mapping[str, str]
+    """File name to content."""
+    sample: str
+    """The event's own fields, as JSON, for an event on which the recipe acts."""
+    description: str
+    """Markdown."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tuple(self.hooks)
+
+
+def find_recipe(name: str) -> Recipe:
+    """Read a recipe from the collection."""
+    if name not in (FIRST_HOOK, *NAMES):
+        close = get_close_matches(name, NAMES, n=1)
+        hint = f", did you mean `{close[0]}`?" if close else "; `llxprt-hooks init --list` shows them all"
+        raise UnknownRecipeError(f"there is no recipe `{name}`{hint}")
+    folder = COLLECTION / name
+    card = msgspec.json.decode((folder / "recipe.json").read_bytes(), type=_Card)
+    settings = msgspec.json.decode((folder / "settings.json").read_bytes(), type=_Settings)
+    return Recipe(
+        name=name,
+        summary=card.summary,
+        when=card.when,
+        needs=card.needs,
+        event=card.event,
+        hooks=settings.hooks,
+        scripts={file.name: file.read_text("utf-8") for file in sorted((folder / "hooks").iterdir()) if file.is_file()},
+        sample=(folder / "sample.json").read_text("utf-8"),
+        description=(folder / "README.md").read_text("utf-8"),
+    )
+
+
+class _Card(msgspec.Struct, forbid_unknown_fields=True):
+    summary: str
+    when: str
+    needs: tuple[str, ...]
+    event: str
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True):
+    hooks: dict[str, list[dict[str, Any]]]

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A budget for each session. AfterModel adds up what answers cost, BeforeModel stops the agent when it is used up.
+
+COST_CAP_TOKENS                     tokens of a session, 1000000 if nothing is set
+COST_CAP_USD                        or dollars; then these two are needed, as the price list of your model has them:
+COST_CAP_USD_PER_MILLION_INPUT      dollars for a million tokens of the prompt
+COST_CAP_USD_PER_MILLION_OUTPUT     dollars for a million tokens of the answer
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import sys
+import time
+
+WARN_AT = 0.8
+FORGET_AFTER = 30 * 24 * 3600  # seconds after which a session's account is deleted
+
+
+def number(name):
+    value = os.environ.get(name, "")
+    try:
+        return float(value) if value else None
+    except ValueError:
+        sys.exit(f"{name} must be a number, found {value!r}")
+
+
+class Budget:
+    """What may be spent, and what tokens cost in it."""
+
+    def __init__(self):
+        self.dollars = number("COST_CAP_USD")
+        if self.dollars is None:
+            self.limit, self.input_price, self.output_price = number("COST_CAP_TOKENS") or 1_000_000, 1, 1
+            return
+        prices = number("COST_CAP_USD_PER_MILLION_INPUT"), number("COST_CAP_USD_PER_MILLION_OUTPUT")
+        if None in prices:
+            sys.exit("COST_CAP_USD needs COST_CAP_USD_PER_MILLION_INPUT and COST_CAP_USD_PER_MILLION_OUTPUT")
+        self.limit, self.input_price, self.output_price = self.dollars, prices[0] / 1e6, prices[1] / 1e6
+
+    def cost(self, usage):
+        return usage["input"] * self.input_price + usage["output"] * self.output_price
+
+    def shown(self, amount):
+        return f"{amount:,.0f} tokens" if self.dollars is None else f"${amount:,.2f}"
+
+
+@contextlib.contextmanager
+def account(session_id):
+    """What a session has used so far; changes are kept. Only one hook at a time has it."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "llxprt-hooks", "cost-cap")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    descriptor = os.open(os.path.join(folder, f"{name}.json"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        text = opened.read()
+        if not text:
+            forget_old(folder)
+        used = json.loads(text) if text else {"input": 0, "output": 0, "warned": False}
+        before = dict(used)
+        yield used
+        if used != before:
+            opened.seek(0)
+            opened.truncate()
+            json.dump(used, opened)
+
+
+def forget_old(folder):
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            if time.time() - entry.stat().st_mtime > FORGET_AFTER:
+                os.unlink(entry.path)
+
+
+def tokens(event):
+    """What an answer cost; where nobody says, about four characters are a token."""
+    usage = event["llm_response"].get("usageMetadata") or {}
+    spent_in, total = usage.get("promptTokenCount"), usage.get("totalTokenCount")
+    if spent_in is None:
+        spent_in = sum(len(message["content"]) for message in event["llm_request"].get("messages", [])) // 4
+    spent_out = usage.get("candidatesTokenCount")
+    if total is not None:
+        spent_out = max(total - spent_in, spent_out or 0)  # thinking counts in the total only
+    if spent_out is None:
+        spent_out = len(event["llm_response"].get("text") or "") // 4
+    return spent_in, spent_out
+
+
+def main():
+    event, budget = json.loads(sys.stdin.buffer.read()), Budget()
+    with account(event["session_id"]) as used:
+        if event["hook_event_name"] == "BeforeModel":
+            spent = budget.cost(used)
+            if spent >= budget.limit:
+                reason = f"the budget of this session is used up: {budget.shown(spent)} of {budget.shown(budget.limit)}"
+                print(json.dumps({"continue": False, "stopReason": reason}))
+            return
+        spent_in, spent_out = tokens(event)
+        used["input"] += spent_in
+        used["output"] += spent_out
+        spent = budget.cost(used)
+        if spent >= WARN_AT * budget.limit and not used["warned"]:
+            used["warned"] = True
+            told = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
+            print(json.dumps({"systemMessage": f"{told} Finish what matters most, and be brief."}))
+
+
+main()

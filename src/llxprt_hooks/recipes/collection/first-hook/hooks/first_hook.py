@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Your first hook. It runs before a tool writes a file, and it may forbid that.
+
+A hook gets a JSON object on stdin and answers with its exit code and with what it prints:
+
+    exit 0, nothing printed    go on
+    exit 0, text printed       go on, and the model reads the text beside the tool's result
+    exit 2, text on stderr     the tool does not run, and the model reads the text instead
+    anything else              the hook has failed, and the tool runs all the same
+
+Try it without an agent:
+
+    llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": ".env", "content": "x"}'
+"""
+
+import json
+import os
+import sys
+
+call = json.load(sys.stdin)
+name = os.path.basename(call["tool_input"].get("file_path", ""))
+
+if name == ".env":
+    print("A .env file holds secrets: ask the user to write it.", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""AfterTool: formats the file that a tool has just written, and tells the model when that changed it.
+
+The model has to know: otherwise its next edit looks for text that is no longer there.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+TIME_LIMIT = 20
+
+# By the end of the name: the first program that is there formats the file.
+FORMATTERS = {
+    (".py", ".pyi"): [["ruff", "format", "--quiet"], ["black", "--quiet"]],
+    (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".css", ".scss", ".html", ".vue", ".yaml", ".yml", ".md"): [
+        ["prettier", "--log-level", "warn", "--write"],
+        ["biome", "format", "--write"],
+    ],
+    (".json",): [["prettier", "--log-level", "warn", "--write"], ["biome", "format", "--write"]],
+    (".go",): [["gofmt", "-w"]],
+    (".rs",): [["rustfmt", "--quiet"]],
+    (".sh", ".bash"): [["shfmt", "-w"]],
+    (".tf", ".tfvars"): [["terraform", "fmt"]],
+    (".c", ".h", ".cc", ".cpp", ".hpp", ".m", ".proto"): [["clang-format", "-i"]],
+    (".java",): [["google-java-format", "--replace"]],
+    (".kt", ".kts"): [["ktlint", "--format"]],
+    (".rb",): [["rubocop", "--autocorrect", "--format", "quiet"]],
+    (".swift",): [["swift-format", "--in-place"]],
+    (".zig",): [["zig", "fmt"]],
+    (".nix",): [["nixfmt"]],
+}
+
+
+def formatter(path, project):
+    """The command for a file: the project's own tools come first, then those on the search path."""
+    places = [os.path.join(project, folder) for folder in (".venv/bin", "venv/bin", "node_modules/.bin")]
+    search = os.pathsep.join([*places, os.environ.get("PATH", os.defpath)])
+    for ends, commands in FORMATTERS.items():
+        for command in commands if path.endswith(ends) else ():
+            program = shutil.which(command[0], path=search)
+            if program:
+                return [program, *command[1:]]
+    return None
+
+
+def content(path):
+    with open(path, "rb") as opened:
+        return opened.read()
+
+
+def formatted(path, command, project):
+    """What to tell the model, or None."""
+    before, program = content(path), os.path.basename(command[0])
+    shown = os.path.relpath(path, project)
+    try:
+        done = subprocess.run(
+            [*command, path], cwd=project, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        return f"{program} took longer than {TIME_LIMIT} s for {shown} and was ended."
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        return f"{program} could not format {shown}:\n{said[:1500]}"
+    if content(path) == before:
+        return None
+    return f"{shown} was formatted by {program} after this call: read it again before you change it."
+
+
+def main():
+    call = json.loads(sys.stdin.buffer.read())
+    project = os.path.realpath(call["cwd"])
+    given = call["tool_input"].get("file_path")
+    if not isinstance(given, str) or call["tool_response"].get("error"):
+        return
+    path = os.path.realpath(os.path.join(project, given))
+    if not path.startswith(project + os.sep) or not os.path.isfile(path):
+        return
+    command = formatter(path, project)
+    told = formatted(path, command, project) if command else None
+    if told:
+        print(json.dumps({"hookSpecificOutput": {"additionalContext": told}}))
+
+
+main()

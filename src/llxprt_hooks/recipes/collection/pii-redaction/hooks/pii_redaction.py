@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""AfterModel: takes personal data out of answers before anybody sees them.
+
+Cards and account numbers are checked by their check digits, so that other long numbers stay. It answers only when
+there is something to take out: an answer that a hook gives is text and nothing else, function calls would be lost.
+"""
+
+import ipaddress
+import json
+import re
+import sys
+
+
+def is_card(text):
+    digits = [int(char) for char in re.sub(r"\D", "", text)]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def is_iban(text):
+    plain = re.sub(r"\s", "", text).upper()
+    moved = plain[4:] + plain[:4]
+    return 15 <= len(plain) <= 34 and int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
+
+
+def is_public_address(text):
+    try:
+        return ipaddress.ip_address(text).is_global
+    except ValueError:
+        return False
+
+
+def is_phone(text):
+    return 8 <= len(re.sub(r"\D", "", text)) <= 15
+
+
+def anything(text):
+    return True
+
+
+# What to look for, what it has to pass to count, and what takes its place.
+KINDS = [
+    (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", anything, "[e-mail]"),
+    (r"\b[A-Za-z]{2}\d{2}(?:[ ]?[0-9A-Za-z]{4}){2,7}(?:[ ]?[0-9A-Za-z]{1,4})?\b", is_iban, "[account]"),
+    (r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])", is_card, "[card]"),
+    (r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])", anything, "[social security number]"),
+    (r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{0,2}\d){6,13}(?!\d)", is_phone, "[phone]"),
+    (r"(?<![\d.-])\(?[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{4}(?![\d-])", is_phone, "[phone]"),
+    (r"(?<![\d.v])(?<!ersion )(?:\d{1,3}\.){3}\d{1,3}(?![\d.]\d)", is_public_address, "[address]"),
+]
+
+
+def redacted(text):
+    for kind in KINDS:
+        text = without(text, *kind)
+    return text
+
+
+def without(text, pattern, counts, instead):
+    return re.sub(pattern, lambda found: instead if counts(found.group()) else found.group(), text)
+
+
+def said(candidate):
+    """A candidate's text as a whole: what is taken out may stretch over two parts."""
+    parts = (candidate.get("content") or {}).get("parts") or []
+    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in parts)
+
+
+def main():
+    response = json.loads(sys.stdin.buffer.read())["llm_response"]
+    candidates = response.get("candidates") or []
+    before = [said(candidate) for candidate in candidates] or [response.get("text") or ""]
+    if not any(before):
+        before[0] = response.get("text") or ""
+    after = [redacted(text) for text in before]
+    if after == before:
+        return
+    changed = {**response, "text": after[0]}
+    if candidates:
+        changed["candidates"] = [
+            {**candidate, "content": {"role": "model", "parts": [text]}} for candidate, text in zip(candidates, after)
+        ]
+    print(json.dumps({"hookSpecificOutput": {"llm_response": changed}}))
+
+
+main()

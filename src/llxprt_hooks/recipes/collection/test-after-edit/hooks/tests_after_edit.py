@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""AfterTool: runs the tests after an edit, and tells the model what came of it.
+
+Edits of one answer are made side by side; their tests are run one after another, and an edit that was made before a
+run began takes over that run's result instead of asking for another.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+COMMAND = os.environ.get("TEST_AFTER_EDIT_COMMAND", "")  # what to run; found out if empty
+TIME_LIMIT = 120  # seconds; the hook's own `timeout` has to be longer
+LONGEST = 4000  # characters of output for the model
+NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ico", ".lock", ".csv", "LICENSE")
+
+
+def test_command(project):
+    """How this project is tested, or None."""
+    if COMMAND:
+        return COMMAND
+
+    def has(*names):
+        return any(os.path.exists(os.path.join(project, name)) for name in names)
+
+    if has("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "conftest.py") and has("tests", "test"):
+        for own in (".venv/bin/pytest", "venv/bin/pytest"):
+            if has(own):
+                return f"{own} -q -x"
+        if shutil.which("pytest"):
+            return "pytest -q -x"
+    if has("package.json"):
+        with open(os.path.join(project, "package.json"), encoding="utf-8") as opened:
+            script = (json.load(opened).get("scripts") or {}).get("test", "")
+        if script and "no test specified" not in script:
+            return "npm test --silent"
+    if has("go.mod"):
+        return "go test ./..."
+    if has("Cargo.toml"):
+        return "cargo test --quiet"
+    if has("Makefile"):
+        with open(os.path.join(project, "Makefile"), encoding="utf-8", errors="replace") as opened:
+            if any(line.startswith("test:") for line in opened):
+                return "make test"
+    return None
+
+
+def run(command, project):
+    """Run the tests; all that they started ends with them, or with this hook."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=os.setpgrp,  # process_group= needs Python 3.11
+    )
+
+    def end(*_):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, lambda *_: (end(), sys.exit(1)))
+    started = time.monotonic()
+    try:
+        output = process.communicate(timeout=TIME_LIMIT)[0].decode("utf-8", "replace").strip()
+    except subprocess.TimeoutExpired:
+        end()
+        return f"`{command}` took longer than {TIME_LIMIT} s and was ended; run the tests that matter yourself."
+    took = time.monotonic() - started
+    if process.returncode == 0:
+        return f"The tests pass (`{command}`, {took:.1f} s)."
+    if process.returncode in (126, 127):
+        print(f"`{command}` cannot be run: {output}", file=sys.stderr)
+        sys.exit(1)
+    shown = output if len(output) <= LONGEST else f"[…]\n{output[-LONGEST:]}"
+    return f"The tests fail (`{command}`, exit code {process.returncode}):\n{shown}"
+
+
+def outcome(command, project, asked):
+    """The result of a run that began after `asked`: another hook's if there is one, else one of our own."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "llxprt-hooks", "test-after-edit")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    name = hashlib.sha256(f"{project}\0{command}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    descriptor = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as state:
+        fcntl.flock(state, fcntl.LOCK_EX)
+        try:
+            last = json.load(state)
+        except ValueError:
+            last = {}
+        if last.get("began", 0) > asked:
+            return last["told"]
+        began = time.time()
+        told = run(command, project)
+        state.seek(0)
+        state.truncate()
+        json.dump({"began": began, "told": told}, state)
+        return told
+
+
+def main():
+    asked = time.time()
+    call = json.loads(sys.stdin.buffer.read())
+    path = call["tool_input"].get("file_path") or ""
+    if call["tool_response"].get("error") or str(path).endswith(NOT_CODE):
+        return
+    project = os.path.realpath(call["cwd"])
+    command = test_command(project)
+    if command:
+        print(json.dumps({"hookSpecificOutput": {"additionalContext": outcome(command, project, asked)}}))
+
+
+main()

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""BeforeTool: no code without a test. A write to a source file is blocked until there is a test for it.
+
+With TEST_FIRST=changed in the environment the test also has to be new or changed since the last commit: then every
+change of behaviour begins with a test.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+MODE = os.environ.get("TEST_FIRST", "exists")
+
+# For a source file `name.ext`: the names that its test may have, anywhere in the project.
+TESTS = {
+    (".py",): ["test_{}.py", "{}_test.py", "test_{}s.py"],
+    (".js", ".jsx", ".mjs", ".ts", ".tsx"): ["{}.test{}", "{}.spec{}", "{}-test{}"],
+    (".go",): ["{}_test.go"],
+    (".rb",): ["{}_spec.rb", "test_{}.rb", "{}_test.rb"],
+    (".java",): ["{}Test.java", "{}Tests.java", "{}IT.java"],
+    (".kt",): ["{}Test.kt"],
+    (".cs",): ["{}Tests.cs", "{}Test.cs"],
+    (".php",): ["{}Test.php"],
+    (".swift",): ["{}Tests.swift"],
+    (".ex",): ["{}_test.exs"],
+}
+SCRIPT_ENDINGS = [".js", ".jsx", ".mjs", ".ts", ".tsx"]
+
+# No tests are asked for these.
+EXEMPT = re.compile(
+    r"(^|/)(__init__|__main__|conftest|setup|manage|version|_version|settings|config|index|main|mod|types?)\.\w+$"
+    r"|\.d\.ts$|\.config\.\w+$|(^|/)(migrations?|examples?|docs?|scripts?|bench(marks)?|tools|\.[^/]+)/"
+)
+IS_TEST = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testing)/|(^|/)(test_|conftest)|[._-](test|spec)s?\.\w+$|Tests?\.\w+$|IT\.java$"
+)
+SKIPPED = {"node_modules", "venv", "env", "dist", "build", "target", "vendor", "__pycache__", "site-packages"}
+
+
+def wanted_tests(path):
+    stem, end = os.path.splitext(os.path.basename(path))
+    for ends, patterns in TESTS.items():
+        if end in ends:
+            others = SCRIPT_ENDINGS if end in SCRIPT_ENDINGS else [end]
+            return [pattern.format(stem, other) for pattern in patterns for other in others]
+    return []
+
+
+def existing(names, project):
+    names = set(names)
+    for folder, folders, files in os.walk(project):
+        folders[:] = [each for each in folders if each not in SKIPPED and not each.startswith(".")]
+        for name in names.intersection(files):
+            yield os.path.join(folder, name)
+
+
+def is_changed(path, project):
+    """Whether a file differs from the last commit; without git every file counts as changed."""
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "status", "--porcelain", "--", path],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode != 0 or bool(done.stdout.strip())
+
+
+def main():
+    call = json.loads(sys.stdin.buffer.read())
+    project = os.path.realpath(call["cwd"])
+    given = call["tool_input"].get("file_path")
+    if not isinstance(given, str):
+        return
+    path = os.path.relpath(os.path.realpath(os.path.join(project, given)), project)
+    names = wanted_tests(path)
+    if not names or path.startswith("..") or EXEMPT.search(path) or IS_TEST.search(path):
+        return
+    tests = list(existing(names, project))
+    if not tests:
+        print(
+            f"Test first: there is no test for {path}. Write one ({names[0]}, say), run it and see it fail, then come "
+            "back to this change.",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    if MODE == "changed" and not any(is_changed(test, project) for test in tests):
+        shown = ", ".join(os.path.relpath(test, project) for test in tests[:3])
+        print(
+            f"Test first: {shown} is as in the last commit. Add a case that shows what this change is for, run it and "
+            "see it fail, then come back.",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+
+
+main()

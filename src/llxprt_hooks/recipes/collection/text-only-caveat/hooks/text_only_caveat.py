@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""BeforeModel: says so when this project's hooks cannot see all of a request.
+
+Hooks are shown the text of messages. Images, files, calls of tools and what tools returned are not in it. Where a
+request seems to have such parts, the model is told that nobody has checked them.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import sys
+
+MENTIONS = re.compile(
+    r"(?i)\b(image|picture|photo|screenshot|diagram|attach(?:ed|ment)|scan|pdf|audio|video|recording)s?\b"
+)
+
+CAVEAT = (
+    "The hooks that check this conversation read its text only. {why} If a rule of this project depends on such "
+    "content (personal data in a picture, say, or a secret in a tool's result), follow it yourself and say that it was "
+    "not checked."
+)
+
+
+def seen_before(event, messages):
+    """Whether this session has sent the same text before: then something that is not text has been added to it."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "llxprt-hooks", "text-only-caveat")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    name = hashlib.sha256(event["session_id"].encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    now = hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()
+    with os.fdopen(os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        before = opened.read()
+        opened.seek(0)
+        opened.truncate()
+        opened.write(now)
+    return before == now
+
+
+def reason(event):
+    """Why this request seems to have more than text, or None."""
+    messages = event["llm_request"].get("messages", [])
+    repeated = seen_before(event, messages)
+    if repeated or not messages or messages[-1]["role"] == "model":
+        return "They were not shown what tools were asked for and what they returned."
+    roles = [message["role"] for message in messages]
+    if any(first == second == "model" for first, second in zip(roles, roles[1:])):
+        return "They were not shown the calls of tools between the answers, and what the tools returned."
+    found = MENTIONS.search(messages[-1]["content"])
+    if found:
+        return f"The last message speaks of {found.group()!r}: what is not text in it they were not shown."
+    return None
+
+
+def main():
+    event = json.loads(sys.stdin.buffer.read())
+    why = reason(event)
+    if why:
+        print(json.dumps({"systemMessage": CAVEAT.format(why=why)}))
+
+
+main()

@@ -1,0 +1,421 @@
+"""``llxprt-hooks fire``: hooks tried without an agent, everything shown, and an exit status to build on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+
+import pytest
+from cli_world import ESCAPE, Call, World, until
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS
+
+DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
+STOP = """echo '{"continue": false, "stopReason": "enough"}'"""
+DENY_AND_STOP = """echo '{"decision": "block", "reason": "not today", "continue": false}'"""
+PERMISSION = (
+    """echo '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not today"}}'"""
+)
+
+
+def blocks(report: str, title: str) -> list[str]:
+    """What a report shows under each of its titles of that name, without indentation."""
+    found, lines = [], report.splitlines()
+    for number, line in enumerate(lines):
+        if line == f"  {title}":
+            block = []
+            for each in lines[number + 1 :]:
+                if not each.startswith("    "):
+                    break
+                block.append(each[4:])
+            found.append("\n".join(block))
+    return found
+
+
+# The plan.
+
+
+def test_plan_says_why_each_hook_was_or_was_not_chosen(world: World) -> None:
+    world.configure(
+        BeforeTool=[
+            {"matcher": "write_.*", "hooks": [{"type": "command", "name": "writes", "command": "true"}]},
+            {"matcher": "read_.*", "hooks": [{"type": "command", "name": "reads", "command": "echo r"}]},
+            {"name": "everything", "command": "echo e"},
+            {"name": "again", "command": "true"},
+            {"name": "switched-off", "command": "echo o"},
+        ]
+    )
+    world.write("user", {"hooksConfig": {"disabled": ["switched-off"]}})
+
+    report = world.run("fire", "BeforeTool", "--dry-run").stdout
+
+    plan = [" ".join(line.split()) for line in report.splitlines()]
+    assert plan[0] == "BeforeTool plan: 2 hooks, side by side"
+    because = {plan[number - 1]: line for number, line in enumerate(plan) if line.startswith("because")}
+    assert because == {
+        "runs writes": "because its matcher 'write_.*' matches 'write_file'",
+        "skips reads": "because its matcher 'read_.*' does not match 'write_file'",
+        "runs everything": "because it is for all",
+        "skips again": "because the same command is at hooks.BeforeTool[0].hooks[0] already, and runs once",
+        "skips switched-off": "because it is disabled",
+    }
+    assert f"{world.project_file} hooks.BeforeTool[1].hooks[0]" in plan
+
+
+def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_them(world: World) -> None:
+    world.configure(BeforeTool="touch ran")
+
+    run = world.run("fire", "BeforeTool", approved=False)
+
+    assert "because the project is not approved" in run.stdout
+    assert "llxprt-hooks trust" in run.stdout
+    assert run.status == 0
+    assert not (world.project / "ran").exists()
+
+
+def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: World) -> None:
+    world.write("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
+
+    run = world.run("fire", "BeforeTool")
+
+    assert "because hooks are off" in run.stdout
+    assert '`"enableHooks": true`' in run.stdout
+    assert not (world.project / "ran").exists()
+
+
+def test_an_event_without_hooks_is_said_to_have_none(world: World) -> None:
+    assert "no hook is configured for PreCompress" in world.run("fire", "PreCompress").stdout
+
+
+def test_a_definition_that_was_discarded_is_told_of(world: World) -> None:
+    world.write("user", {"enableHooks": True, "hooks": {"BeforeTools": [{"hooks": []}]}})
+
+    hints = world.run("fire", "BeforeTool", "--json").json["hints"]
+
+    assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
+
+
+def test_dry_run_stops_at_the_plan(world: World) -> None:
+    world.configure(BeforeTool="touch ran; exit 2")
+
+    run = world.run("fire", "BeforeTool", "--dry-run")
+
+    assert "1 hook" in run.stdout
+    assert run.status == 0
+    assert not (world.project / "ran").exists()
+
+
+# The report.
+
+
+def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: World) -> None:
+    world.configure(
+        BeforeTool={
+            "name": "guard",
+            "command": world.script("guard", "cat > sent; echo said; echo 'in vain' >&2; exit 7"),
+        }
+    )
+
+    run = world.run("fire", "BeforeTool", "--args", '{"file_path": "ä.txt"}')
+
+    [sent] = blocks(run.stdout, "sent on stdin")
+    assert json.loads(sent) == json.loads((world.project / "sent").read_text())
+    assert blocks(run.stdout, "stdout") == ["said"]
+    assert blocks(run.stdout, "stderr") == ["in vain"]
+    assert "guard  exit code 7, " in run.stdout
+    assert " ms" in run.stdout
+    assert "failed: hook `guard` exited with code 7" in run.stdout
+    assert "means: nothing: a hook that failed counts as not run" in run.stdout
+
+
+def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
+    rewrite = """cat > first; echo '{"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}'"""
+    world.configure(
+        BeforeTool={
+            "sequential": True,
+            "hooks": [
+                {"type": "command", "command": world.script("one", rewrite)},
+                {"type": "command", "command": world.script("two", "cat > second")},
+            ],
+        }
+    )
+
+    report = world.run("fire", "BeforeTool").stdout
+
+    assert "2 hooks, one after another" in report
+    shown = [json.loads(block) for block in blocks(report, "sent on stdin")]
+    assert shown == [json.loads((world.project / name).read_text()) for name in ("first", "second")]
+    assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
+    [merged] = blocks(report, "merged")
+    assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
+    assert 'allowed rewrites the arguments: {"content":"rewritten"}' in report
+
+
+def test_report_makes_control_characters_visible(world: World) -> None:
+    command = world.script("rude", r"printf '\033[2Jgone\007'; printf '\033]0;title\007' >&2; exit 2")
+    world.configure(BeforeTool={"name": "ru\x1b[1mde\n  runs   another", "command": command})
+
+    run = world.run("fire", "BeforeTool")
+
+    assert ESCAPE not in run.stdout + run.stderr
+    assert "\x07" not in run.stdout
+    assert r"\x1b[2Jgone\x07" in run.stdout
+    assert r"blocked \x1b]0;title\x07" in run.stdout
+    assert "\n  runs   another" not in run.stdout
+
+
+def test_report_cuts_what_nobody_would_read_and_json_has_all_of_it(world: World) -> None:
+    world.configure(BeforeTool=world.script("flood", "seq 1 5000"))
+
+    shown = world.run("fire", "BeforeTool").stdout
+    whole = world.run("fire", "BeforeTool", "--json").json["results"][0]["stdout"]
+
+    assert len(shown.splitlines()) < 200
+    assert "… and 4900 lines; --json has all" in shown
+    assert whole.splitlines() == [str(number) for number in range(1, 5001)]
+
+
+@pytest.mark.parametrize("event", list(HookEventName))
+def test_every_event_has_a_sample_that_makes_a_complete_payload(world: World, call: Call, event: HookEventName) -> None:
+    world.configure(**{event.value: "cat"})
+
+    [result] = call("fire", event, "--json").json["results"]
+
+    payload = json.loads(result["stdout"])
+    assert list(payload) == [*BASE_FIELDS, *EVENT_FIELDS[event]]
+    assert payload["hook_event_name"] == event
+    assert payload["cwd"] == str(world.project)
+
+
+# What programs get.
+
+
+def test_json_has_the_names_that_others_rely_on(world: World) -> None:
+    world.configure(BeforeTool={"name": "guard", "command": DENY})
+
+    run = world.run("fire", "BeforeTool", "--json")
+
+    document = run.json
+    assert list(document) == [
+        "event",
+        "plan",
+        "results",
+        "final_output",
+        "blocked",
+        "should_stop",
+        "reason",
+        "success",
+        "hints",
+    ]
+    assert document["event"] == "BeforeTool"
+    assert document["plan"]["sequential"] is False
+    assert [hook["name"] for hook in document["plan"]["hooks"]] == ["guard"]
+    [result] = document["results"]
+    duration = result.pop("duration_ms")
+    assert isinstance(duration, float)
+    assert result == {
+        "name": "guard",
+        "command": DENY,
+        "success": True,
+        "exit_code": 0,
+        "signal": None,
+        "stdout": '{"decision": "deny", "reason": "not today"}\n',
+        "stderr": "",
+        "error": None,
+        "output": {"decision": "deny", "reason": "not today"},
+    }
+    assert document["final_output"] == {"decision": "deny", "reason": "not today"}
+    assert (document["blocked"], document["should_stop"], document["reason"]) == (True, False, "not today")
+    assert document["success"] is True
+    assert document["hints"] == []
+
+
+def test_json_names_the_signal_that_ended_a_hook(world: World) -> None:
+    world.configure(BeforeTool="kill -KILL $$")
+
+    run = world.run("fire", "BeforeTool", "--json")
+
+    [result] = run.json["results"]
+    assert (result["signal"], result["exit_code"], result["success"]) == ("SIGKILL", 0, False)
+    assert run.status == 0
+
+
+def test_json_is_utf8_whatever_the_terminal_can_show(world: World) -> None:
+    world.configure(BeforeTool="printf 'gr\\303\\274\\303\\237e \\377'")
+
+    run = world.run("fire", "BeforeTool", "--json", PYTHONIOENCODING="ascii", PYTHONCOERCECLOCALE="0", LANG="C")
+
+    assert run.json["results"][0]["stdout"] == "grüße \ufffd"
+
+
+STATUSES = {
+    "silence": ("BeforeTool", "true", 0),
+    "exit 2": ("BeforeTool", "exit 2", 2),
+    "deny": ("BeforeTool", DENY, 2),
+    "deny by the compatibility field": ("BeforeTool", PERMISSION, 2),
+    "deny a model call": ("BeforeModel", DENY, 2),
+    "stop": ("BeforeTool", STOP, 3),
+    "stop after a tool": ("AfterTool", STOP, 3),
+    "block wins over stop": ("BeforeTool", DENY_AND_STOP, 2),
+    "failure": ("BeforeTool", "exit 1", 0),
+    "missing program": ("BeforeTool", "no-such-program-anywhere", 0),
+    "an event that cannot be blocked": ("AfterTool", DENY, 0),
+    "exit 2 where nothing can be blocked": ("SessionStart", "exit 2", 0),
+}
+
+
+@pytest.mark.parametrize(("event", "command", "status"), STATUSES.values(), ids=STATUSES)
+def test_exit_status_says_what_hooks_decided(world: World, call: Call, event: str, command: str, status: int) -> None:
+    world.configure(**{event: command})
+
+    run = call("fire", event, "--json")
+
+    assert run.status == status
+    assert run.json["blocked"] is (status == 2)
+    assert run.stderr == ""
+
+
+@pytest.mark.requirement("HOOK-182")
+def test_ask_allows_and_the_author_is_told_so(world: World) -> None:
+    world.configure(BeforeTool="""echo '{"decision": "ask"}'""")
+
+    run = world.run("fire", "BeforeTool")
+
+    assert run.status == 0
+    assert "hint" in run.stdout
+    assert "`ask` allows" in run.stdout
+
+
+def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: World) -> None:
+    world.configure(BeforeModel="true")
+
+    run = world.run("fire", "BeforeModel", "--input", '{"llm_request": {"messages": 7}}')
+
+    assert run.status == 1
+    assert "failed hook translation failed: llm_request.messages" in run.stdout
+
+
+# Input.
+
+RECORDED = {
+    "session_id": "s-1",
+    "cwd": "/",
+    "timestamp": "2025-01-01T00:00:00.000Z",
+    "hook_event_name": "BeforeTool",
+    "transcript_path": "/t.jsonl",
+    "tool_name": "read_file",
+    "tool_input": {"file_path": "a.py"},
+}
+
+
+@pytest.mark.parametrize("way", ["argument", "file", "stdin"])
+def test_a_recorded_payload_can_be_fired_again(world: World, way: str) -> None:
+    world.configure(BeforeTool="cat")
+    (world.project / "recorded.json").write_text(json.dumps(RECORDED))
+    given = {"argument": json.dumps(RECORDED), "file": "@recorded.json", "stdin": "-"}[way]
+
+    [result] = world.run("fire", "BeforeTool", "--input", given, "--json", stdin=json.dumps(RECORDED)).json["results"]
+
+    assert json.loads(result["stdout"]) == RECORDED
+
+
+def test_short_form_for_tools_fills_in_what_is_not_given(world: World) -> None:
+    world.configure(AfterTool="cat")
+
+    [result] = world.run("fire", "AfterTool", "--tool", "read_file", "--json").json["results"]
+
+    payload = json.loads(result["stdout"])
+    assert (payload["tool_name"], payload["tool_input"]) == ("read_file", {"file_path": "README.md"})
+    assert payload["tool_response"]["llmContent"]
+
+
+WRONG_USAGE: dict[str, tuple[list[str], str]] = {
+    "no event": ([], "EVENT"),
+    "unknown event": (["NoSuchThing"], "'NoSuchThing' is no event."),
+    "event in another case": (["beforetool"], "Did you mean BeforeTool?"),
+    "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
+    "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
+    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is no JSON"),
+    "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
+    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is no JSON"),
+    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is no JSON"),
+    "missing file": (["BeforeTool", "--input", "@nowhere.json"], "nowhere.json cannot be read"),
+    "recorded for another event": (
+        ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
+        "recorded for AfterTool, not for BeforeTool",
+    ),
+    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], "must be one of startup"),
+    "unknown option": (["BeforeTool", "--tols", "x"], "--tols"),
+    "unknown folder": (["BeforeTool", "-C", "nowhere"], "nowhere"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG_USAGE.values(), ids=WRONG_USAGE)
+def test_wrong_usage_is_status_64_and_a_sentence(call: Call, arguments: list[str], words: str) -> None:
+    run = call("fire", *arguments)
+
+    assert run.status == 64
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stdout == ""
+
+
+def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: World) -> None:
+    world.configure(BeforeTool="true")
+
+    run = world.run("fire", "BeforeTool", "--input", '{"cwd": "/no/such/folder"}', "--json")
+
+    assert run.status == 0
+    assert "/no/such/folder" in run.json["results"][0]["error"]
+
+
+# Waiting.
+
+
+def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: World) -> None:
+    world.configure(BeforeTool={"name": "slow-guard", "command": "sleep 1.2", "timeout": 9000})
+
+    screen, status = world.screen("llxprt-hooks fire BeforeTool --json > report")
+
+    assert "waiting for slow-guard (for 9 s at most)" in screen
+    assert status == 0
+    assert json.loads((world.project / "report").read_text())["success"] is True
+
+
+def test_nothing_is_said_of_waiting_where_there_is_no_terminal(world: World) -> None:
+    world.configure(BeforeTool="sleep 0.6")
+
+    run = world.run("fire", "BeforeTool")
+
+    assert run.stderr == ""
+    assert "waiting" not in run.stdout
+
+
+def test_ctrl_c_ends_the_hook_too(world: World) -> None:
+    world.configure(BeforeTool=world.script("endless", "echo $$ > pid; exec sleep 600"))
+    process = world.start("fire", "BeforeTool")
+    until(lambda: (world.project / "pid").exists() and (world.project / "pid").read_text().endswith("\n"))
+    pid = int((world.project / "pid").read_text())
+
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in stderr
+    assert stdout == b""
+    until(lambda: not _runs(pid))
+
+
+def _runs(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(state.strip()) and not state.startswith("Z")
+
+
+def test_fire_leaves_no_record_of_executions(world: World) -> None:
+    world.configure(BeforeTool="true")
+
+    world.run("fire", "BeforeTool")
+
+    assert not world.log_file.exists()

@@ -1,0 +1,114 @@
+"""Advice on classic mistakes, where they are made and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.cli.hints import hints_on
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.runner import HookRunner
+
+E = HookEventName
+TOOL_INPUT = {"cwd": "/", "tool_name": "t", "tool_input": {}}
+
+
+async def advice(command: str, event: HookEventName = E.BEFORE_TOOL, **config: Any) -> list[str]:
+    """The hints on a real run of a hook."""
+    hook = HookConfig(HookType.COMMAND, command, name="guard", **config)
+    [result] = await HookRunner().execute_hooks_parallel([hook], event, TOOL_INPUT)
+    hints = hints_on(result)
+    assert all(hint.startswith("guard: ") for hint in hints)
+    return hints
+
+
+def says(output: object) -> str:
+    return f"printf %s '{json.dumps(output)}'"
+
+
+MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
+    "exit 1 to block": (E.BEFORE_TOOL, "echo no >&2; exit 1", "to block, exit with 2"),
+    "JSON with exit 1": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; exit 1", "exited with 1, so the JSON was not"),
+    "JSON with exit 2 and stderr": (E.BEFORE_TOOL, f"{says({})}; echo no >&2; exit 2", "exited with 2, so the JSON"),
+    "reason on stdout with exit 2": (E.BEFORE_TOOL, "echo no; exit 2", "print the reason to stderr"),
+    "text before JSON": (E.BEFORE_TOOL, f"echo checking; {says({'decision': 'deny'})}", "print JSON and nothing else"),
+    "text after JSON": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; echo done", "print JSON and nothing else"),
+    "missing program": (E.BEFORE_TOOL, "no-such-program-anywhere", "127 means that a program was not found"),
+    "not executable": (E.BEFORE_TOOL, "/etc/passwd", "try `chmod +x`"),
+    "shell syntax": (E.BEFORE_TOOL, "if then", "its exit code for that is 2, which blocks"),
+    "snake case": (E.BEFORE_TOOL, says({"stop_reason": "x"}), "`stop_reason` is not read: did you mean `stopReason`?"),
+    "slip of the pen": (E.BEFORE_TOOL, says({"desicion": "deny"}), "did you mean `decision`?"),
+    "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs into `hookSpecificOutput`"),
+    "Claude Code's name": (
+        E.BEFORE_TOOL,
+        says({"hookSpecificOutput": {"updatedInput": {}}}),
+        "`hookSpecificOutput.updatedInput` is not read: did you mean `tool_input`?",
+    ),
+    "camel case inside": (
+        E.BEFORE_TOOL,
+        says({"hookSpecificOutput": {"toolInput": {}}}),
+        "did you mean `tool_input`?",
+    ),
+    "wrong type": (E.BEFORE_TOOL, says({"decision": "deny", "reason": 7}), "`reason` is ignored: expected a string"),
+    "unknown decision": (E.BEFORE_TOOL, says({"decision": "reject"}), "`decision` is ignored: expected one of"),
+    "ask": (E.BEFORE_TOOL, says({"decision": "ask"}), "`ask` allows"),
+    "block after the fact": (E.AFTER_TOOL, says({"decision": "block"}), "AfterTool cannot be blocked"),
+    "exit 2 after the fact": (E.AFTER_TOOL, "echo no >&2; exit 2", "AfterTool cannot be blocked"),
+    "answer without a block": (
+        E.BEFORE_MODEL,
+        says({"hookSpecificOutput": {"llm_response": {"text": "x"}}}),
+        'add `"decision": "block"`',
+    ),
+    "event that nobody waits for": (E.SESSION_START, says({"decision": "block"}), "does not wait for SessionStart"),
+}
+
+
+@pytest.mark.parametrize(("event", "command", "words"), MISTAKES.values(), ids=MISTAKES)
+async def test_a_classic_mistake_is_explained(event: HookEventName, command: str, words: str) -> None:
+    hints = await advice(command, event)
+
+    assert [hint for hint in hints if words in hint], hints
+
+
+async def test_a_time_out_that_looks_like_seconds_is_explained() -> None:
+    [hint] = await advice("sleep 5", timeout=60)
+
+    assert hint == "guard: its time-out is 60 ms, because `timeout` is in milliseconds; 60 s would be 60000"
+
+
+GOOD: dict[str, tuple[HookEventName, str]] = {
+    "silence": (E.BEFORE_TOOL, "true"),
+    "plain text": (E.BEFORE_TOOL, "echo all is well"),
+    "text with braces": (E.BEFORE_TOOL, "echo 'use {} here'"),
+    "exit 2": (E.BEFORE_TOOL, "echo no >&2; exit 2"),
+    "deny": (E.BEFORE_TOOL, says({"decision": "deny", "reason": "no"})),
+    "JSON encoded twice": (E.BEFORE_TOOL, says(json.dumps({"decision": "deny"}))),
+    "rewrite": (E.BEFORE_TOOL, says({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {}}})),
+    "fields of one's own": (E.BEFORE_TOOL, says({"decision": "allow", "rule": "R-17"})),
+    "failure where nothing can be blocked": (E.AFTER_TOOL, "exit 1"),
+    "plain text that nobody waits for": (E.SESSION_START, "echo hello"),
+    "answer": (E.BEFORE_MODEL, says({"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "x"}}})),
+}
+
+
+@pytest.mark.parametrize(("event", "command"), GOOD.values(), ids=GOOD)
+async def test_what_is_right_is_not_advised_upon(event: HookEventName, command: str) -> None:
+    assert await advice(command, event) == []
+
+
+async def test_a_hook_that_blocks_when_it_fails_need_not_exit_with_2() -> None:
+    assert await advice("exit 1", fail_closed=True) == []
+
+
+async def test_collecting_advice_leaves_logging_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("llxprt:core:hooks:outputs")
+    before = (logger.level, logger.propagate, list(logger.handlers))
+
+    await advice(says({"reason": 7}))
+
+    assert (logger.level, logger.propagate, logger.handlers) == before
+    assert len(caplog.records) == 1  # the engine's own, when the hook ran

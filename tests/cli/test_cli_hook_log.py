@@ -1,0 +1,279 @@
+"""The record of executions: bounded, private, shared by many processes, and never in anyone's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import DEADLINE, World
+
+from llxprt_hooks import Config, HookEventName, HookLog, hook_log
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.hook_log import log_file, read_log
+from llxprt_hooks.outputs import DefaultHookOutput
+from llxprt_hooks.results import AggregatedHookResult, HookExecutionResult
+
+DENY = {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]}
+
+
+@pytest.fixture(autouse=True)
+def home(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(world.home))
+    return world.home
+
+
+def execution(name: str = "guard", output: dict[str, Any] | None = None, **fields: Any) -> HookExecutionResult:
+    return HookExecutionResult(
+        HookConfig(HookType.COMMAND, "true", name=name),
+        HookEventName.BEFORE_TOOL,
+        success=True,
+        output=None if output is None else DefaultHookOutput(output),
+        **fields,
+    )
+
+
+async def fire(observer: HookLog) -> AggregatedHookResult:
+    """A tool call that a hook blocks, recorded."""
+    config = Config(enable_hooks=True, hooks=DENY, observer=observer)
+    system = config.get_hook_system()
+    assert system
+    return await system.ready_event_handler().fire_before_tool_event("write_file", {"content": "the payload"})
+
+
+async def blocks(observer: HookLog) -> bool:
+    output = (await fire(observer)).final_output
+    return output is not None and output.is_blocking_decision()
+
+
+async def test_a_program_opts_in_by_an_observer() -> None:
+    assert await blocks(HookLog("/a/project", session_id="s-1"))
+
+    [record] = read_log()
+    assert (record["project"], record["session_id"], record["hook"], record["blocked"]) == (
+        "/a/project",
+        "s-1",
+        "guard",
+        True,
+    )
+    assert "the payload" not in log_file().read_text()
+
+
+def test_only_the_user_can_read_it_whatever_the_umask(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        HookLog().hook_ended(execution())
+    finally:
+        os.umask(before)
+
+    assert log_file() == home / ".llxprt" / "logs" / "hooks.jsonl"
+    assert log_file().stat().st_mode & 0o777 == 0o600
+    assert log_file().parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_it_is_bounded_and_keeps_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_log, "LARGEST", 4000)
+    log = HookLog()
+
+    for number in range(200):
+        log.hook_ended(execution(f"hook-{number}"))
+
+    kept = [record["hook"] for record in read_log()]
+    assert kept == [f"hook-{number}" for number in range(200 - len(kept), 200)]
+    assert len(kept) >= 8
+    files = {file.name: file.stat().st_size for file in log_file().parent.iterdir()}
+    assert set(files) <= {"hooks.jsonl", "hooks.1.jsonl", "hooks.jsonl.lock"}
+    assert max(files.values()) < 4000 + 1000
+
+
+def test_a_record_is_bounded_whatever_a_hook_printed() -> None:
+    flood = "x" * 3_000_000
+    output = {"decision": "deny", "reason": flood, "hookSpecificOutput": {f"{n}{flood[:500]}": n for n in range(5000)}}
+
+    HookLog(flood, session_id=flood).hook_ended(execution(flood, output, stdout=flood, stderr=flood))
+
+    assert log_file().stat().st_size < 64 * 1024
+    [record] = read_log()
+    assert record["blocked"] is True
+
+
+def test_what_a_record_says_of_an_output_is_what_it_does() -> None:
+    log = HookLog()
+    permission = {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not yours"}}
+    log.hook_ended(execution(output=permission))
+    log.hook_ended(execution(output={"continue": False, "stopReason": "enough"}))
+    log.hook_ended(execution(output={"hookSpecificOutput": {"tool_input": {"secret": "value"}}}))
+    log.hook_ended(execution(output={"decision": "allow", "systemMessage": "Warning: x"}, error=RuntimeError("failed")))
+
+    told = [(each["blocked"], each["stopped"], each["reason"], each["effects"]) for each in read_log()]
+
+    assert told == [
+        (True, False, "not yours", ["permissionDecision", "permissionDecisionReason"]),
+        (False, True, "enough", []),
+        (False, False, None, ["tool_input"]),
+        (False, False, None, []),
+    ]
+    assert "value" not in log_file().read_text()
+
+
+# In nobody's way.
+
+
+def _folder(file: Path) -> None:
+    file.mkdir(parents=True)
+
+
+def _file_for_folder(file: Path) -> None:
+    file.parent.parent.mkdir()
+    file.parent.write_text("in the way")
+
+
+def _pipe(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+
+
+def _link(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.symlink_to("/dev/null")
+
+
+@pytest.mark.parametrize("obstacle", [_folder, _file_for_folder, _pipe, _link])
+async def test_what_stands_in_its_place_harms_no_run(obstacle: Any, caplog: pytest.LogCaptureFixture) -> None:
+    obstacle(log_file())
+    log = HookLog()
+
+    assert await blocks(log)
+    assert await blocks(log)
+
+    warnings = [record for record in caplog.records if "no longer recorded" in record.getMessage()]
+    assert len(warnings) == 1
+    assert str(log_file()) in warnings[0].getMessage()
+
+
+FIRING = """
+import asyncio, resource, sys
+from llxprt_hooks import Config, HookLog
+count, limit = int(sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+hook = {"type": "command", "name": "guard", "command": "exit 2"}
+config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]}, observer=HookLog("x" * 4000))
+async def main():
+    handler = config.get_hook_system().ready_event_handler()
+    results = [await handler.fire_before_tool_event("t", {}) for _ in range(count)]
+    sys.exit(0 if all(result.final_output.is_blocking_decision() for result in results) else 1)
+asyncio.run(main())
+"""
+"""Fires events whose hooks block, with a limit on the size of files."""
+
+
+def test_a_full_disk_harms_no_run(home: Path) -> None:
+    own_mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    mount = f"mount -t tmpfs -o size=32k none {home}"
+    if shutil.which("unshare") is None or subprocess.run([*own_mounts, mount], capture_output=True).returncode:
+        pytest.skip("a file system of a certain size cannot be mounted here")
+
+    ended = subprocess.run(
+        [*own_mounts, f'{mount} && "$0" -c "$1" 20 1000000 && df {home}', sys.executable, FIRING],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "100%" in ended.stdout
+    assert ended.stderr.count("no longer recorded") == 1
+
+
+def test_a_record_that_is_cut_off_takes_no_other_with_it() -> None:
+    """A disk that is full in the middle of a record: as if by a limit on the size of files."""
+    HookLog().hook_ended(execution("first"))
+
+    ended = subprocess.run(
+        [sys.executable, "-c", FIRING, "10", "20000"], capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
+    HookLog().hook_ended(execution("last"))
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("no longer recorded") == 1
+    raw = log_file().read_bytes().splitlines()
+    assert sum(not line.endswith(b"}") for line in raw) == 1  # there is one that was cut off
+    names = [record["hook"] for record in read_log()]
+    assert names == ["first", *["guard"] * (len(names) - 2), "last"]
+    assert len(names) >= 3
+
+
+def test_a_user_without_a_home_is_served_all_the_same(world: World) -> None:
+    """The record has no place to be, and the hook's decision stands."""
+    blocker = world.folder / "not-a-folder"
+    blocker.write_text("")
+    world.configure(BeforeTool="exit 2")
+    call = {"functionCall": {"name": "list_directory", "args": {"dir_path": "."}}}
+    answers = [
+        [{"candidates": [{"content": {"role": "model", "parts": [part]}}]}] for part in (call, {"text": "Done."})
+    ]
+    recording = world.folder / "answers.jsonl"
+    recording.write_text(
+        "".join(json.dumps({"method": "generateContentStream", "response": answer}) + "\n" for answer in answers)
+    )
+
+    run = world.run("run", "-p", "Do it.", "--replay", str(recording), "-o", "json", HOME=str(blocker))
+
+    assert run.status == 0, run.stderr
+    assert [call["status"] for call in run.json["tool_calls"]] == ["blocked"]
+    assert "executions are no longer recorded" in run.stderr
+
+
+# Many at once.
+
+WRITER = """
+import sys
+from llxprt_hooks import HookEventName, HookLog, hook_log
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.results import HookExecutionResult
+name, count, hook_log.LARGEST = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+log = HookLog()
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(count):
+    config = HookConfig(HookType.COMMAND, "true", name=f"{name}-{number}")
+    log.hook_ended(HookExecutionResult(config, HookEventName.BEFORE_TOOL, success=True, stdout="x" * 50))
+"""
+
+
+@pytest.mark.parametrize("largest", [4_000_000, 300_000], ids=["one file", "set aside meanwhile"])
+def test_processes_that_write_at_once_lose_nothing(largest: int) -> None:
+    writers, count = 4, 250
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(name), str(count), str(largest)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in range(writers)
+    ]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=DEADLINE)
+        assert process.returncode == 0
+
+    names = [record["hook"] for record in read_log()]
+    assert sorted(names) == sorted(f"{name}-{number}" for name in range(writers) for number in range(count))
+    assert log_file().with_suffix(".1.jsonl").exists() is (largest == 300_000)
+    for name in range(writers):
+        own = [each for each in names if each.startswith(f"{name}-")]
+        assert own == [f"{name}-{number}" for number in range(count)]

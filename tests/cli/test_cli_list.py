@@ -1,0 +1,191 @@
+"""``llxprt-hooks list``: every hook, where it comes from, and whether it may run."""
+
+from __future__ import annotations
+
+from cli_world import ESCAPE, World
+
+
+def everything(world: World) -> None:
+    """Hooks at all levels."""
+    world.configure(
+        BeforeTool=[
+            {
+                "matcher": "write_file|replace",
+                "sequential": True,
+                "hooks": [
+                    {
+                        "type": "command",
+                        "name": "no-secrets",
+                        "command": "sh hooks/no-secrets.sh --all --of --them --and --more",
+                        "timeout": 2500,
+                        "failClosed": True,
+                        "description": "Keeps keys out of files",
+                    }
+                ],
+            }
+        ]
+    )
+    world.configure(level="user", AfterModel={"name": "redact", "command": "redact --mail"}, BeforeTool="nameless")
+    world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
+    world.extension("kit", SessionStart={"name": "greet", "command": "echo hello"})
+
+
+def rows(listing: str) -> dict[str, list[str]]:
+    """The table's rows by the name of the hook."""
+    lines = [line.split() for line in listing.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+    return {line[0]: line[1:] for line in lines if line[0] != "hook"}
+
+
+def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(world: World) -> None:
+    everything(world)
+
+    run = world.run("list")
+
+    headings = [line for line in run.stdout.splitlines() if not line.startswith(" ")]
+    assert headings[1:] == ["BeforeTool", "AfterModel", "SessionStart"]
+    assert rows(run.stdout) == {
+        "no-secrets": ["write_file|replace", "project", "sequential", "2.5", "s", "enabled"],
+        "(unnamed)": ["*", "user", "parallel", "60", "s", "enabled"],
+        "audit": ["*", "system", "parallel", "60", "s", "enabled"],
+        "redact": ["*", "user", "parallel", "60", "s", "enabled"],
+        "greet": ["*", "extension", "kit", "parallel", "60", "s", "enabled"],
+    }
+    for shown in ("nameless", "redact --mail", "echo hello", "Keeps keys out of files", "blocks when it fails"):
+        assert f"      {shown}\n" in run.stdout
+    assert run.stderr == ""
+
+
+def test_hooks_that_do_not_run_are_listed_with_the_reason(world: World) -> None:
+    everything(world)
+    world.write("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit", "no-secrets"]}})
+
+    run = world.run("list", approved=False)
+
+    assert rows(run.stdout)["no-secrets"][-3:] == ["disabled,", "not", "approved"]
+    assert rows(run.stdout)["audit"][-1] == "disabled"
+    assert "`llxprt-hooks trust`" in run.stderr
+
+
+def test_approval_of_the_project_is_shown(world: World) -> None:
+    everything(world)
+
+    assert f"{world.project}: approved for this process" in world.run("list").stdout
+    world.trusted()
+    assert f"{world.project}: approved\n" in world.run("list", approved=False).stdout
+
+
+def test_a_change_since_the_approval_is_shown(world: World) -> None:
+    everything(world)
+    world.trusted()
+    world.configure(BeforeTool={"name": "other", "command": "other"})
+
+    run = world.run("list", approved=False)
+
+    assert "changed since approved" in run.stdout
+    assert "has changed since it was approved" in run.stderr
+
+
+def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_else_down(world: World) -> None:
+    everything(world)
+    world.write("project", '{"hooks": \x1b[31m}')
+
+    run = world.run("list")
+
+    assert "redact" in run.stdout
+    assert f"{world.project_file}:1:11:" in run.stderr
+    assert ESCAPE not in run.stderr
+    assert run.status == 0
+
+
+def test_a_folder_without_hooks_says_how_to_begin(world: World) -> None:
+    run = world.run("list")
+
+    assert run.stdout == "no hooks are configured; `llxprt-hooks init` makes a first one\n"
+    assert run.status == 0
+
+
+def test_hooks_that_are_off_are_listed_with_a_warning(world: World) -> None:
+    world.write("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
+
+    run = world.run("list")
+
+    assert "true" in run.stdout
+    assert '`"enableHooks": true`' in run.stderr
+
+
+def test_json_tells_programs_what_runs_and_why_not(world: World) -> None:
+    everything(world)
+    world.write("system", {"enableHooks": True, "hooksConfig": {"disabled": ["redact"]}})
+
+    listing = world.run("list", "--json", approved=False).json
+
+    assert list(listing) == ["enabled", "trust", "hooks", "notices", "problems"]
+    assert (listing["enabled"], listing["trust"]) == (True, "untrusted")
+    hooks = {hook["name"]: hook for hook in listing["hooks"]}
+    guard = hooks["no-secrets"]
+    assert guard == {
+        "name": "no-secrets",
+        "command": "sh hooks/no-secrets.sh --all --of --them --and --more",
+        "type": "command",
+        "description": "Keeps keys out of files",
+        "event": "BeforeTool",
+        "matcher": "write_file|replace",
+        "sequential": True,
+        "timeout_ms": 2500,
+        "fail_closed": True,
+        "source": "project",
+        "file": str(world.project_file),
+        "where": "hooks.BeforeTool[0].hooks[0]",
+        "enabled": True,
+        "approved": False,
+        "runs": False,
+    }
+    assert {name: (hook["enabled"], hook["approved"], hook["runs"]) for name, hook in hooks.items()} == {
+        "no-secrets": (True, False, False),
+        "nameless": (True, True, True),
+        "redact": (False, True, False),
+        "greet": (True, True, True),
+    }
+
+
+def test_a_narrow_terminal_loses_no_command(world: World) -> None:
+    everything(world)
+
+    listing = world.run("list", COLUMNS="40").stdout
+
+    assert "sh hooks/no-secrets.sh --all --of --them --and --more" in listing
+    others = [line for line in listing.splitlines() if "no-secrets.sh" not in line and str(world.project) not in line]
+    assert max(map(len, others)) <= 40
+    for word in ("no-secrets", "write_file|replace", "project, sequential, 2.5 s", "enabled", "extension kit"):
+        assert word in listing
+
+
+def test_a_terminal_of_40_columns_shows_all_of_it(world: World) -> None:
+    everything(world)
+
+    screen, _ = world.screen("llxprt-hooks list", columns=40, NO_COLOR="1")
+
+    assert "sh hooks/no-secrets.sh --all --of --them --and --more" in screen.replace("\r\n", "")
+    assert "project, sequential, 2.5 s" in screen
+
+
+def test_without_a_terminal_a_hook_is_a_line_for_grep(world: World) -> None:
+    everything(world)
+    matcher = "|".join(f"tool_number_{number}" for number in range(40))
+    world.configure(
+        level="user",
+        BeforeTool={"matcher": matcher, "hooks": [{"type": "command", "name": "long", "command": "true"}]},
+    )
+
+    assert rows(world.run("list").stdout)["long"][:2] == [matcher, "user"]
+
+
+def test_what_files_say_cannot_command_the_terminal(world: World) -> None:
+    world.configure(
+        BeforeTool={"name": "a\x1b[2J\nb", "command": "true\x1b]0;x\x07\r\nrm -rf", "description": "\x9b31m"}
+    )
+
+    for columns in ("40", "200"):
+        run = world.run("list", COLUMNS=columns)
+        assert not {ESCAPE, "\x07", "\r", "\x9b"} & set(run.stdout + run.stderr)
+        assert r"true\x1b]0;x\x07\r\nrm -rf" in run.stdout

@@ -1,0 +1,399 @@
+"""``llxprt-hooks log`` and ``stats``: what ran, what it decided, how long it took."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import ESCAPE, Call, World, until
+
+from llxprt_hooks import HookEventName, HookLog, hook_log
+from llxprt_hooks.cli.commands.stats import percentile, summarise
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.outputs import DefaultHookOutput
+from llxprt_hooks.results import HookExecutionError, HookExecutionResult
+
+E = HookEventName
+
+
+def execution(
+    name: str = "guard",
+    event: HookEventName = E.BEFORE_TOOL,
+    output: dict[str, Any] | None = None,
+    error: str | None = None,
+    duration: float = 1.5,
+    **fields: Any,
+) -> HookExecutionResult:
+    """What a hook left behind."""
+    return HookExecutionResult(
+        HookConfig(HookType.COMMAND, f"./{name}", name=name),
+        event,
+        success=error is None,
+        output=None if output is None else DefaultHookOutput(output),
+        error=None if error is None else HookExecutionError(error),
+        duration=duration,
+        **{"exit_code": 0, **fields},
+    )
+
+
+RAN = (
+    execution(),
+    execution("secrets", output={"decision": "deny", "reason": "holds\na key"}, stdout="{}", duration=20.0),
+    execution("broken", error="hook `broken` exited with code 3", exit_code=3, stderr="line one\nline two\n"),
+    execution("budget", E.AFTER_TOOL, {"continue": False, "stopReason": "enough"}),
+    execution("redact", E.AFTER_MODEL, {"hookSpecificOutput": {"llm_response": {"text": "x"}}}),
+    execution("closed", error="hook `closed` timed out", output={"decision": "deny", "reason": "it must not fail"}),
+)
+
+
+def record(world: World, *results: HookExecutionResult, project: Path | None = None) -> None:
+    log = HookLog(project or world.project, session_id="s-1", file=world.log_file)
+    for result in results:
+        log.hook_ended(result)
+
+
+@pytest.fixture
+def recorded(world: World) -> World:
+    record(world, *RAN)
+    return world
+
+
+def hooks(lines: list[Any]) -> list[str]:
+    return [line["hook"] for line in lines]
+
+
+def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded: World) -> None:
+    run = recorded.run("log")
+
+    lines = [" ".join(line.split()[3:]) for line in run.stdout.splitlines()]
+    assert lines == [
+        "BeforeTool 1.5 ms guard allowed",
+        "BeforeTool 20.0 ms secrets blocked holds a key",
+        "BeforeTool 1.5 ms broken failed hook `broken` exited with code 3",
+        "AfterTool 1.5 ms budget stopped enough",
+        "AfterModel 1.5 ms redact allowed with llm_response",
+        "BeforeTool 1.5 ms closed blocked it must not fail",
+    ]
+    assert run.stderr == ""
+
+
+FILTERS: dict[str, tuple[list[str], list[str]]] = {
+    "the latest": (["-n", "2"], ["redact", "closed"]),
+    "event": (["--event", "AfterTool"], ["budget"]),
+    "hook": (["--hook", "secrets"], ["secrets"]),
+    "failed": (["--failed"], ["broken", "closed"]),
+    "blocked": (["--blocked"], ["secrets", "closed"]),
+    "several": (["--failed", "--blocked", "--event", "BeforeTool"], ["closed"]),
+    "folder": (["-C", "."], ["guard", "secrets", "broken", "budget", "redact", "closed"]),
+    "another folder": (["-C", ".."], []),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), FILTERS.values(), ids=FILTERS)
+@pytest.mark.usefixtures("recorded")
+def test_filters(call: Call, arguments: list[str], expected: list[str]) -> None:
+    run = call("log", *arguments, "--json")
+
+    assert hooks(run.json_lines) == expected
+    assert (run.status, run.stderr) == (0, "")
+
+
+def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: World) -> None:
+    lines = recorded.run("log", "--json").json_lines
+
+    blocked = lines[1]
+    assert len(blocked.pop("id")) == 8
+    assert blocked.pop("timestamp").endswith("Z")
+    assert blocked == {
+        "session_id": "s-1",
+        "project": str(recorded.project),
+        "command": "./secrets",
+        "failed": False,
+        "blocked": True,
+        "stopped": False,
+        "reason": "holds\na key",
+        "effects": [],
+        "event_name": "BeforeTool",
+        "hook": "secrets",
+        "type": "command",
+        "duration": 20.0,
+        "success": True,
+        "exit_code": 0,
+        "signal": None,
+        "stdout": "{}",
+        "stderr": "",
+        "error": None,
+    }
+
+
+def test_one_execution_in_full(recorded: World) -> None:
+    broken = recorded.run("log", "--hook", "broken", "--json").json_lines[0]
+
+    shown = recorded.run("log", broken["id"][:6]).stdout
+
+    assert "command     ./broken\n" in shown
+    assert "exit_code   3\n" in shown
+    assert "stderr      line one\n            line two\n" in shown
+    assert "failed      yes\n" in shown
+    assert "signal      -\n" in shown
+
+
+def test_an_unknown_id_is_an_error(recorded: World) -> None:
+    run = recorded.run("log", "zzzz")
+
+    assert run.status == 1
+    assert "no execution with the id zzzz is recorded" in run.stderr
+
+
+@pytest.mark.parametrize("command", ["log", "stats"])
+def test_without_a_record_it_is_said_where_one_comes_from(world: World, command: str) -> None:
+    run = world.run(command)
+
+    assert run.status == 0
+    assert run.stdout == ""
+    assert "`llxprt-hooks run` records" in run.stderr
+
+
+def test_filters_that_leave_nothing_say_so(recorded: World) -> None:
+    run = recorded.run("log", "--hook", "nobody")
+
+    assert run.stderr == "none of the recorded executions is like that\n"
+
+
+def test_what_cannot_be_read_is_passed_over(recorded: World) -> None:
+    with recorded.log_file.open("ab") as file:
+        file.write(b'{"id": "cut off\n\xff\xfe\n[]\n{}\n7\n{"hook": 7, "timestamp": [], "duration": "x", "id": null}\n')
+    record(recorded, execution("last"))
+
+    run = recorded.run("log")
+
+    assert run.status == 0
+    assert "last" in run.stdout.splitlines()[-1]
+    assert len(run.stdout.splitlines()) == len(RAN) + 2
+
+
+def test_a_record_that_cannot_be_opened_is_one_sentence(world: World) -> None:
+    world.log_file.mkdir(parents=True)
+
+    run = world.run("log")
+
+    assert run.status == 1
+    assert "Is a directory" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_what_hooks_printed_cannot_command_the_terminal(world: World, call: Call) -> None:
+    rude = "\x1b[2J\x07\r"
+    record(world, execution(f"a{rude}", output={"decision": "deny", "reason": rude}, stderr=rude, error=rude))
+    identity = call("log", "--json").json_lines[0]["id"]
+
+    for run in (call("log"), call("log", identity), world.run("log", COLUMNS="40"), call("stats")):
+        assert not {ESCAPE, "\x07", "\r"} & set(run.stdout)
+        assert r"\x1b[2J\x07" in run.stdout
+
+
+def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: World) -> None:
+    lines = recorded.run("log", COLUMNS="40").stdout.splitlines()
+
+    assert max(map(len, lines)) <= 40
+    assert [line for line in lines if "secrets" in line] == ["  BeforeTool  secrets"]
+    assert "  blocked holds a key" in lines
+
+
+# Following.
+
+
+@pytest.fixture
+def following(recorded: World) -> Iterator[tuple[World, subprocess.Popen[bytes], list[str]]]:
+    """A world whose record is being followed, and the names of hooks that have been printed so far."""
+    process = recorded.start("log", "--follow", "--json", "-n", "1")
+    names: list[str] = []
+
+    def read() -> None:
+        assert process.stdout
+        for line in process.stdout:
+            names.append(json.loads(line)["hook"])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    until(lambda: names == ["closed"])
+    yield recorded, process, names
+    process.kill()
+    process.wait()
+    reader.join()
+    for stream in (process.stdout, process.stderr):
+        assert stream
+        stream.close()
+
+
+def test_follow_prints_executions_as_they_happen(
+    following: tuple[World, subprocess.Popen[bytes], list[str]],
+) -> None:
+    world, process, names = following
+
+    for name in ("one", "two"):
+        record(world, execution(name))
+        until(lambda name=name: names[-1] == name)  # type: ignore[misc]
+
+    assert names == ["closed", "one", "two"]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.stderr
+    assert process.stderr.read().strip() == b""
+
+
+def test_follow_goes_on_when_the_file_is_set_aside_and_misses_nothing(
+    following: tuple[World, subprocess.Popen[bytes], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, _, names = following
+    size = world.log_file.stat().st_size
+    record(world, execution("before"))  # not yet seen, perhaps, when the file goes
+    monkeypatch.setattr(hook_log, "LARGEST", size)
+
+    record(world, execution("after"))
+    monkeypatch.undo()
+    record(world, execution("later"))
+
+    assert world.log_file.with_suffix(".1.jsonl").exists()
+    until(lambda: names[-1] == "later")
+    assert names == ["closed", "before", "after", "later"]
+
+
+def test_follow_waits_for_a_record_that_is_not_there_yet(world: World) -> None:
+    process = world.start("log", "--follow", "--json")
+    assert process.stdout
+    try:
+        record(world, execution("first"))
+        assert json.loads(process.stdout.readline())["hook"] == "first"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_follow_keeps_to_the_filters(following: tuple[World, subprocess.Popen[bytes], list[str]]) -> None:
+    world, _, _ = following
+    process = world.start("log", "--follow", "--json", "--failed", "-n", "1")
+    assert process.stdout
+    try:
+        assert json.loads(process.stdout.readline())["hook"] == "closed"
+        record(world, execution("fine"), execution("worse", error="hook `worse` failed"))
+        assert json.loads(process.stdout.readline())["hook"] == "worse"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# Figures.
+
+
+def test_stats_count_and_time_each_hook_slowest_first(world: World) -> None:
+    record(world, *(execution("guard", duration=float(number)) for number in range(1, 101)))
+    record(world, *RAN[1:3])
+
+    figures = world.run("stats", "--json").json
+
+    assert figures[0] == {
+        "event": "BeforeTool",
+        "hook": "guard",
+        "count": 100,
+        "failed": 0,
+        "blocked": 0,
+        "p50": 50.0,
+        "p95": 95.0,
+        "max": 100.0,
+    }
+    assert [(each["hook"], each["count"], each["failed"], each["blocked"]) for each in figures[1:]] == [
+        ("secrets", 1, 0, 1),
+        ("broken", 1, 1, 0),
+    ]
+
+
+def test_stats_draw_a_bar_for_each_hook(recorded: World) -> None:
+    lines = recorded.run("stats", COLUMNS="100").stdout.splitlines()
+
+    assert lines[0].split() == [
+        "hook",
+        "event",
+        "count",
+        "failed",
+        "blocked",
+        "p50",
+        "ms",
+        "p95",
+        "ms",
+        "max",
+        "ms",
+        "p95",
+    ]
+    bars = {line.split()[0]: line.count("█") for line in lines[1:]}
+    assert bars["secrets"] > bars["guard"] >= 1
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_stats_fit_a_narrow_terminal(recorded: World, columns: int) -> None:
+    screen = recorded.run("stats", COLUMNS=str(columns)).stdout
+
+    assert max(map(len, screen.splitlines())) <= columns
+    for name in ("guard", "secrets", "broken", "budget", "redact", "closed"):
+        assert name in screen
+    assert "█" in screen
+
+
+def test_stats_of_one_project(recorded: World) -> None:
+    elsewhere = recorded.folder / "elsewhere"
+    elsewhere.mkdir()
+    record(recorded, execution("foreign"), project=elsewhere)
+
+    assert hooks(recorded.run("stats", "--json", "-C", str(elsewhere)).json) == ["foreign"]
+
+
+@pytest.mark.parametrize(
+    ("times", "percent", "expected"),
+    [
+        ([], 50, 0.0),
+        ([3.0], 50, 3.0),
+        ([3.0], 95, 3.0),
+        ([1.0, 2.0], 50, 1.0),
+        ([1.0, 2.0, 3.0], 50, 2.0),
+        ([float(number) for number in range(1, 21)], 95, 19.0),
+        ([float(number) for number in range(1, 22)], 95, 20.0),
+    ],
+)
+def test_a_percentile_is_the_least_time_that_so_many_percent_do_not_exceed(
+    times: list[float], percent: int, expected: float
+) -> None:
+    assert percentile(times, percent) == expected
+
+
+def test_figures_survive_odd_records() -> None:
+    [figures] = summarise([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
+
+    assert (figures.count, figures.max) == (1, 0.0)
+
+
+# Where the record comes from.
+
+
+def test_run_records_executions_without_payloads(world: World) -> None:
+    world.configure(BeforeTool={"name": "guard", "command": "cat > /dev/null; echo nothing to say >&2"})
+    call = {"functionCall": {"name": "read_file", "args": {"file_path": "the-secret-payload.txt"}}}
+    answers = [
+        [{"candidates": [{"content": {"role": "model", "parts": [part]}}]}] for part in (call, {"text": "Done."})
+    ]
+    recording = world.folder / "answers.jsonl"
+    recording.write_text(
+        "".join(json.dumps({"method": "generateContentStream", "response": answer}) + "\n" for answer in answers)
+    )
+
+    assert world.run("run", "-p", "Read it.", "--replay", str(recording)).status == 0
+
+    [line] = world.run("log", "--json", "-C", ".").json_lines
+    assert (line["hook"], line["stderr"], line["project"]) == ("guard", "nothing to say\n", str(world.project))
+    assert "the-secret-payload" not in world.log_file.read_text()

@@ -1,0 +1,180 @@
+"""The command line as a whole: help, exit status, streams, colour, and readers who have gone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from cli_world import COMMAND, ESCAPE, Call, World
+
+from llxprt_hooks.cli.main import COMMANDS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_has_an_example_that_can_be_copied(call: Call, name: str) -> None:
+    run = call(name, "--help")
+
+    _, _, examples = run.stdout.partition("Example")
+    assert f"llxprt-hooks {name}" in examples
+    assert (run.status, run.stderr) == (0, "")
+
+
+def test_help_lists_every_command_with_a_whole_sentence(world: World) -> None:
+    listing = world.run("--help").stdout
+
+    for name, does in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(does)}$", listing, re.MULTILINE)
+
+
+def test_help_loads_no_more_than_it_needs() -> None:
+    """So that it comes at once: neither the engine, nor an event loop, nor a terminal library."""
+    program = (
+        "import sys\nfrom llxprt_hooks.cli.main import run_command_line\n"
+        "status = run_command_line(['--help'])\n"
+        "heavy = {'asyncio', 'msgspec', 'rich', 'google', 'llxprt_hooks.config', 'llxprt_hooks.cli.commands.run'}\n"
+        "sys.exit(status or ' '.join(heavy & set(sys.modules)) or 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_the_package_can_be_run_as_a_module(world: World) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "llxprt_hooks", "list"],
+        cwd=world.project,
+        env=world.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0
+    assert ended.stdout == world.run("list").stdout
+
+
+def test_version_is_told(world: World) -> None:
+    run = world.run("--version")
+
+    assert run.status == 0
+    assert re.search(r"\d+\.\d+\.\d+", run.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Usage: llxprt-hooks"),
+        (["lits"], "No such command 'lits'. Did you mean `list`?"),
+        (["xyzzy"], "No such command 'xyzzy'."),
+        (["list", "--nope"], "--nope"),
+        (["list", "-C", "nowhere"], "nowhere"),
+        (["disable"], "NAME"),
+        (["completion", "tcsh"], "tcsh"),
+        (["log", "-n", "0"], "0"),
+        (["log", "--event", "beforeModel"], "Did you mean BeforeModel?"),
+    ],
+)
+def test_wrong_usage_is_status_64_on_stderr(call: Call, arguments: list[str], words: str) -> None:
+    run = call(*arguments)
+
+    assert run.status == 64
+    assert words in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_a_folder(call: Call, name: str) -> None:
+    run = call(name, "-C", ".", "--help")
+
+    assert (run.status, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["list", "fire BeforeTool", "stats", "log", "trust --dry-run"])
+def test_a_reader_who_has_gone_is_no_reason_for_words(world: World, command: str) -> None:
+    world.configure(BeforeTool=[f"echo {number}" for number in range(300)])
+    world.log_file.parent.mkdir(parents=True)
+    line = '{"id": "1", "hook": "%s", "event_name": "BeforeTool", "duration": 1.5}\n'
+    world.log_file.write_text("".join(line % ("x" * 200) for _ in range(300)))
+
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; llxprt-hooks {command} | true"],
+        cwd=world.project,
+        env=world.environment(LLXPRT_TRUST_PROJECT_HOOKS="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.stderr == ""
+    assert ended.returncode in (0, 1)
+
+
+def test_a_full_disk_is_one_sentence(world: World) -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [COMMAND, "list"],
+            cwd=world.project,
+            env=world.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr.decode().splitlines() == ["llxprt-hooks: [Errno 28] No space left on device"]
+
+
+def test_closed_streams_do_not_matter(world: World) -> None:
+    world.configure(BeforeTool="exit 2")
+
+    ended = subprocess.run(
+        ["sh", "-c", "llxprt-hooks fire BeforeTool --json <&- >&- 2>&-"],
+        cwd=world.project,
+        env=world.environment(LLXPRT_TRUST_PROJECT_HOOKS="1"),
+        check=False,
+    )
+
+    assert ended.returncode == 2
+
+
+# Colour.
+
+
+@pytest.fixture
+def colourful(world: World) -> World:
+    world.configure(BeforeTool={"name": "guard", "command": "echo no >&2; exit 2"})
+    return world
+
+
+@pytest.mark.parametrize("command", ["list", "fire BeforeTool"])
+def test_there_is_colour_on_a_terminal(colourful: World, command: str) -> None:
+    assert "\x1b[1mguard\x1b[0m" in colourful.screen(f"llxprt-hooks {command}")[0]
+
+
+@pytest.mark.parametrize("command", ["list", "fire BeforeTool"])
+@pytest.mark.parametrize(
+    ("redirection", "environment"),
+    [("", {"NO_COLOR": "1"}), ("", {"TERM": "dumb"}), (" 2>&1 | cat", {})],
+    ids=["NO_COLOR", "a dumb terminal", "a pipe"],
+)
+def test_there_is_none_elsewhere(colourful: World, command: str, redirection: str, environment: dict[str, str]) -> None:
+    screen, _ = colourful.screen(f"llxprt-hooks {command}{redirection}", **environment)
+
+    assert "guard" in screen
+    assert ESCAPE not in screen
+
+
+def test_errors_about_files_cannot_command_the_terminal(world: World) -> None:
+    folder = world.project / "a\x1b[2Jb"
+    folder.mkdir()
+    (folder / ".llxprt").mkdir()
+    (folder / ".llxprt" / "settings.json").write_text('{"hooks": {"BeforeTool": []}}')
+    (folder / ".llxprt" / "settings.json").chmod(0o666)
+
+    run = world.run("trust", "-C", str(folder), approved=False)
+
+    assert run.status == 1
+    assert ESCAPE not in run.stdout + run.stderr
+    assert r"a\x1b[2Jb" in run.stderr

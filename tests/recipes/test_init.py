@@ -1,0 +1,269 @@
+"""``llxprt-hooks init``: what is copied, what is kept, and what is asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+import pexpect
+import pytest
+from recipe_bench import Bench, mode_of
+
+from llxprt_hooks.cli.main import run_command_line
+from llxprt_hooks.recipes import NAMES
+from llxprt_hooks.settings import parse
+
+COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
+
+
+def init(*arguments: str) -> int:
+    return run_command_line(["init", *arguments])
+
+
+def settings_of(bench: Bench) -> Path:
+    return bench.project / ".llxprt" / "settings.json"
+
+
+async def test_in_an_empty_folder_it_makes_a_hook_that_works(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(bench.project)
+
+    assert init() == 0
+
+    printed = capsys.readouterr()
+    assert "llxprt-hooks trust" in printed.out
+    assert (
+        """llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": ".env", "content": "x"}'"""
+        in printed.out
+    )
+    assert "\x1b" not in printed.out
+    assert printed.err == ""
+    assert mode_of(bench.project / ".llxprt" / "hooks" / "first_hook.py") == 0o755
+    assert mode_of(settings_of(bench)) == 0o644
+    assert await bench.verdict("write_file", file_path=".env", content="x") is not None
+
+
+def test_what_it_says_to_try_next_can_be_tried(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    init("-C", str(bench.project))
+
+    status = run_command_line(
+        ["fire", "BeforeTool", "--tool", "write_file", "--args", '{"file_path": ".env"}', "-C", str(bench.project)]
+    )
+
+    assert status == 2
+    assert "A .env file holds secrets" in capsys.readouterr().out
+
+
+def test_settings_that_are_there_are_kept_with_their_comments(bench: Bench) -> None:
+    before = """{
+    // how I like it
+    "theme": "dark", /* at night */
+    "hooks": {
+        "BeforeTool": [
+            // mine
+            { "hooks": [{ "type": "command", "command": "./mine.sh" }] },
+        ],
+    },
+}
+"""
+    bench.write(".llxprt/settings.json", before)
+
+    bench.init("git-checkpoint")
+
+    after = settings_of(bench).read_text()
+    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
+    value = parse(after).to_value()
+    assert value["theme"] == "dark"
+    assert value["enableHooks"] is True
+    assert [group["hooks"][0].get("name") for group in value["hooks"]["BeforeTool"]] == [None, "git-checkpoint"]
+
+
+def test_running_it_again_changes_nothing(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.init(*NAMES)
+    first = {file: file.read_bytes() for file in bench.project.rglob("*") if file.is_file()}
+
+    bench.init(*NAMES)
+
+    assert {file: file.read_bytes() for file in bench.project.rglob("*") if file.is_file()} == first
+    assert "unchanged" in capsys.readouterr().out
+
+
+def test_several_are_put_in_the_order_in_which_they_should_run(bench: Bench) -> None:
+    bench.init("response-cache", "git-context", "text-only-caveat")
+
+    groups = json.loads(settings_of(bench).read_text())["hooks"]["BeforeModel"]
+    names = [hook["name"] for group in groups for hook in group["hooks"]]
+    assert names == ["text-only-caveat", "git-context", "response-cache"]
+
+
+@pytest.mark.parametrize("text", ['{"enableHooks": false}', '{"tools": {"enableHooks": false}}'])
+def test_hooks_that_the_user_has_turned_off_stay_off(
+    text: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.write(".llxprt/settings.json", text)
+
+    bench.init()
+
+    value = json.loads(settings_of(bench).read_text())
+    assert value.get("enableHooks") is not True
+    assert 'They run once it says "enableHooks": true' in capsys.readouterr().err
+
+
+def test_a_settings_file_that_others_may_write_is_pointed_out(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.write(".llxprt/settings.json", "{}").chmod(0o664)
+
+    bench.init()
+
+    assert "chmod go-w .llxprt/settings.json" in capsys.readouterr().err
+
+
+def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = bench.write(".llxprt/hooks/cost_cap.py", "# mine\n")
+
+    assert init("cost-cap", "-C", str(bench.project)) == 1
+    assert mine.read_text() == "# mine\n"
+    assert not settings_of(bench).exists()
+    assert "Nothing was written. Overwrite with --force" in capsys.readouterr().err
+
+    assert init("cost-cap", "--force", "-C", str(bench.project)) == 0
+    assert "A budget for each session" in mine.read_text()
+
+
+def test_a_script_that_lost_its_permission_gets_it_back(bench: Bench) -> None:
+    bench.init()
+    script = bench.project / ".llxprt" / "hooks" / "first_hook.py"
+    script.chmod(0o644)
+
+    bench.init()
+
+    assert mode_of(script) == 0o755
+
+
+@pytest.mark.parametrize(("answers", "kept"), [("n", True), ("y", False), ("dn", True), ("dy", False)])
+def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: Bench) -> None:
+    mine = bench.write(".llxprt/hooks/first_hook.py", "# mine\n")
+    screen = io.StringIO()
+    child = pexpect.spawn(COMMAND, ["init"], cwd=str(bench.project), encoding="utf-8", timeout=20, dimensions=(40, 100))
+    child.logfile_read = screen
+    try:
+        for answer in answers:
+            child.expect("Overwrite it?")
+            child.sendline(answer)
+        child.read()
+    finally:
+        child.close()
+
+    assert child.exitstatus == 0
+    assert ("-# mine" in screen.getvalue()) is answers.startswith("d")
+    assert (mine.read_text() == "# mine\n") is kept
+    assert "first_hook.py" in settings_of(bench).read_text()
+
+
+def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: Bench) -> None:
+    def listed(**environment: str) -> str:
+        env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "CI")}
+        child = pexpect.spawn(
+            COMMAND,
+            ["init", "--list"],
+            env={**env, "TERM": "xterm-256color", **environment},
+            encoding="utf-8",
+            timeout=20,
+            dimensions=(60, 60),
+        )
+        text = child.read()
+        child.close()
+        return str(text)
+
+    coloured, plain = listed(), listed(NO_COLOR="1")
+
+    assert "\x1b[36m" in coloured
+    assert "\x1b[36m" not in plain
+    assert max(len(line) for line in plain.replace("\r", "").split("\n")) <= 60
+
+
+def test_the_list_has_a_line_for_each_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("--list") == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(NAMES)
+
+
+def test_one_recipe_can_be_read_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("--list", "cost-cap") == 0
+
+    printed = capsys.readouterr().out
+    assert "COST_CAP_TOKENS" in printed
+    assert "**Needs:** python3." in printed
+
+
+WRONG = {
+    "unknown recipe": (["secret-scaning"], 64, "There is no recipe `secret-scaning`, did you mean `secret-scanning`?"),
+    "unknown option": (["--wrong"], 64, "No such option"),
+    "no such folder": (["-C", "/no/such/folder"], 64, "does not exist"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "status", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_usage(arguments: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init(*arguments) == status
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('{"hooks": ', "the settings cannot be read"), ('{"hooks": []}', "`hooks` must be an object, found an array")],
+)
+def test_settings_that_cannot_be_edited_are_left_alone(
+    text: str, message: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = bench.write(".llxprt/settings.json", text)
+
+    assert init("-C", str(bench.project)) == 1
+
+    assert message in capsys.readouterr().err
+    assert file.read_text() == text
+    assert list(bench.project.rglob("*.py")) == []
+
+
+def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("-C", str(home)) == 1
+    assert "is the home folder, not a project" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("link", [".llxprt", ".llxprt/hooks", ".llxprt/hooks/first_hook.py", ".llxprt/settings.json"])
+def test_a_link_out_of_the_project_is_not_followed(
+    link: str, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside"
+    if Path(link).suffix:
+        outside.write_text("{}")
+    else:
+        outside.mkdir()
+    path = bench.project / link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(outside)
+
+    assert init("--force", "-C", str(bench.project)) == 1
+
+    assert "outside the project" in capsys.readouterr().err
+    assert outside.read_text() == "{}" if outside.is_file() else list(outside.iterdir()) == []
+
+
+def test_the_names_of_recipes_are_completed(bench: Bench) -> None:
+    from llxprt_hooks.cli.commands.init import command
+
+    parameter = next(each for each in command.params if each.name == "recipes")
+    completions = parameter.shell_complete(command.make_context("init", []), "git-")
+
+    assert [each.value for each in completions] == ["git-checkpoint", "git-context"]
+
+
+def test_the_python_that_runs_this_is_the_one_in_front(bench: Bench) -> None:
+    assert os.environ["PATH"].startswith(str(Path(sys.executable).parent))
