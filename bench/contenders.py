@@ -1,0 +1,134 @@
+"""The three that run the same hooks side by side: the operating system's floor, ours, and the Node peer.
+
+Each is a process of its own that waits for orders, so that a round can go from one to the other within milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from scene import ARGUMENT
+
+if TYPE_CHECKING:
+    from scene import Scene
+
+HERE = Path(__file__).parent
+PEER_PACKAGE = "@google/gemini-cli-core"
+PEER_VERSION = "0.61.0"
+
+
+class Contender:
+    """A process that runs hooks on demand."""
+
+    def __init__(self, name: str, command: Sequence[str], scene: Scene) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=scene.folder,
+            env=scene.environment(),
+        )
+
+    def times(self, kind: str, *, count: int, width: int = 1, payload: Path) -> list[float]:
+        """Seconds of each of ``count`` batches of ``width`` hooks at once."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{kind} {count} {width} {payload}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().split()
+        if len(answer) != count:
+            raise RuntimeError(f"{self.name} gave up; what it said is above")
+        return [int(nanoseconds) / 1e9 for nanoseconds in answer]
+
+    def per_hook(self, kind: str, *, count: int, width: int = 1, payload: Path) -> float:
+        """Seconds for one hook: the median batch, divided by its width."""
+        return median(self.times(kind, count=count, width=width, payload=payload)) / width
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+@dataclass(frozen=True)
+class Field:
+    """Who takes part, and why others do not."""
+
+    floor: Contender
+    ours: Contender
+    peer: Contender | None
+    floor_kind: str
+    peer_note: str
+
+    @property
+    def all(self) -> list[Contender]:
+        return [each for each in (self.floor, self.ours, self.peer) if each is not None]
+
+    def close(self) -> None:
+        for each in self.all:
+            each.close()
+
+
+def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
+    """Build, install and start the contenders."""
+    compiled = _compiled_floor(scene.folder)
+    floor = [str(compiled)] if compiled else [sys.executable, str(HERE / "floor_python.py")]
+    core, note = _installed_peer() if with_peer else (None, "not asked for")
+    peer = None
+    if core is not None:
+        peer = Contender("peer", ["node", str(HERE / "peer.mjs"), str(core), scene.plain, scene.shell], scene)
+    return Field(
+        floor=Contender("floor", [*floor, str(scene.program), ARGUMENT, scene.bash, scene.shell], scene),
+        ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell], scene),
+        peer=peer,
+        floor_kind="C" if compiled else "Python (no C compiler here)",
+        peer_note=note,
+    )
+
+
+def _compiled_floor(folder: Path) -> Path | None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    binary = folder / "floor"
+    subprocess.run([compiler, "-O2", "-o", str(binary), str(HERE / "floor.c")], check=True)
+    return binary
+
+
+def _installed_peer() -> tuple[Path | None, str]:
+    """The peer's folder, installed into the user's cache if need be, or why there is none."""
+    missing = [program for program in ("node", "npm") if not shutil.which(program)]
+    if missing:
+        return None, f"{' and '.join(missing)} not found"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "llxprt-hooks-bench" / f"gemini-cli-core-{PEER_VERSION}"
+    core = folder / "node_modules" / PEER_PACKAGE
+    done = folder / ".installed"
+    if not done.exists():
+        print(f"installing {PEER_PACKAGE}@{PEER_VERSION} into {folder}, once …", file=sys.stderr)
+        folder.mkdir(parents=True, exist_ok=True)
+        npm = [
+            "npm",
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel=error",
+            "--prefix",
+            str(folder),
+        ]
+        installed = subprocess.run([*npm, f"{PEER_PACKAGE}@{PEER_VERSION}"], stdout=subprocess.DEVNULL)
+        if installed.returncode:
+            return None, f"npm could not install {PEER_PACKAGE}@{PEER_VERSION}"
+        done.touch()
+    return core, f"{PEER_PACKAGE} {PEER_VERSION}"

@@ -1,0 +1,108 @@
+"""The lines about what hooks cost that do not run: disabled, unmatched, and a tool name seen for the first time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from figures import MICROSECONDS, MILLISECONDS, Line
+
+from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks
+
+Tool = Callable[[dict[str, Any]], Any]
+
+RESULT = ToolResult(llm_content="done", return_display="done")
+TOOL_INPUT = {"file_path": "src/app.py"}
+_fresh = count()
+
+
+def sync_tool(_: dict[str, Any]) -> ToolResult:
+    return RESULT
+
+
+async def async_tool(_: dict[str, Any]) -> ToolResult:
+    return RESULT
+
+
+def config_with(hooks: int) -> Config:
+    """That many hooks, half before and half after a tool, each with a regular expression of its own."""
+    groups = [
+        {"matcher": f"^(server|client)_{number}_.*$", "hooks": [{"type": "command", "command": f"check {number}"}]}
+        for number in range(hooks // 2)
+    ]
+    return Config(enable_hooks=True, hooks={"BeforeTool": groups, "AfterTool": groups})
+
+
+def engine_lines(*, rounds: int, calls: int) -> list[Line]:
+    """All of them, ours and the bare function in turns."""
+    disabled = Config(enable_hooks=False, hooks=config_with(10).hooks)
+    large = config_with(10_000)
+    cases = [
+        (Line("hooks disabled: the wrapper over calling the tool", MICROSECONDS, 0.5e-6), disabled),
+        (Line("enabled, nothing matches, 10 hooks: the same", MICROSECONDS, 3e-6), config_with(10)),
+        (Line("enabled, nothing matches, 10,000 hooks: the same", MICROSECONDS, 3e-6), large),
+    ]
+    with asyncio.Runner() as runner, _without_collector():
+        for _ in range(rounds + 1):
+            for line, config in cases:
+                line.rounds.append(runner.run(overhead(config, calls)))
+        first = Line("a tool name seen for the first time, 10,000 distinct matchers", MILLISECONDS, 25e-3)
+        first.rounds = [runner.run(first_seen(large)) for _ in range(rounds + 1)]
+    lines = [*(line for line, _ in cases), first]
+    for line in lines:
+        del line.rounds[0]
+    return lines
+
+
+async def overhead(config: Config, calls: int) -> float:
+    """Seconds that the wrapper adds to a call, for the kind of tool to which it adds more."""
+    plain, awaited = await _sync_calls(calls), await _async_calls(calls)
+    return max(
+        await _wrapped_calls(config, sync_tool, calls) - plain,
+        await _wrapped_calls(config, async_tool, calls) - awaited,
+    )
+
+
+async def first_seen(config: Config) -> float:
+    """Seconds of one call of a tool that was never called before."""
+    name = f"tool_{next(_fresh)}"
+    started = time.perf_counter()
+    await execute_tool_with_hooks(config, name, TOOL_INPUT, sync_tool)
+    return time.perf_counter() - started
+
+
+async def _sync_calls(calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        sync_tool(TOOL_INPUT)
+    return (time.perf_counter() - started) / calls
+
+
+async def _async_calls(calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        await async_tool(TOOL_INPUT)
+    return (time.perf_counter() - started) / calls
+
+
+async def _wrapped_calls(config: Config, tool: Tool, calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        await execute_tool_with_hooks(config, "read_file", TOOL_INPUT, tool)
+    return (time.perf_counter() - started) / calls
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """As ``timeit`` does it: what the garbage collector does belongs to the program around."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,121 @@
+"""The benchmark: every line of the budget table, measured side by side, and the cost curves.
+
+    python bench/run.py            all of it, some minutes
+    python bench/run.py --quick    less exact, under a minute
+
+Prints tables, writes JSON and pictures. A budget that is missed is shown, and is no failure: figures of a busy machine
+are no proof of anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contenders import line_up
+from engine import engine_lines
+from fresh import fresh_lines
+from machine import busy, machine
+from model_request import model_request_line
+from scale import Curve, curves
+from scene import Scene
+from spawning import spawning_lines
+from table import table
+
+if TYPE_CHECKING:
+    from figures import Line
+
+ROOT = Path(__file__).parent.parent
+HEADINGS = ("what", "figure", "middle half", "budget", "verdict", "")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often everything is measured."""
+
+    rounds: int
+    hooks: int
+    calls: int
+    curve_rounds: int
+
+
+FULL = Effort(rounds=25, hooks=20, calls=20_000, curve_rounds=7)
+QUICK = Effort(rounds=5, hooks=10, calls=5_000, curve_rounds=2)
+
+
+def main() -> None:
+    arguments = _arguments()
+    effort = QUICK if arguments.quick else FULL
+    _say(busy())
+    with tempfile.TemporaryDirectory(prefix="llxprt-hooks-bench-") as folder:
+        scene = Scene.make(Path(folder))
+        lines, drawn, setting = _measured(scene, effort, with_peer=not arguments.no_peer)
+    print("\n".join(f"{name}: {value}" for name, value in setting.items()))
+    print(f"\n{table(HEADINGS, [line.cells() for line in lines])}")
+    for curve in drawn:
+        print(f"\n{curve.text()}")
+    _write(arguments.json, arguments.pictures, lines, drawn, setting)
+
+
+def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Line], list[Curve], dict[str, str]]:
+    field = line_up(scene, with_peer=with_peer)
+    setting = {**machine(), "floor": field.floor_kind, "peer": field.peer_note}
+    try:
+        _say("import, help, memory …")
+        fresh = fresh_lines(scene, rounds=effort.rounds)
+        _say("hooks that do not run …")
+        engine = engine_lines(rounds=effort.rounds, calls=effort.calls)
+        _say("hooks that run …")
+        spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
+        _say("a large model request …")
+        model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
+        _say("cost curves …")
+        drawn = curves(field, scene, rounds=effort.curve_rounds)
+    finally:
+        field.close()
+    if warning := busy():
+        setting["warning"] = warning
+    *starting, memory = fresh
+    return [*starting, *engine, *spawning, model, memory], drawn, setting
+
+
+def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pictures.mkdir(parents=True, exist_ok=True)
+    report = {
+        "machine": setting,
+        "lines": [line.to_dict() for line in lines],
+        "curves": {curve.name: curve.to_dict() for curve in drawn},
+    }
+    file.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for curve in drawn:
+        (pictures / f"{curve.name}.svg").write_text(curve.picture(), encoding="utf-8")
+    names = ", ".join(f"{curve.name}.svg" for curve in drawn)
+    print(f"\nwritten: {file}; {names} in {pictures}")
+
+
+def _say(text: str) -> None:
+    if text:
+        print(text, file=sys.stderr)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Measure llxprt-hooks against its budgets, the system and the Node peer."
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, less exact")
+    parser.add_argument("--no-peer", action="store_true", help="leave out the Node peer, which npm installs once")
+    parser.add_argument(
+        "--json", type=Path, default=ROOT / "build" / "bench" / "results.json", help="file for the figures"
+    )
+    parser.add_argument("--pictures", type=Path, default=ROOT / "build" / "bench", help="folder for the SVG pictures")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What every contender is given: a folder with a hook in it, its two commands, and payloads of any size."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+ANSWER = '{"decision": "allow"}'
+ARGUMENT = "--strict"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One hook, once as a plain program and once as a command that needs a shell; both read all of their stdin."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Scene:
+        scene = cls(folder)
+        scene.program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{ANSWER}'\n", encoding="utf-8")
+        scene.program.chmod(0o755)
+        return scene
+
+    @property
+    def program(self) -> Path:
+        return self.folder / "guard.sh"
+
+    @property
+    def plain(self) -> str:
+        return f"{self.program} {ARGUMENT}"
+
+    @property
+    def shell(self) -> str:
+        return f"cat > /dev/null; echo '{ANSWER}'"
+
+    @property
+    def bash(self) -> str:
+        return shutil.which("bash") or "/bin/sh"
+
+    def payload(self, size: int = 1000) -> Path:
+        """A file with the input of a BeforeTool event of about that many bytes."""
+        file = self.folder / f"payload-{size}.json"
+        if not file.exists():
+            file.write_text(json.dumps(self._event("x" * size)), encoding="utf-8")
+        return file
+
+    def _event(self, content: str) -> dict[str, object]:
+        return {
+            "session_id": "bench",
+            "cwd": str(self.folder),
+            "timestamp": "2025-11-16T00:00:00.000Z",
+            "hook_event_name": "BeforeTool",
+            "transcript_path": "",
+            "tool_name": "write_file",
+            "tool_input": {"file_path": "src/app.py", "content": content},
+        }
+
+    def environment(self) -> dict[str, str]:
+        """The environment of every contender and thereby of its hooks: no shell start-up files, no debugging."""
+        unwanted = ("BASH_ENV", "ENV", "DEBUG", "NODE_OPTIONS", "PYTHONPATH", "PYTHONDEVMODE")
+        kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+        names = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+        return {**kept, **dict.fromkeys((*names, "PWD"), str(self.folder))}

@@ -1,0 +1,71 @@
+"""The lines about running hooks: ours against the floor, the peer against ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from figures import TIMES, Line, middle
+
+if TYPE_CHECKING:
+    from contenders import Contender, Field
+    from scene import Scene
+
+Times = dict[str, list[float]]
+
+KINDS = ("plain", "shell")
+
+
+def spawning_lines(field: Field, scene: Scene, *, rounds: int, hooks: int, wide: int) -> list[Line]:
+    """``hooks`` in sequence and ``wide`` at once, of either kind, in every round."""
+    payload = scene.payload()
+    taken: dict[tuple[str, int], list[Times]] = {(kind, width): [] for kind in KINDS for width in (1, wide)}
+    for turn in range(rounds + 1):
+        for (kind, width), times in taken.items():
+            times.append(_round(field, kind, width, hooks if width == 1 else 1, payload, turn))
+    for times in taken.values():
+        del times[0]  # the round that warms everything up
+    return [
+        _against_floor("a hook that is a plain program, over the floor", 1.25, taken["plain", 1]),
+        _against_floor("a hook that needs the shell, over the floor of `bash -c`", 1.20, taken["shell", 1]),
+        _against_peer("the plain hook through the Node peer, over ours", 2.0, taken["plain", 1], field),
+        _against_peer(f"the same, {wide} at once", 2.0, taken["plain", wide], field),
+        _against_peer("the shell hook through the Node peer, over ours", 1.2, taken["shell", 1], field),
+        _against_peer(f"the same, {wide} at once", 1.2, taken["shell", wide], field),
+    ]
+
+
+def _round(field: Field, kind: str, width: int, hooks: int, payload: Path, turn: int) -> Times:
+    """Seconds per hook of every contender; each round begins with another one."""
+    return {
+        each.name: [seconds / width for seconds in each.times(kind, count=hooks, width=width, payload=payload)]
+        for each in _rotated(field.all, turn)
+    }
+
+
+def _rotated(contenders: list[Contender], turn: int) -> list[Contender]:
+    first = turn % len(contenders)
+    return contenders[first:] + contenders[:first]
+
+
+def _against_floor(what: str, budget: float, taken: list[Times]) -> Line:
+    return _ratio(Line(what, TIMES, budget), taken, "ours", "floor")
+
+
+def _against_peer(what: str, budget: float, taken: list[Times], field: Field) -> Line:
+    line = Line(what, TIMES, budget, at_least=True)
+    if field.peer is None:
+        line.skipped = field.peer_note
+        return line
+    return _ratio(line, taken, "peer", "ours")
+
+
+def _ratio(line: Line, taken: list[Times], of: str, to: str) -> Line:
+    line.rounds = [median(times[of]) / median(times[to]) for times in taken]
+    line.beside = f"{of} {_written(taken, of)}, {to} {_written(taken, to)} a hook"
+    return line
+
+
+def _written(taken: list[Times], name: str) -> str:
+    return middle([median(times[name]) for times in taken])

@@ -1,0 +1,15 @@
+"""A plain table for the terminal, its columns as wide as they need to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Headings, a rule, rows; the first column to the left, numbers wherever they fall."""
+    widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
+    rule = ["─" * width for width in widths]
+    lines = [headings, rule, *rows]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
