@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
+from figures import undisturbed
 from scene import ARGUMENT
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Contender:
         return [int(nanoseconds) / 1e9 for nanoseconds in answer]
 
     def per_hook(self, kind: str, *, count: int, width: int = 1, payload: Path) -> float:
-        """Seconds for one hook: the median batch, divided by its width."""
-        return median(self.times(kind, count=count, width=width, payload=payload)) / width
+        """Seconds for one hook: a batch, divided by its width."""
+        return undisturbed(self.times(kind, count=count, width=width, payload=payload)) / width
 
     def close(self) -> None:
         assert self._process.stdin is not None

@@ -94,6 +94,13 @@ class Line:
         }
 
 
+def undisturbed(seconds: Sequence[float]) -> float:
+    """The lower quartile: what else runs on the machine can only add to a time, and adds least here."""
+    if len(seconds) < 2:
+        return seconds[0]
+    return quantiles(seconds, n=4, method="inclusive")[0]
+
+
 def middle(seconds: Sequence[float]) -> str:
     """The median, in milliseconds."""
     return f"{median(seconds) * 1e3:.2f} ms"

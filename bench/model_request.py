@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from figures import TIMES, Line, middle
+from figures import TIMES, Line, middle, undisturbed
 
 from llxprt_hooks import Config, GenerateContentParameters, fire_before_model_hook
 
@@ -35,8 +34,8 @@ def model_request_line(scene: Scene, *, rounds: int, events: int) -> Line:
     with asyncio.Runner() as runner:
         for _ in range(rounds + 1):
             times = [(runner.run(_fired(config, tiny)), runner.run(_fired(config, large))) for _ in range(events)]
-            extra.append(median(large for _, large in times) - median(tiny for tiny, _ in times))
-            encoding.append(median(_encoding(payload) for _ in range(events)))
+            extra.append(undisturbed([large for _, large in times]) - undisturbed([tiny for tiny, _ in times]))
+            encoding.append(undisturbed([_encoding(payload) for _ in range(events)]))
     line.rounds = [more / encoded for more, encoded in zip(extra[1:], encoding[1:], strict=True)]
     size = len(msgspec.json.encode(payload)) / 1e6
     line.beside = f"{middle(extra[1:])} more, encoding {size:.2f} MB {middle(encoding[1:])}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
-from figures import TIMES, Line, middle
+from figures import TIMES, Line, middle, undisturbed
 
 if TYPE_CHECKING:
     from contenders import Contender, Field
@@ -62,10 +61,10 @@ def _against_peer(what: str, budget: float, taken: list[Times], field: Field) ->
 
 
 def _ratio(line: Line, taken: list[Times], of: str, to: str) -> Line:
-    line.rounds = [median(times[of]) / median(times[to]) for times in taken]
+    line.rounds = [undisturbed(times[of]) / undisturbed(times[to]) for times in taken]
     line.beside = f"{of} {_written(taken, of)}, {to} {_written(taken, to)} a hook"
     return line
 
 
 def _written(taken: list[Times], name: str) -> str:
-    return middle([median(times[name]) for times in taken])
+    return middle([undisturbed(times[name]) for times in taken])

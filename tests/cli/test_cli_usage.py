@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -178,3 +179,14 @@ def test_errors_about_files_cannot_command_the_terminal(world: World) -> None:
     assert run.status == 1
     assert ESCAPE not in run.stdout + run.stderr
     assert r"a\x1b[2Jb" in run.stderr
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["fire", "BeforeTool"]])
+def test_a_program_that_runs_a_command_in_its_process_keeps_its_logging(call: Call, arguments: list[str]) -> None:
+    root = logging.getLogger()
+    call("--version")
+    before = root.level
+
+    call(*arguments)
+
+    assert root.level == before < logging.ERROR

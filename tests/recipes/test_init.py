@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -263,7 +262,3 @@ def test_the_names_of_recipes_are_completed(bench: Bench) -> None:
     completions = parameter.shell_complete(command.make_context("init", []), "git-")
 
     assert [each.value for each in completions] == ["git-checkpoint", "git-context"]
-
-
-def test_the_python_that_runs_this_is_the_one_in_front(bench: Bench) -> None:
-    assert os.environ["PATH"].startswith(str(Path(sys.executable).parent))

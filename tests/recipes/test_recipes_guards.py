@@ -329,6 +329,31 @@ async def test_protected_files_let_the_rest_pass(bench: Bench) -> None:
         assert await bench.verdict("write_file", file_path=path, content="") is None, path
 
 
+async def test_protected_folders_count_inside_the_project_not_around_it(tmp_path: Path) -> None:
+    project = tmp_path / ".aws" / "shop"
+    project.mkdir(parents=True)
+    bench = Bench(project).init("protected-files")
+
+    assert await bench.verdict("write_file", file_path="a.py", content="") is None
+    assert await bench.verdict("write_file", file_path="../credentials", content="")
+
+
+@pytest.mark.parametrize("recipe", ["dangerous-commands", "protected-files", "ci-safety-net"])
+async def test_a_command_that_is_too_long_to_be_looked_at_is_blocked(
+    recipe: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.init(recipe)
+    monkeypatch.setenv("CI", "1")
+
+    assert "too long" in str(await bench.verdict("run_shell_command", command="echo " + "x" * 100_000))
+
+
+async def test_a_command_that_is_nested_too_deeply_is_blocked(bench: Bench) -> None:
+    bench.init("dangerous-commands")
+
+    assert "too deeply nested" in str(await bench.verdict("run_shell_command", command="echo " + "$(" * 20_000))
+
+
 # read-only
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -539,7 +538,3 @@ async def test_recipes_that_add_to_requests_and_redact_answers_go_together(bench
 
     assert output.system_message is not None
     assert len((output.hook_specific_output or {})["llm_request"]["messages"]) == 2
-
-
-def test_the_environment_of_these_tests_has_a_home_of_its_own(home: Path) -> None:
-    assert os.path.expanduser("~") == str(home)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc 
 
 @pytest.mark.requirement("HOOK-110", "HOOK-111")
 async def test_whatever_hooks_do_nothing_is_raised_lost_or_left_behind() -> None:
-    logging.getLogger().setLevel(logging.CRITICAL)
     seed = random.randrange(10**6)
 
     report = await soak(120, seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
 
         from llxprt_hooks.cli.inventory import take_inventory
 
-        logging.disable()  # nothing but completions has a place on a command line that is being typed
         events: dict[str, list[str]] = {}
         for item in take_inventory(ctx.params.get("directory") or ".").items:
             if item.enabled == enabled and item.name.startswith(incomplete) and _PLAIN.fullmatch(item.name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.cli.quiet import without_warnings
 from llxprt_hooks.config import Config
 from llxprt_hooks.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.registry import HookRegistry
@@ -108,10 +109,11 @@ class Inventory:
 
 def take_inventory(directory: str) -> Inventory:
     """Read the settings and list what they come to; nothing is run."""
-    config = Config.load(directory)
+    with without_warnings():
+        config = Config.load(directory)
+        registry = HookRegistry(config)
+        registry.initialize()
     settings = loaded_settings(config)
-    registry = HookRegistry(config)
-    registry.initialize()
     items = [_item(entry.definition, settings, entry.enabled) for entry in registry.get_all_hooks()]
     problems = [*map(str, settings.problems), *map(str, registry.problems)]
     return Inventory(settings, config.enable_hooks, [*_unapproved(settings), *items], problems)

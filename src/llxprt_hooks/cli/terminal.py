@@ -21,6 +21,10 @@ _ENDLESS = 10_000
 """Columns of output that is no terminal: a line stays a line, for ``grep`` and the like."""
 
 
+_NARROWEST = 10
+"""Columns that prose gets in any case."""
+
+
 def stdout_console() -> Console:
     """For results. Colour only on a terminal, and never with NO_COLOR."""
     return _console(stderr=False)
@@ -71,8 +75,14 @@ def say(console: Console, *parts: Part) -> None:
 
 
 def tell(console: Console, *parts: Part) -> None:
-    """Print prose, broken between words where the terminal is narrow; further lines of its own are indented."""
-    console.print(_text(parts, line_end="\n    "))
+    """Print prose, broken between words where the terminal is narrow; all lines but the first are indented further."""
+    text = _text(parts, line_end="\n")
+    indent = " " * (len(text.plain) - len(text.plain.lstrip(" ")))
+    further = f"{indent}  "
+    width = max(_NARROWEST, console.width - len(further))
+    for number, each in enumerate(text[len(indent) :].wrap(console, width)):
+        each.rstrip()
+        console.print(line(further if number else indent).append_text(each), soft_wrap=True)
 
 
 def _text(parts: Iterable[Part], *, line_end: str) -> Text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import click
 from llxprt_hooks.cli.choices import Choice, choices, unapproved
 from llxprt_hooks.cli.hints import hints_on
 from llxprt_hooks.cli.inventory import HOOKS_ARE_OFF, loaded_settings, unapproved_hooks
+from llxprt_hooks.cli.quiet import without_warnings
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
@@ -92,16 +92,16 @@ async def attempt(
     problem = input_problem(event_name, hook_input)
     if problem:
         raise click.UsageError(f"{problem}.")
-    logging.getLogger().setLevel(logging.ERROR)  # what would be warned of is part of the report
-    config = Config.load(directory, observer=observer)
-    registry = HookRegistry(config)
-    registry.initialize()
-    payload = _payload(config, event_name, hook_input)
-    planned = _planned(config, registry, event_name, hook_input.get(MATCHED_FIELDS.get(event_name, "")))
-    system = config.get_hook_system()
-    result = None
-    if run and system is not None:
-        result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
+    with without_warnings():
+        config = Config.load(directory, observer=observer)
+        registry = HookRegistry(config)
+        registry.initialize()
+        payload = _payload(config, event_name, hook_input)
+        system = config.get_hook_system() if run else None
+        result = None
+        if system is not None:
+            result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
+    planned = _planned(config, registry, event_name, payload.get(MATCHED_FIELDS.get(event_name, "")))
     advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
     hints = [*_from_settings(config, registry), *_why_nothing_runs(config, planned, event_name), *advice]
     return Trial(event_name, payload, planned, result, hints)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import click
 
 from llxprt_hooks.cli.hook_names import hook_names
@@ -28,7 +26,6 @@ def command(name: str, directory: str) -> int:
     from llxprt_hooks.cli.switch import enable_hook
     from llxprt_hooks.cli.terminal import say, stdout_console
 
-    logging.getLogger().setLevel(logging.ERROR)  # other problems of the settings are told by `list`
     files = enable_hook(directory, name)
     changed = f"; changed: {', '.join(map(str, files))}"
     say(stdout_console(), (name, "bold"), f" is enabled now{changed}" if files else " was enabled already")

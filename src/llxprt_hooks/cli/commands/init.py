@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import visible
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
@@ -114,7 +115,7 @@ def _may_overwrite(file: PlannedFile, project: Path) -> bool:
             return bool(answer == "y")
         there = file.path.read_text("utf-8", errors="replace").splitlines(keepends=True)
         lines = difflib.unified_diff(there, file.content.splitlines(keepends=True), f"{name} (yours)", f"{name} (new)")
-        click.echo("".join(lines), err=True)
+        click.echo(visible("".join(lines)), err=True)  # the file may be a stranger's
 
 
 def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:

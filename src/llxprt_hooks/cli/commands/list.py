@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import click
@@ -37,7 +36,6 @@ def command(as_json: bool, directory: str) -> int:
     """
     from llxprt_hooks.cli.inventory import take_inventory
 
-    logging.getLogger().setLevel(logging.ERROR)  # what would be warned of is told below
     inventory = take_inventory(directory)
     if as_json:
         from llxprt_hooks.cli.json_output import print_json

@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 
+LONGEST = 100_000  # characters of a command; a shell takes little more
 MOST_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
 # Program to the actions that are blocked; None is all of them.
@@ -119,6 +120,8 @@ def reason_to_block(event):
     given = event["tool_input"]
     command = given.get("command")
     if isinstance(command, str):
+        if len(command) > LONGEST:
+            return "this command is too long to be looked at"
         found = leaving(command)
         if found:
             return f"`{found}` is not for an agent in CI: leave the result in the working tree, a step after it decides"

@@ -18,6 +18,9 @@ DECODERS = {"base64", "base32", "xxd", "uudecode", "openssl"}
 PREFIXES = {"sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "stdbuf", "setsid", "command", "exec",
             "builtin", "xargs", "if", "then", "else", "elif", "while", "until", "do", "!", "{"}  # fmt: skip
 WITH_VALUE = {"-u", "-g", "-n", "-s", "-k", "-I", "-L", "-P", "-d", "-C"}
+LONGEST = 100_000  # characters; a shell takes little more
+DEEPEST = 20  # commands inside of commands
+PLAIN = re.compile(r"[^'\"\\`#\n<>|$ \t\r;&()]+")
 DISKS = re.compile(r"/dev/(?!null$|zero$|stdout$|stderr$|stdin$|tty|fd/|shm/|u?random$)")
 SYSTEM = re.compile(r"/(?:etc|boot|usr|bin|sbin|lib\w*|sys|proc)(?:/|$)")
 
@@ -61,7 +64,8 @@ class Reader:
                 self.end_pipeline()
                 self.at += 1
             else:
-                self.add(char)
+                plain = PLAIN.match(self.text, self.at).group()
+                self.add(plain, len(plain))
         self.end_pipeline()
         return self.pipelines
 
@@ -201,15 +205,17 @@ class Judge:
     def __init__(self, project, folder):
         self.project = os.path.realpath(project)
         self.folder = folder
+        self.depth = 0
 
     def text(self, text):
-        if re.search(r"(\w+|:)\s*\(\s*\)\s*\{\s*\1\s*\|\s*\1\s*&", text):
+        if len(text) > LONGEST or self.depth > DEEPEST:
+            return "it is too long or too deeply nested to be looked at"
+        if re.search(r"(?<!\w)(\w{1,50}|:)\s{0,9}\(\s{0,9}\)\s{0,9}\{\s{0,9}\1\s{0,9}\|\s{0,9}\1\s{0,9}&", text):
             return "this is a fork bomb"
-        for pipeline in Reader(text).read():
-            reason = self.pipeline(pipeline)
-            if reason:
-                return reason
-        return None
+        self.depth += 1
+        reason = first(filter(None, map(self.pipeline, Reader(text).read())))
+        self.depth -= 1
+        return reason
 
     def pipeline(self, pipeline):
         programs = [bare(command.words) for command in pipeline]

@@ -40,7 +40,7 @@ def anything(text):
 
 # What to look for, what it has to pass to count, and what takes its place.
 KINDS = [
-    (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", anything, "[e-mail]"),
+    (r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", anything, "[e-mail]"),
     (r"\b[A-Za-z]{2}\d{2}(?:[ ]?[0-9A-Za-z]{4}){2,7}(?:[ ]?[0-9A-Za-z]{1,4})?\b", is_iban, "[account]"),
     (r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])", is_card, "[card]"),
     (r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])", anything, "[social security number]"),

@@ -26,6 +26,7 @@ READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock
              "poetry.lock", "pdm.lock", "uv.lock", "pipfile.lock", "cargo.lock", "gemfile.lock", "composer.lock",
              "go.sum", "flake.lock", ".git/*", ".llxprt/*"]  # fmt: skip
 
+LONGEST = 100_000  # characters of a command; a shell takes little more
 READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"}
 PATH_ARGUMENTS = {"file_path", "absolute_path", "path", "paths", "dir_path", "include", "filename", "file", "source",
                   "destination", "target", "notebook_path"}  # fmt: skip
@@ -98,6 +99,8 @@ def expanded(word, folder):
 
 
 def check_command(text, folder):
+    if len(text) > LONGEST:
+        return "this command is too long to be looked at"
     for words, targets in commands(text):
         writes = any(os.path.basename(word) in WRITING_PROGRAMS for word in words[:3])
         for word in words:
