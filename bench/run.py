@@ -51,10 +51,13 @@ QUICK = Effort(rounds=5, hooks=10, calls=5_000, curve_rounds=2)
 def main() -> None:
     arguments = _arguments()
     effort = QUICK if arguments.quick else FULL
-    _say(busy())
+    warning = busy()
+    _say(warning)
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-bench-") as folder:
         scene = Scene.make(Path(folder))
         lines, drawn, setting = _measured(scene, effort, with_peer=not arguments.no_peer)
+    if warning:
+        setting["warning"] = warning
     print("\n".join(f"{name}: {value}" for name, value in setting.items()))
     print(f"\n{table(HEADINGS, [line.cells() for line in lines])}")
     for curve in drawn:
@@ -78,8 +81,6 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         drawn = curves(field, scene, rounds=effort.curve_rounds)
     finally:
         field.close()
-    if warning := busy():
-        setting["warning"] = warning
     *starting, memory = fresh
     return [*starting, *engine, *spawning, model, memory], drawn, setting
 

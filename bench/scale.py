@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from chart import line_chart
-from engine import config_with, first_seen, overhead
+from engine import config_with, first_seen, overhead, without_collector
 from table import table
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _configured(rounds: int) -> Curve:
     ready: dict[int, list[float]] = {size: [] for size in CONFIGURED}
     unmatched: dict[int, list[float]] = {size: [] for size in CONFIGURED}
     first: dict[int, list[float]] = {size: [] for size in CONFIGURED}
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, without_collector():
         for _ in range(rounds):
             for size in CONFIGURED:
                 config = config_with(size)

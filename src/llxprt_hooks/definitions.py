@@ -22,6 +22,9 @@ class HookType(StrEnum):
     PLUGIN = "plugin"
 
 
+_HOOK_TYPES = tuple(HookType)
+
+
 class ConfigSource(StrEnum):
     """Where a definition comes from, highest priority first (HOOK-187)."""
 
@@ -33,7 +36,10 @@ class ConfigSource(StrEnum):
     @property
     def priority(self) -> int:
         """1 is the highest."""
-        return list(ConfigSource).index(self) + 1
+        return _SOURCES.index(self) + 1
+
+
+_SOURCES = tuple(ConfigSource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ class _Reader:
             self._report(where, f"discarded: expected an object with `type` and `command`, found {_found(hook)}")
             return None
         kind, command = hook.get("type"), hook.get("command")
-        if kind not in tuple(HookType):
+        if kind not in _HOOK_TYPES:
             self._report(where, f'discarded: `type` must be "command" or "plugin", found {_found(kind)}')
             return None
         if kind == HookType.COMMAND and not (isinstance(command, str) and command.strip()):
