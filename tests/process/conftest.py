@@ -12,6 +12,8 @@ import pytest
 import uvloop
 from process_runs import marked
 
+import llxprt_hooks.process.start as start_module
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -26,6 +28,9 @@ WAYS = {
     "thread without waitid": ("pidfd_open", "waitid"),
 }
 """The ways to notice that a process has ended, by what the system lacks."""
+
+STARTS = [start_module.start_with_fork_exec, start_module.start_with_popen]
+"""The ways to start a process; the first one needs a Python that was tried."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -43,6 +48,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     """The test runs once with each way of noticing an end."""
     for name in WAYS[request.param]:
         monkeypatch.delattr(os, name, raising=False)
+
+
+@pytest.fixture(params=STARTS, ids=["fork_exec", "popen"])
+def start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs once with each way of starting."""
+    if request.param is start_module.start_with_fork_exec and not start_module.knows_fork_exec():
+        pytest.skip("not a Python whose fork_exec is known")
+    monkeypatch.setattr(start_module, "_way", request.param)
 
 
 @pytest.fixture(scope="session", autouse=True)

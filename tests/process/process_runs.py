@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import llxprt_hooks.process.start as start_module
 from llxprt_hooks.process import Completed, run_process
 
 if TYPE_CHECKING:
@@ -34,9 +35,13 @@ async def bash(script: str, **options: Any) -> Completed:
 
 
 def in_python(script: str, *, cwd: Path) -> str:
-    """Run a script in an interpreter of its own, for what would upset this one; what it printed."""
+    """Run a script in an interpreter of its own, for what would upset this one; what it printed.
+
+    Processes are started there as they are here.
+    """
+    same = f"import llxprt_hooks.process.start as module; module._way = module.{start_module._way.__name__}\n"
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", script],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", same + script],
         cwd=cwd,
         env={**os.environ, **ENV},
         capture_output=True,

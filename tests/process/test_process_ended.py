@@ -164,7 +164,7 @@ async def test_timeout_gives_up_on_what_it_may_not_signal(monkeypatch: pytest.Mo
     pid = int(await written(tmp_path / "pid"))
     os.kill(pid, signal.SIGKILL)
     await eventually(lambda: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
-    await run("true")  # the subprocess module collects at the next start
+    await run("true")  # it is collected at the next start
     assert not lives(pid)
 
 

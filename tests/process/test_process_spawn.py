@@ -10,6 +10,8 @@ from process_runs import ENV, bash, in_python, run
 
 from llxprt_hooks.process import SpawnError
 
+pytestmark = pytest.mark.usefixtures("start")
+
 
 async def test_spawn_uses_the_working_directory_and_just_the_environment(tmp_path: Path) -> None:
     completed = await run("/usr/bin/env", env={"A": "1", "Ä": "ö"}, cwd=str(tmp_path))
@@ -63,6 +65,33 @@ async def test_spawn_takes_a_relative_program_from_the_working_directory(tmp_pat
     program(tmp_path / "greet", "#!/bin/sh\necho hello\n")
 
     assert (await run("./greet", cwd=str(tmp_path))).stdout == b"hello\n"
+
+
+def test_spawn_is_seen_by_audit_hooks(tmp_path: Path) -> None:
+    printed = in_python(
+        """
+import asyncio, sys
+from llxprt_hooks.process import run_process
+
+def note(event, arguments):
+    if event == "subprocess.Popen":
+        print(*arguments)
+
+sys.addaudithook(note)
+asyncio.run(run_process(["true", "x"], stdin=b"", env={"PATH": "/usr/bin:/bin"}, cwd="/", timeout=20))
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed.startswith("true ['true', 'x'] / {'PATH': ")
+
+
+async def test_spawn_takes_each_environment_as_it_is_then() -> None:
+    env = {"PATH": os.environ["PATH"], "A": "1"}
+    first = await run("printenv", "A", env=env)
+    env["A"] = "2"
+
+    assert (first.stdout, (await run("printenv", "A", env=env)).stdout) == (b"1\n", b"2\n")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.drain import Drain
@@ -12,6 +12,7 @@ from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
 from llxprt_hooks.process.feed import USUAL_ROOM, Feed
 from llxprt_hooks.process.group import signal_group
 from llxprt_hooks.process.spawn_error import SpawnError, explain
+from llxprt_hooks.process.start import abandon, start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,27 +21,21 @@ if TYPE_CHECKING:
 class Child:
     """A started process and our ends of what connects us with it."""
 
-    __slots__ = ("_popen", "feed", "pid", "stderr", "stdout", "watch")
+    __slots__ = ("_collected", "feed", "pid", "stderr", "stdout", "watch")
 
-    def __init__(
-        self, popen: subprocess.Popen[bytes], feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch
-    ) -> None:
-        self._popen = popen
-        self.pid = popen.pid
+    def __init__(self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch) -> None:
+        self.pid = pid
         self.feed = feed
         self.stdout = stdout
         self.stderr = stderr
         self.watch = watch
+        self._collected = False
 
     def collect(self) -> int | None:
-        """The exit code of the ended process (below zero: the signal that ended it), None when it was lost.
-
-        A process that is never collected, because it cannot be killed, stays with the subprocess module: that warns of
-        it and collects it when it can.
-        """
+        """The exit code of the ended process (below zero: the signal that ended it), None when it was lost."""
         status = self.watch.collect()
-        self._popen.returncode = -1 if status is None else os.waitstatus_to_exitcode(status)
-        return None if status is None else self._popen.returncode
+        self._collected = True
+        return None if status is None else os.waitstatus_to_exitcode(status)
 
     def close_stdin(self) -> None:
         if self.feed is not None:
@@ -52,6 +47,8 @@ class Child:
         os.close(self.stdout.fd)
         os.close(self.stderr.fd)
         self.watch.close()
+        if not self._collected:
+            abandon(self.pid)
 
 
 def spawn(
@@ -65,7 +62,7 @@ def spawn(
 ) -> Child:
     """Start a program; a small input is there before the program is, a large one is written while it starts."""
     opened: list[int] = []
-    popen = None
+    pid = None
     try:
         their_stdin, our_stdin = _pipe(opened)
         our_stdout, their_stdout = _pipe(opened)
@@ -73,20 +70,22 @@ def spawn(
         os.set_blocking(our_stdin, False)
         feed = Feed(our_stdin, stdin)
         all_fed = len(stdin) <= USUAL_ROOM and feed.push()
-        popen = _start(argv, executable, their_stdin, their_stdout, their_stderr, env, cwd)
+        if not argv:
+            raise ValueError("an empty argv")
+        pid = start(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd)
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
         for fd in (our_stdout, our_stderr):
             os.set_blocking(fd, False)
         all_fed = all_fed or feed.push()
-        watch = watch_exit(popen.pid)
+        watch = watch_exit(pid)
     except BaseException as error:
-        _undo(opened, popen)
+        _undo(opened, pid)
         if isinstance(error, OSError | ValueError):
             raise SpawnError(explain(error, argv, executable, env, cwd)) from error
         raise
-    child = Child(popen, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
+    child = Child(pid, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
     if all_fed:
         child.close_stdin()
     return child
@@ -98,34 +97,10 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     return ends
 
 
-def _start(
-    argv: Sequence[str],
-    executable: str | None,
-    stdin: int,
-    stdout: int,
-    stderr: int,
-    env: Mapping[str, str],
-    cwd: str,
-) -> subprocess.Popen[bytes]:
-    if not argv:
-        raise ValueError("an empty argv")
-    # No preexec_fn: with one, Python could not use vfork, which costs the same however large this process is.
-    return subprocess.Popen(
-        argv,
-        executable=executable,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env=env,
-        cwd=cwd,
-        close_fds=True,
-        start_new_session=True,
-    )
-
-
-def _undo(opened: list[int], popen: subprocess.Popen[bytes] | None) -> None:
-    if popen is not None:
-        signal_group(popen.pid, signal.SIGKILL)
-        popen.wait()
+def _undo(opened: list[int], pid: int | None) -> None:
+    if pid is not None:
+        signal_group(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
     for fd in opened:
         os.close(fd)
