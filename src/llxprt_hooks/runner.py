@@ -42,7 +42,14 @@ class _Occasion:
         self.event_name = event_name
         self.hook_input = hook_input
         self._inherited = inherited
-        self.payload = write_json(hook_input)
+
+    def payload(self) -> bytes:
+        """The input as JSON, which takes longer the larger it is: made when it is first asked for."""
+        return self._payload
+
+    @cached_property
+    def _payload(self) -> bytes:
+        return write_json(self.hook_input)
 
     @property
     def directory(self) -> str:
@@ -74,6 +81,7 @@ class HookRunner:
         occasion = _Occasion(event_name, hook_input, self._inherited)
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], occasion)]
+        occasion.payload()  # now: the caller may change what it gave us before all of these tasks have begun
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._execute(config, occasion)) for config in hook_configs]
         return [task.result() for task in tasks]

@@ -266,3 +266,19 @@ asyncio.run(main())
 def program(path: Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o755)
+
+
+async def test_stdin_is_made_when_the_program_has_been_started(tmp_path: Path) -> None:
+    def made() -> bytes:
+        while not (tmp_path / "started").exists():
+            pass
+        return b"made"
+
+    completed = await bash(f"touch {tmp_path}/started; cat", stdin=made)
+
+    assert completed.stdout == b"made"
+
+
+async def test_stdin_that_cannot_be_made_leaves_no_process(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await bash("exec sleep 1000", stdin=lambda: bytes(1 // 0))

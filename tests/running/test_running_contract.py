@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -51,6 +52,21 @@ class TestStdin:
         document, end = result.stdout.removesuffix("\n").split("\n")
         assert json.loads(document) == sent
         assert end == "end"
+
+    @pytest.mark.parametrize("hooks", [1, 3])
+    async def test_what_the_caller_changes_later_is_not_seen(self, hooks: int, project: Path) -> None:
+        tool_input = {"content": "as it was"}
+        sent = payload(BEFORE_TOOL, project, tool_input=tool_input)
+        commands = [hook(f"cat > stdin{number}") for number in range(hooks)]
+
+        running = asyncio.create_task(HookRunner().execute_hooks_parallel(commands, BEFORE_TOOL, sent))
+        await asyncio.sleep(0)
+        tool_input["content"] = "changed"
+        await running
+
+        assert [seen(project, f"stdin{number}")["tool_input"]["content"] for number in range(hooks)] == [
+            "as it was"
+        ] * hooks
 
     @pytest.mark.requirement("HOOK-061")
     async def test_strings_that_have_no_encoding_are_sent_all_the_same(self, project: Path) -> None:

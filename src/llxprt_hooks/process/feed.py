@@ -7,7 +7,7 @@ import fcntl
 
 from llxprt_hooks.process.sigpipe import write_quietly
 
-USUAL_ROOM = 64 * 1024
+_USUAL_ROOM = 64 * 1024
 """What a pipe takes unless it is asked to take more."""
 
 _MOST_ROOM = 1024 * 1024
@@ -22,7 +22,7 @@ class Feed:
     def __init__(self, fd: int, data: bytes) -> None:
         self.fd = fd
         self._rest = memoryview(data)
-        if len(data) > USUAL_ROOM:
+        if len(data) > _USUAL_ROOM:
             _make_room(fd, len(data))
 
     def push(self) -> bool:

@@ -56,7 +56,7 @@ async def run_process(
     argv: Sequence[str],
     *,
     executable: str | None = None,
-    stdin: bytes,
+    stdin: bytes | Callable[[], bytes],
     env: Mapping[str, str],
     cwd: str,
     timeout: float,  # noqa: ASYNC109 - the process has to be ended, not the waiting for it
@@ -65,7 +65,8 @@ async def run_process(
 ) -> Completed:
     """Run a program to its end; ``timeout`` and ``grace`` are in seconds.
 
-    The program is ``executable``, or else the first of ``argv``, looked up in the PATH of ``env``.
+    The program is ``executable``, or else the first of ``argv``, looked up in the PATH of ``env``. ``stdin`` may be
+    what makes its input: it is called once the program has been started, so that a large one is made while it loads.
 
     >>> asyncio.run(run_process(["/bin/cat"], stdin=b"hello", env={}, cwd="/", timeout=60)).stdout
     b'hello'

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.drain import Drain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
-from llxprt_hooks.process.feed import USUAL_ROOM, Feed
+from llxprt_hooks.process.feed import Feed
 from llxprt_hooks.process.group import signal_group
 from llxprt_hooks.process.spawn_error import SpawnError, explain
 from llxprt_hooks.process.start import abandon, start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Child:
@@ -55,30 +55,28 @@ def spawn(
     argv: Sequence[str],
     *,
     executable: str | None = None,
-    stdin: bytes,
+    stdin: bytes | Callable[[], bytes],
     env: Mapping[str, str],
     cwd: str,
     output_limit: int,
 ) -> Child:
-    """Start a program; a small input is there before the program is, a large one is written while it starts."""
+    """Start a program and write to it what its stdin takes at once, while it loads."""
     opened: list[int] = []
     pid = None
     try:
         their_stdin, our_stdin = _pipe(opened)
         our_stdout, their_stdout = _pipe(opened)
         our_stderr, their_stderr = _pipe(opened)
-        os.set_blocking(our_stdin, False)
-        feed = Feed(our_stdin, stdin)
-        all_fed = len(stdin) <= USUAL_ROOM and feed.push()
         if not argv:
             raise ValueError("an empty argv")
         pid = start(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd)
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
-        for fd in (our_stdout, our_stderr):
+        for fd in (our_stdin, our_stdout, our_stderr):
             os.set_blocking(fd, False)
-        all_fed = all_fed or feed.push()
+        feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
+        all_fed = feed.push()
         watch = watch_exit(pid)
     except BaseException as error:
         _undo(opened, pid)
