@@ -69,8 +69,9 @@ def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_t
 
     run = world.run("fire", "BeforeTool", approved=False)
 
-    assert "because the project is not approved" in run.stdout
+    assert "because this project is not approved" in run.stdout
     assert "llxprt-hooks trust" in run.stdout
+    assert "hooks are off" not in run.stdout
     assert run.status == 0
     assert not (world.project / "ran").exists()
 

@@ -104,6 +104,22 @@ def test_a_folder_without_hooks_says_how_to_begin(world: World) -> None:
     assert run.status == 0
 
 
+def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: World) -> None:
+    world.write("user", {"enableHooks": True, "hooks": {"beforeTool": [{"hooks": []}]}})
+
+    run = world.run("list")
+
+    assert run.stdout == "no hooks that can be used; `llxprt-hooks validate` says why\n"
+    assert "did you mean `BeforeTool`?" in run.stderr
+
+
+def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: World) -> None:
+    everything(world)
+    world.write("user", {})
+
+    assert "hooks are off" not in world.run("list", approved=False).stderr
+
+
 def test_hooks_that_are_off_are_listed_with_a_warning(world: World) -> None:
     world.write("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
 

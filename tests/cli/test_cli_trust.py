@@ -49,6 +49,25 @@ def test_approved_hooks_run_until_the_approval_is_withdrawn(guarded: World) -> N
     assert guarded.run("untrust", approved=False).stdout == f"{guarded.project} was not approved\n"
 
 
+def test_what_changed_since_the_last_approval_is_named(guarded: World) -> None:
+    guarded.trusted()
+    guarded.script("guard.sh", "exit 0")
+
+    run = guarded.run("trust", "--dry-run", approved=False)
+
+    assert "  script guard.sh  (changed)\n" in run.stdout
+    assert "changed since the last approval: guard.sh\n" in run.stdout
+    assert "it was approved: guard.sh. Look at what has changed" in guarded.run("list", approved=False).stderr
+
+
+def test_a_hook_of_no_event_is_not_said_to_run(world: World) -> None:
+    world.write("project", {"hooks": {"beforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
+
+    run = world.run("trust", "--dry-run", approved=False)
+
+    assert "there is no such event, so it never runs; `llxprt-hooks validate` says more" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "state"), [("y", 0, "trusted"), ("n", 1, "untrusted"), ("", 1, "untrusted")]
 )

@@ -14,10 +14,11 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ``json result[=EVENT]``     what comes of firing the event: the merged output
 ``json``, ``jsonc``         parsed; where it is a settings file, loaded, and it must have no problems
 ``… broken``                such a file that is meant to have problems
-``console``, ``mermaid``    not run: for the eye
+``console``                 not run: for the eye
 ==========================  ===========================================================================================
 
-All blocks of a section, that is of what stands between two headings, share one fresh folder.
+All blocks of a section, that is of what stands between two headings, share one fresh folder. The tutorial is
+the exception: all of its blocks share one, from the first section to the last, and test_docs_tutorial.py runs them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SITE_ONLY = {"index.md", "overview.md", "changes.md"}  # they include other pages, for the site
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _HEADING = re.compile(r"^(#+) (.+)$")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_pages import Block, Section, every_section
+from docs_pages import TUTORIAL, Block, Section, every_section
 
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
@@ -34,7 +34,7 @@ INPUTS: dict[str, dict[str, Any]] = {
 }
 """What an event says where its section does not."""
 
-SECTIONS = [section for section in every_section() if section.blocks]
+SECTIONS = [section for section in every_section() if section.blocks and section.page != TUTORIAL]
 
 
 @dataclass

@@ -38,6 +38,7 @@ SETTINGS: dict[str, Any] = {
     "hooks": {"BeforeTool": [{"matcher": "write_.*", "sequential": False, "hooks": [HOOK]}]},
     "theme": "dark",
 }
+TWO_SCRIPTS = {"hooks": [{"type": "command", "command": "./a.sh; ./b.sh"}]}
 
 
 @pytest.fixture
@@ -313,6 +314,39 @@ SCRIPT_COMMANDS = [
 ]
 
 
+class TestWhatChanged:
+    """Told part by part; it decides nothing."""
+
+    def test_a_script(self, cloned: Path, project_file: Path, write: Write) -> None:
+        write(project_file, changed(lambda settings: settings["hooks"].update(AfterTool=[TWO_SCRIPTS])))
+        for name in ("a.sh", "b.sh"):
+            (cloned / name).write_text("#!/bin/sh\n")
+        grant_trust(cloned)
+
+        (cloned / "b.sh").write_text("#!/bin/sh\nexit 2\n")
+        assert trust_status(cloned).changed == ("b.sh",)
+        (cloned / "b.sh").unlink()
+        assert trust_status(cloned).changed == ("b.sh",)
+
+    def test_the_settings(self, cloned: Path, project_file: Path, write: Write) -> None:
+        grant_trust(cloned)
+
+        write(project_file, changed(lambda settings: settings.update(enableHooks=False)))
+
+        assert trust_status(cloned).changed == (".llxprt/settings.json",)
+        assert grant_trust(cloned).changed == trust_status(cloned).changed == ()
+
+    def test_an_approval_that_did_not_record_its_parts_does_not_tell(self, cloned: Path, store: Path) -> None:
+        grant_trust(cloned)
+        records = json.loads(store.read_text())
+        records[str(cloned)] = {"hash": "of another time"}
+        store.write_text(json.dumps(records))
+
+        status = trust_status(cloned)
+
+        assert (status.state, status.changed) == (TrustState.CHANGED, ())
+
+
 class TestScripts:
     @pytest.mark.parametrize("command", SCRIPT_COMMANDS)
     def test_a_script_that_a_command_names_is_approved_with_its_content(
@@ -458,7 +492,7 @@ class TestStore:
 
         assert record["hash"] == fingerprint
         assert record["approved_at"].endswith("Z")
-        assert list(record) == ["hash", "approved_at"]
+        assert list(record) == ["hash", "approved_at", "parts"]
 
     def test_what_it_holds_besides_is_kept_as_it_was(self, cloned: Path, store: Path, write: Write) -> None:
         mine = f'{{"hash": "old", "note": [1e999, {"9" * 5000}]}}'

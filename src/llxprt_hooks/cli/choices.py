@@ -35,10 +35,10 @@ def choices(entries: Iterable[HookRegistryEntry], subject: str | None, *, hooks_
     return found
 
 
-def unapproved(definition: HookDefinition) -> Choice:
+def unapproved(definition: HookDefinition, why: str) -> Choice:
     """A hook of a project that is not approved."""
     matches = compile_matcher(definition.event_name, definition.matcher)
-    return Choice(HookRegistryEntry(definition, matches, enabled=False), runs=False, why="the project is not approved")
+    return Choice(HookRegistryEntry(definition, matches, enabled=False), runs=False, why=why)
 
 
 def _obstacle(entry: HookRegistryEntry, subject: str | None, taken: dict[str, str]) -> str | None:

@@ -119,6 +119,11 @@ def take_inventory(directory: str) -> Inventory:
     return Inventory(settings, config.enable_hooks, [*_unapproved(settings), *items], problems)
 
 
+def why_off(settings: Settings) -> str | None:
+    """What keeps all hooks from running, unless it is an approval that is missing: of that there is a notice."""
+    return None if settings.enabled_if_approved else HOOKS_ARE_OFF
+
+
 def loaded_settings(config: Config) -> Settings:
     """The settings that a configuration was loaded from."""
     if config.settings is None:

@@ -11,7 +11,7 @@ import click
 
 from llxprt_hooks.cli.choices import Choice, choices, unapproved
 from llxprt_hooks.cli.hints import hints_on
-from llxprt_hooks.cli.inventory import HOOKS_ARE_OFF, loaded_settings, unapproved_hooks
+from llxprt_hooks.cli.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.cli.quiet import without_warnings
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import CAN_BLOCK
@@ -19,6 +19,7 @@ from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input
 from llxprt_hooks.registry import HookRegistry
 from llxprt_hooks.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.runner import apply_hook_output_to_input
+from llxprt_hooks.settings import UNHEARD
 from llxprt_hooks.translator import TranslationError, request_payload, response_payload
 
 if TYPE_CHECKING:
@@ -128,9 +129,11 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
 
 
 def _planned(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[Choice]:
-    skipped = [each for each in unapproved_hooks(loaded_settings(config)) if each.event_name == event_name]
+    settings = loaded_settings(config)
+    why = UNHEARD.get(settings.trust.state, "the project's settings are refused")
+    skipped = [unapproved(each, why) for each in unapproved_hooks(settings) if each.event_name == event_name]
     entries = [entry for entry in registry.get_all_hooks() if entry.event_name == event_name]
-    return [*map(unapproved, skipped), *choices(entries, subject, hooks_are_on=config.enable_hooks)]
+    return [*skipped, *choices(entries, subject, hooks_are_on=config.enable_hooks)]
 
 
 def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
@@ -143,4 +146,4 @@ def _why_nothing_runs(config: Config, planned: list[Choice], event_name: HookEve
         return []
     if not planned:
         return [f"no hook is configured for {event_name}"]
-    return ["no hook was chosen; the plan says why" if config.enable_hooks else HOOKS_ARE_OFF]
+    return [why_off(loaded_settings(config)) or "no hook was chosen; the plan says why"]

@@ -20,7 +20,7 @@ SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these se
 NOT_TRUSTED = Rule(
     "not-trusted",
     _H,
-    "A cloned repository must not run code by being opened: until you approve, these hooks are skipped.",
+    "Until you approve them as they are now, these hooks are skipped: no code runs by a project's being opened.",
 )
 TRUST_STORE = Rule("trust-store", _W, "Without the list of approvals no project is trusted, and its hooks are skipped.")
 UNREAD_FILE = Rule("unread-file", _H, "No hook runs from a file that is not read.")

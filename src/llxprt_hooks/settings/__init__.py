@@ -11,7 +11,7 @@ from llxprt_hooks.settings.extensions import Extension
 from llxprt_hooks.settings.fingerprint import HookCommand, hook_fingerprint
 from llxprt_hooks.settings.jsonc import JsoncError, Kind, Member, Node, line_and_column, parse
 from llxprt_hooks.settings.levels import Level, settings_file, user_folder
-from llxprt_hooks.settings.load import Settings, load_settings
+from llxprt_hooks.settings.load import UNHEARD, Settings, load_settings
 from llxprt_hooks.settings.merge import HookSource, merge_hooks
 from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.private import append_privately, make_private_folder
@@ -27,6 +27,7 @@ from llxprt_hooks.settings.trust import (
 from llxprt_hooks.settings.trust_store import TrustStore
 
 __all__ = [
+    "UNHEARD",
     "Document",
     "EnvironmentRule",
     "Extension",

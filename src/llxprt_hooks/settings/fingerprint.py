@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,6 +49,11 @@ def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | N
     said = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
     canonical = json.dumps(said, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
+    """The same in parts, each with its SHA-256, to tell later which of them have changed."""
+    return {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings), **scripts}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

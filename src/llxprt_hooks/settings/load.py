@@ -31,6 +31,8 @@ class Settings:
     """What the settings files come to; a project that is not trusted has no part in it."""
 
     enabled: bool
+    enabled_if_approved: bool
+    """Whether hooks would be on if the project were approved; the same as ``enabled`` where it is."""
     sources: tuple[HookSource, ...]
     """The levels that have hooks, highest priority first."""
     disabled: tuple[str, ...]
@@ -62,6 +64,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     ]
     settings = Settings(
         enabled=merge_switches(said.enabled for said in heard.values()),
+        enabled_if_approved=merge_switches(said.enabled for said in fields.values()),
         sources=tuple(
             HookSource(level, documents[level].file, said.hooks, documents[level])
             for level, said in heard.items()
@@ -80,20 +83,23 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     return settings
 
 
-_UNHEARD: Final = {
+UNHEARD: Final = {
     TrustState.UNTRUSTED: "this project is not approved",
     TrustState.CHANGED: "the project has changed since it was approved",
 }
+"""Why a project's settings are not heard, in words."""
 
 
 def _notices(trust: TrustStatus) -> tuple[str, ...]:
-    if trust.state not in _UNHEARD:
+    if trust.state not in UNHEARD:
         return ()
     count = len(trust.commands)
     skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
     file = printable(str(trust.file))
+    changed = f": {', '.join(map(printable, trust.changed))}" if trust.changed else ""
+    look = "what has changed" if changed else "that file"
     notice = (
-        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {_UNHEARD[trust.state]}. "
-        f"Look at that file, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
+        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {UNHEARD[trust.state]}{changed}. "
+        f"Look at {look}, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
     )
     return (notice,)

@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
-from llxprt_hooks.settings.fingerprint import hook_commands, hook_fingerprint, hook_statement
+from llxprt_hooks.settings.fingerprint import (
+    hook_commands,
+    hook_fingerprint,
+    hook_parts,
+    hook_statement,
+)
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.problem import Problem
@@ -64,6 +69,10 @@ class TrustStatus:
     commands: tuple[HookCommand, ...] = ()
     scripts: tuple[str, ...] = ()
     """The project's files that the commands name; their content is approved too."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """What the fingerprint stands for, in parts, each with its own hash."""
+    changed: tuple[str, ...] = ()
+    """Where it is another than the approved one: the scripts that are new, gone or changed, and the settings file."""
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -95,10 +104,10 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
         return status
     store = TrustStore()
     try:
-        store.approve(status.project, status.fingerprint)
+        store.approve(status.project, status.fingerprint, status.parts)
     except OSError as error:
         raise TrustError(f"the approval could not be recorded in {store.file}: {error}") from error
-    return replace(status, state=TrustState.TRUSTED, problems=())
+    return replace(status, state=TrustState.TRUSTED, changed=(), problems=())
 
 
 def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
@@ -130,11 +139,14 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
         return replace(known, problems=(skipped,))
     fingerprint = hook_fingerprint(statement, scripts)
     state, problem = _judge(project, fingerprint)
+    parts = hook_parts(statement, scripts)
     return replace(
         known,
         state=state,
         fingerprint=fingerprint,
         scripts=tuple(scripts),
+        parts=parts,
+        changed=_changed(project, parts) if state is TrustState.CHANGED else (),
         problems=(problem,) if problem else (),
     )
 
@@ -146,6 +158,13 @@ def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]
     if os.environ.get(TRUST_VARIABLE) == "1":
         return TrustState.APPROVED_BY_ENVIRONMENT, problem
     return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
+
+
+def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
+    approved = TrustStore().approved_parts(project)
+    if not approved:
+        return ()  # of an approval that did not record them
+    return tuple(sorted(name for name in {*approved, *parts} if approved.get(name) != parts.get(name)))
 
 
 class _RefusedError(Exception):

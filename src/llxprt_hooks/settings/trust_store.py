@@ -1,9 +1,10 @@
 """The user's approvals: which project may run which hooks, in a file outside every project.
 
-``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …}``. Only the user may
-read or write it. It is replaced as a whole and under a lock, so two processes that approve at once both count; what
-it holds besides is kept as it was written. A file that cannot be read, or that others could have written, approves
-nothing; it is never overwritten but moved aside when the next approval is recorded.
+``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "parts": …}``. The hash
+alone decides; the parts, a hash for the settings and one for each script, serve to tell what has changed since. Only
+the user may read or write the file. It is replaced as a whole and under a lock, so two processes that approve at once
+both count; what it holds besides is kept as it was written. A file that cannot be read, or that others could have
+written, approves nothing; it is never overwritten but moved aside when the next approval is recorded.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
-from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.levels import user_folder
 from llxprt_hooks.settings.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from llxprt_hooks.settings.document import Document
 
 STORE_NAME: Final = "trusted_hooks.json"
 WRITABLE_BY_OTHERS: Final = 0o022
@@ -43,7 +42,14 @@ class TrustStore:
         recorded = store.root.at(str(project), "hash") if store else None
         return (recorded.scalar if recorded and isinstance(recorded.scalar, str) else None), None
 
-    def approve(self, project: Path, fingerprint: str) -> None:
+    def approved_parts(self, project: Path) -> dict[str, str]:
+        """The parts that were approved for a project, each with its hash; empty where none are recorded."""
+        store = self._read()
+        recorded = store.root.at(str(project), "parts") if isinstance(store, Document) else None
+        members = recorded.members if recorded else ()
+        return {part.key: part.value.scalar for part in members if isinstance(part.value.scalar, str)}
+
+    def approve(self, project: Path, fingerprint: str, parts: Mapping[str, str] | None = None) -> None:
         """Record an approval, in place of an earlier one."""
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with exclusive_lock(self.file):
@@ -55,6 +61,7 @@ class TrustStore:
             record = _members(store, str(project))
             record["hash"] = json.dumps(fingerprint)
             record["approved_at"] = json.dumps(_now())
+            record["parts"] = json.dumps(dict(parts or {}))
             projects[str(project)] = _object(record, indent="  ")
             self._write(projects)
 

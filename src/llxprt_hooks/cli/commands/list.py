@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.cli.inventory import Inventory, Item
     from llxprt_hooks.cli.terminal import Part
 
+NONE_CONFIGURED = "no hooks are configured; `llxprt-hooks init` makes a first one"
+NONE_USABLE = "no hooks that can be used; `llxprt-hooks validate` says why"
 COLUMNS = ("hook", "matcher", "source", "mode", "time-out", "state")
 
 
@@ -53,7 +55,7 @@ def _print_hooks(inventory: Inventory) -> None:
 
     console = stdout_console()
     if not inventory.items:
-        say(console, "no hooks are configured; `llxprt-hooks init` makes a first one")
+        say(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
     if (trust := inventory.settings.trust).counts:
         say(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
     tables = {event: _table(items) for event in HookEventName if (items := inventory.of_event(event))}
@@ -119,9 +121,9 @@ def _row(item: Item) -> tuple[Part, ...]:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.inventory import HOOKS_ARE_OFF
+    from llxprt_hooks.cli.inventory import why_off
     from llxprt_hooks.cli.terminal import stderr_console, tell
 
-    off = [HOOKS_ARE_OFF] if inventory.items and not inventory.hooks_enabled else []
-    for warning in (*off, *inventory.problems, *inventory.settings.notices):
+    off = why_off(inventory.settings) if inventory.items else None
+    for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
         tell(stderr_console(), (warning, "yellow"))

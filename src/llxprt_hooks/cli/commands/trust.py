@@ -25,7 +25,8 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
 
     Hooks of a project run only once they are approved. The approval is for exactly what is shown: when the project
     changes anything about its hooks, or one of the scripts that they name, it has to be given again. It is kept in
-    your own folder, ~/.llxprt, never in the project. On a terminal you are asked before it is given.
+    your own folder, ~/.llxprt, never in the project. On a terminal you are asked before it is given; elsewhere the
+    command itself is taken for your word.
 
     \b
     Examples:
@@ -42,6 +43,8 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
         say(console, f"{status.project} has no hooks of its own; nothing has to be approved")
         return ExitStatus.OK
     _show(console, status)
+    if status.changed:
+        say(console, f"changed since the last approval: {', '.join(status.changed)}")
     if dry_run or status.state is TrustState.TRUSTED:
         say(console, f"{status.project}: {TRUST_WORDS[status.state]}")
         return ExitStatus.OK
@@ -59,14 +62,17 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
 def _show(console: Console, status: TrustStatus) -> None:
     """All that the approval is for."""
     from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings import printable
     from llxprt_hooks.wire import decode_text, write_json
 
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
         say(console, "  ", (hook.event, "bold"), f"{matcher}  {printable(hook.command)}")
+        if hook.event not in tuple(HookEventName):
+            say(console, ("    there is no such event, so it never runs; `llxprt-hooks validate` says more", "yellow"))
     for script in status.scripts:
-        say(console, (f"  script {script}", "dim"))
+        say(console, (f"  script {script}", "dim"), ("  (changed)" * (script in status.changed), "yellow"))
     for key, value in status.statement.items():
         if key != "hooks":
             say(console, (f"  {key}: {decode_text(write_json(value))}", "dim"))

@@ -20,7 +20,7 @@ from llxprt_hooks.diagnosis.rules import (
     TRUST_STORE,
     UNREAD_FILE,
 )
-from llxprt_hooks.settings import Document, Kind, Member, Node, TrustState, read_document, trust_status
+from llxprt_hooks.settings import Document, Kind, Member, Node, TrustState, printable, read_document, trust_status
 from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
@@ -104,7 +104,8 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         )
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Look at the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, say in CI."
-        yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state], fix)
+        changed = f": {', '.join(map(printable, status.changed))}" if status.changed else ""
+        yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 
 def _refusal_fix(inspection: Inspection, file: SettingsFile) -> str:

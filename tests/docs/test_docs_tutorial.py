@@ -1,0 +1,123 @@
+"""The tutorial is gone through as its reader does: block by block, in one empty folder, at a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+from docs_pages import TUTORIAL, Block, sections
+
+DEADLINE = 60.0
+"""Seconds after which a command counts as hanging."""
+
+QUESTION = "[y/N]: "
+"""What the reader types at a question stands on the page's screen, behind it."""
+
+FOLDER = "/home/ada/first-hook"
+"""The reader's folder, as the page has it."""
+
+VARYING = (
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "SESSION"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+    (r"(?m)^[0-9a-f]{8}  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=  )", "ID AND TIME"),
+    (r"(?m) +\d+\.\d(?= ms$| ms  | +\d+\.\d|  █)", " DURATION"),
+)
+"""All that differs from one run to the next, beside the folder; the page and the run are compared without it."""
+
+LEFT_OUT = "…\n"
+"""A line of a screen that stands for one line or more."""
+
+
+def test_the_tutorial_from_an_empty_folder(tmp_path: Path, home: Path) -> None:
+    folder = tmp_path.resolve() / "first-hook"
+    folder.mkdir()
+    for step, screen in steps():
+        try:
+            take(step, screen, folder=folder, home=home)
+        except Exception as error:
+            error.add_note(f"in {TUTORIAL.name}, line {step.line}: ```{step.info}")
+            raise
+
+
+def test_every_block_of_the_tutorial_is_a_step_or_the_screen_of_one() -> None:
+    taken = [step.line for step, _ in steps()] + [screen.line for _, screen in steps() if screen]
+    assert sorted(taken) == [block.line for section in sections(TUTORIAL) for block in section.blocks]
+
+
+def steps() -> Iterator[tuple[Block, Block | None]]:
+    """What the reader does, one thing after the other, each with the screen that follows it on the page."""
+    blocks = [block for section in sections(TUTORIAL) for block in section.blocks]
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        if "output" not in block.words:
+            yield block, following if following and "output" in following.words else None
+
+
+def take(step: Block, screen: Block | None, *, folder: Path, home: Path) -> None:
+    if "file" in step.words:
+        file = folder / step.words["file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(step.text, encoding="utf-8")
+        assert screen is None, "a file prints nothing"
+        return
+    assert step.info == "sh", "the reader can only type commands and write files"
+    expected = screen.text if screen else ""
+    printed = typed(step.text, answers(expected), folder=folder, home=home)
+    shown, printed = constant(expected), constant(printed.replace(str(folder), FOLDER))
+    assert shows(shown, printed), f"the page has\n{shown}\nbut this was printed\n{printed}"
+
+
+def typed(commands: str, replies: list[str], *, folder: Path, home: Path) -> str:
+    """What commands print on a terminal, replies to their questions included."""
+    child = pexpect.spawn(
+        "bash",
+        ["-c", commands],
+        cwd=str(folder),
+        env=environment(home),
+        encoding="utf-8",
+        timeout=DEADLINE,
+    )
+    printed = ""
+    for reply in replies:
+        child.expect_exact(QUESTION)
+        printed += f"{child.before}{QUESTION}"
+        child.sendline(reply)
+    child.expect(pexpect.EOF)
+    printed += child.before or ""
+    child.close()
+    printed = printed.replace("\r\n", "\n")
+    assert child.exitstatus == 0, printed
+    return printed
+
+
+def answers(screen: str) -> list[str]:
+    return [line.partition(QUESTION)[2] for line in screen.splitlines() if QUESTION in line]
+
+
+def shows(screen: str, printed: str) -> bool:
+    """Whether a screen of the page is what was printed, but for the lines that the page leaves out."""
+    parts = re.split(f"(?m)^{LEFT_OUT}", screen)
+    return re.fullmatch("(?:.*\n)+?".join(map(re.escape, parts)), printed) is not None
+
+
+def constant(text: str) -> str:
+    for pattern, name in VARYING:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A terminal without colours, too wide for any line to be broken: where it is depends on the folder's name."""
+    return {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "LLXPRT_SYSTEM_SETTINGS_PATH": os.environ["LLXPRT_SYSTEM_SETTINGS_PATH"],
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "COLUMNS": "1000",
+        "LINES": "50",
+    }
