@@ -1,7 +1,8 @@
 """The record of executions: which hook ran when, what it decided, what it printed, how long it took.
 
-A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads are not recorded: they hold
-what the agent works on. ``run`` keeps the record; other programs opt in with ``Config(observer=HookLog(project))``.
+A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads hold what the agent works
+on, and are recorded only if asked for. ``run`` keeps the record; other programs opt in with
+``Config(observer=HookLog(project))``.
 
 Any number of processes may write at once: a record is one write to a file opened for appending, and those are not
 mixed up. Whatever keeps a record from being written is said once, as a warning, and harms nobody.
@@ -35,6 +36,9 @@ log = debug_logger("log")
 LARGEST = 4 * 1024 * 1024
 """Bytes after which the file is set aside; one file set aside is kept."""
 
+LARGEST_PAYLOAD = 256 * 1024
+"""Bytes of a payload beyond which only its size is recorded: cut, it could not be fired again."""
+
 _MOST_EFFECTS = 20
 _LONGEST_EFFECT = 100
 
@@ -53,10 +57,18 @@ def set_aside(file: Path) -> Path:
 
 
 class HookLog:
-    """An observer that records every execution."""
+    """An observer that records every execution; with ``payloads``, also what each hook was sent."""
 
-    def __init__(self, project: str | os.PathLike[str] = "", *, session_id: str = "", file: Path | None = None) -> None:
+    def __init__(
+        self,
+        project: str | os.PathLike[str] = "",
+        *,
+        session_id: str = "",
+        file: Path | None = None,
+        payloads: bool = False,
+    ) -> None:
         self.session_id = session_id
+        self._payloads = payloads
         self._project = os.fspath(project)
         self._file = file or log_file()
         self._usable = True
@@ -84,7 +96,8 @@ class HookLog:
             **_decision(result),
             **execution,
         }
-        return {name: value[:LOGGED_OUTPUT] if isinstance(value, str) else value for name, value in record.items()}
+        bounded = {name: value[:LOGGED_OUTPUT] if isinstance(value, str) else value for name, value in record.items()}
+        return {**bounded, **_payload(result)} if self._payloads else bounded
 
     def _append(self, record: dict[str, Any]) -> None:
         try:
@@ -106,6 +119,11 @@ class HookLog:
         with exclusive_lock(self._file):
             if _is_full(self._file):
                 self._file.replace(set_aside(self._file))
+
+
+def _payload(result: HookExecutionResult) -> dict[str, Any]:
+    size = len(write_json(result.hook_input))
+    return {"payload": result.hook_input} if size <= LARGEST_PAYLOAD else {"payload_bytes": size}
 
 
 def _decision(result: HookExecutionResult) -> dict[str, Any]:

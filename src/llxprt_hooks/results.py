@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from llxprt_hooks.definitions import HookConfig
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.outputs import DefaultHookOutput
@@ -44,6 +46,8 @@ class HookExecutionResult:
     error: Exception | None = None
     hint: str | None = None
     """Advice for the author of the hook, where what it did is a classic mistake."""
+    hook_input: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What it was sent."""
 
 
 @dataclass(slots=True)

@@ -118,6 +118,7 @@ class HookRunner:
                 success=False,
                 duration=(time.perf_counter() - started) * 1000,
                 error=_failure(config, f"could not be run: {str(error) or type(error).__name__}", cause=error),
+                hook_input=occasion.hook_input,
             )
         if config.fail_closed:
             result = _closed(result)
@@ -148,6 +149,7 @@ class HookRunner:
             duration=completed.duration,
             error=None if reading.error is None else _failure(config, reading.error),
             hint=reading.hint,
+            hook_input=occasion.hook_input,
         )
 
     async def _run(self, config: HookConfig, occasion: _Occasion) -> Completed:

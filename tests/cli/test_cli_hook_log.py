@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,24 @@ async def test_a_program_opts_in_by_an_observer() -> None:
         True,
     )
     assert "the payload" not in log_file().read_text()
+
+
+async def test_payloads_are_recorded_when_asked_for() -> None:
+    await fire(HookLog(payloads=True))
+
+    [record] = read_log()
+    assert record["payload"]["tool_input"] == {"content": "the payload"}
+    assert record["payload"]["hook_event_name"] == "BeforeTool"
+
+
+def test_of_a_payload_that_is_too_large_only_the_size_is_recorded() -> None:
+    large = replace(execution(), hook_input={"prompt": "x" * hook_log.LARGEST_PAYLOAD})
+
+    HookLog(payloads=True).hook_ended(large)
+
+    [record] = read_log()
+    assert "payload" not in record
+    assert record["payload_bytes"] > hook_log.LARGEST_PAYLOAD
 
 
 def test_only_the_user_can_read_it_whatever_the_umask(home: Path) -> None:

@@ -34,13 +34,16 @@ class AgentOptions:
     model: str | None = None
     replay: str | None = None
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
+    log_payloads: bool = False
+    """Record what hooks are sent."""
 
 
 def assemble(
     options: AgentOptions, audience: Audience, *, ask: Ask | None = None, observer: HookObserver | None = None
 ) -> Session:
     """A session in a project folder, with the project's hooks."""
-    record = HookLog(os.path.abspath(options.directory))  # noqa: PTH100  # shown as the user knows it
+    project = os.path.abspath(options.directory)  # noqa: PTH100  # shown as the user knows it
+    record = HookLog(project, payloads=options.log_payloads)
     config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
     record.session_id = config.session_id
     transcript = Transcript(config.session_id, warn=lambda message: audience.tell(Warned(message)))

@@ -207,3 +207,13 @@ def test_a_character_that_cannot_be_printed_does_not_end_the_run(played):
     assert run.stdout.startswith("half ")
     assert run.stdout.endswith(" a face\n")
     assert len(run.payloads("after")) == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--log-payloads",)])
+def test_what_hooks_were_sent_is_recorded_when_asked_for(project: Project, options: tuple[str, ...]) -> None:
+    project.configure(BeforeTool=project.hook("guard"))
+
+    project.run(*options, "-y", answers=[answer(call("read_file", file_path="x")), answer("Done.")])
+
+    [record] = [json.loads(line) for line in (project.home / ".llxprt/logs/hooks.jsonl").read_text().splitlines()]
+    assert [record["payload"]] == project.payloads("guard") if options else "payload" not in record

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     type=click.Choice(["default", "auto_edit", "yolo"]),
     help="Ask before writing and running (default), allow edits (auto_edit), or allow all (yolo).",
 )
+@click.option("--log-payloads", is_flag=True, help="Record also what hooks are sent, for `llxprt-hooks log`.")
 @directory_option
 def command(
     prompt: str | None,
@@ -48,6 +49,7 @@ def command(
     output_format: str,
     yolo: bool,
     approval_mode: str | None,
+    log_payloads: bool,
     directory: str,
 ) -> int:
     """Run the agent: on a prompt, on piped input, or in an interactive session.
@@ -70,7 +72,7 @@ def command(
         prompt = _piped_prompt() if prompt is None else prompt
         if not prompt.strip():
             raise click.UsageError("There is no prompt: give one with -p, or on standard input.")
-    options = _options(directory, model, replay, "yolo" if yolo else approval_mode or "default")
+    options = _options(directory, model, replay, "yolo" if yolo else approval_mode or "default", log_payloads)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         return runner.run(_converse(options) if interactive else _run_once(options, prompt or "", output_format))
@@ -89,7 +91,9 @@ def _piped_prompt() -> str:
     return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
 
 
-def _options(directory: str, model: str | None, replay: str | None, approval_mode: str) -> AgentOptions:
+def _options(
+    directory: str, model: str | None, replay: str | None, approval_mode: str, log_payloads: bool
+) -> AgentOptions:
     try:
         from llxprt_hooks.agent.approval import ApprovalMode
         from llxprt_hooks.agent.assembly import AgentOptions
@@ -97,7 +101,7 @@ def _options(directory: str, model: str | None, replay: str | None, approval_mod
         raise click.ClickException(
             f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
         ) from error
-    return AgentOptions(directory, model, replay, ApprovalMode(approval_mode))
+    return AgentOptions(directory, model, replay, ApprovalMode(approval_mode), log_payloads)
 
 
 async def _run_once(options: AgentOptions, prompt: str, output_format: str) -> int:
