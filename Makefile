@@ -2,16 +2,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# From nothing each time: a page that is read from the cache does not repeat its warnings.
+SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir build/doctrees docs build/site
 
-.PHONY: test demo soak bench trace format clean
+.PHONY: test docs demo soak bench trace format clean
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SITE)
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(BIN)/python tests/requirement_trace.py --check
+
+docs: $(VENV)/.installed
+	$(SITE)
+	@echo "open $(CURDIR)/build/site/index.html"
 
 demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo

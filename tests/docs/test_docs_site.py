@@ -1,0 +1,210 @@
+"""The site that is built from docs/: complete, searchable, loaded from one place, and not built over a broken link."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from docs_pages import PAGES, ROOT, SITE_ONLY
+
+LOADING = {"audio", "embed", "iframe", "img", "input", "script", "source", "track", "video"}
+"""The elements that load what their ``src`` says; what a ``link`` names is loaded too, unless it is a page."""
+
+PAGE_RELATIONS = {"next", "prev", "search"}
+
+INDEX = """# Start
+
+[next](next.md#a-heading)
+
+```{toctree}
+next
+```
+"""
+
+NEXT = """# Next
+
+## A heading
+
+[start](index.md), [a heading](#a-heading)
+"""
+
+
+def build(pages: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Build as ``make test`` does."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    command = re.search(
+        r"^SITE := \$\(BIN\)/sphinx-build (.+) --doctree-dir build/doctrees docs build/site$", makefile, re.MULTILINE
+    )
+    assert command, "the Makefile does not say how the site is built"
+    arguments = [*shlex.split(command[1]), "--doctree-dir", str(site.with_name("doctrees")), str(pages), str(site)]
+    return subprocess.run([sys.executable, "-m", "sphinx", *arguments], capture_output=True, text=True, timeout=120)
+
+
+@dataclass
+class Seen(HTMLParser):
+    """What a page of the site links to, loads, and has anchors for."""
+
+    links: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.anchors.add(values.get("id", ""))
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag in LOADING and "src" in values:
+            self.loads.append(values["src"])
+        if tag == "link" and values["rel"] not in PAGE_RELATIONS:
+            self.loads.append(values["href"])
+
+
+def seen(page: Path) -> Seen:
+    parser = Seen()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser
+
+
+def loaded_by_text(text: str) -> list[str]:
+    """What a style sheet, a picture or a script names as an address; the names of XML vocabularies are none."""
+    addresses = re.findall(r"""(?:url\(\s*|@import\s+|\bfrom\s+|(?:href|src)=)["']?([^"')\s]+)""", text)
+    addresses += re.findall(r"""["'`]((?:https?:)?//[^"'`\s]+)["'`]""", text)
+    return [each for each in addresses if not each.startswith("http://www.w3.org/")]
+
+
+def is_elsewhere(address: str) -> bool:
+    return bool(urlsplit(address).netloc)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "site"
+    built = build(ROOT / "docs", folder)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(site: Path) -> dict[Path, Seen]:
+    return {page: seen(page) for page in sorted(site.glob("**/*.html"))}
+
+
+def test_every_page_can_be_reached_from_the_start(site: Path, html: dict[Path, Seen]) -> None:
+    reached: set[Path] = set()
+    waiting = [site / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        if page not in html or page in reached:
+            continue
+        reached.add(page)
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in html[page].links]
+    # README.md, of the repository and of the folder, are on the site what the pages for the site alone make of them
+    expected = {page.stem for page in PAGES if page.name != "README.md"} | {Path(name).stem for name in SITE_ONLY}
+    assert {page.stem for page in reached} == expected
+
+
+def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
+    broken = []
+    for page, content in html.items():
+        for link in content.links:
+            address = urlsplit(link)
+            target = (page.parent / unquote(address.path)).resolve() if address.path else page
+            there = bool(address.netloc) or target.is_file()
+            anchor = unquote(address.fragment)
+            if not there or (anchor and target in html and anchor not in html[target].anchors):
+                broken.append((page.name, link))
+    assert broken == []
+
+
+def test_the_search_finds_the_words_of_a_page(site: Path) -> None:
+    script = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = index["terms"]["sigterm"]
+    pages = {index["docnames"][number] for number in (found if isinstance(found, list) else [found])}
+    assert {"architecture", "protocol"} <= pages
+    assert "recipes" not in pages
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, html: dict[Path, Seen]) -> None:
+    loads = [(page.name, address) for page, content in html.items() for address in content.loads]
+    for file in sorted(site.glob("**/*")):
+        if file.suffix in {".css", ".js", ".svg"}:
+            loads += [(file.name, address) for address in loaded_by_text(file.read_text(encoding="utf-8"))]
+    assert any(name == "architecture.html" and address.endswith("event.svg") for name, address in loads)
+    assert [load for load in loads if is_elsewhere(load[1])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@import 'https://fonts.example/a.css';",
+        "@font-face { src: url(//fonts.example/a.woff2) }",
+        "import('https://code.example/a.js')",
+        '<image href="https://pictures.example/a.png"/>',
+    ],
+)
+def test_what_would_be_loaded_from_elsewhere_is_noticed(text: str) -> None:
+    assert any(is_elsewhere(address) for address in loaded_by_text(text))
+
+
+@pytest.fixture
+def two_pages(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs" / "_static", folder / "_static")
+    shutil.copy(ROOT / "docs" / "conf.py", folder)
+    (folder / "index.md").write_text(INDEX, encoding="utf-8")
+    (folder / "next.md").write_text(NEXT, encoding="utf-8")
+    (tmp_path / "LICENCE.md").write_text("# Licence\n", encoding="utf-8")
+    (tmp_path / "src").mkdir()
+    return folder
+
+
+def test_a_file_outside_the_folder_can_be_downloaded(two_pages: Path, tmp_path: Path) -> None:
+    (tmp_path / "hook.sh").write_text("#!/bin/sh\n", encoding="utf-8")
+    with (two_pages / "next.md").open("a", encoding="utf-8") as page:
+        page.write("\n[the hook](../hook.sh)\n")
+    built = build(two_pages, tmp_path / "site")
+    assert built.returncode == 0, built.stderr
+    assert [file.read_text(encoding="utf-8") for file in tmp_path.glob("site/_downloads/*/hook.sh")] == ["#!/bin/sh\n"]
+
+
+@pytest.mark.parametrize(
+    ("page", "added", "warning"),
+    [
+        pytest.param("next.md", "[broken](gone.md)", "'gone.md'", id="a page that is not there"),
+        pytest.param("next.md", "[broken](../gone.py)", "'../gone.py'", id="a file that is not there"),
+        pytest.param("next.md", "[broken](../LICENCE.md)", "LICENCE", id="a page outside the folder"),
+        pytest.param("next.md", "[broken](../src/)", "'../src/'", id="a folder"),
+        pytest.param("next.md", "[broken](#gone)", "'gone'", id="a heading of the page"),
+        pytest.param("next.md", "[broken](index.md#gone)", "'gone'", id="a heading of another page"),
+        pytest.param("next.md", "![broken](gone.svg)", "gone.svg", id="a picture"),
+        pytest.param("next.md", "```gone\nx\n```", "'gone'", id="a language without highlighting"),
+        pytest.param("orphan.md", "# Orphan", "toctree", id="a page that the sidebar does not have"),
+    ],
+)
+def test_a_mistake_fails_the_build(two_pages: Path, tmp_path: Path, page: str, added: str, warning: str) -> None:
+    with (two_pages / page).open("a", encoding="utf-8") as file:
+        file.write(f"\n{added}\n")
+    built = build(two_pages, tmp_path / "site")
+    assert built.returncode == 1
+    [line] = [line for line in built.stderr.splitlines() if "WARNING" in line]
+    assert page in line
+    assert warning in line
+
+
+def test_the_picture_of_an_event_is_what_its_script_draws(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / "docs" / "pictures" / "draw_event.py", tmp_path)
+    subprocess.run([sys.executable, script], check=True, timeout=60)
+    assert (tmp_path / "event.svg").read_bytes() == (ROOT / "docs" / "pictures" / "event.svg").read_bytes()
