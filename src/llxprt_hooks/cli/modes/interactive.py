@@ -36,7 +36,8 @@ from llxprt_hooks.agent.tools.tool import Kind
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.modes.leaving import leave
 from llxprt_hooks.cli.modes.printing import tell_on_stderr
-from llxprt_hooks.cli.modes.screen import Screen, excerpt, visible
+from llxprt_hooks.cli.modes.screen import Screen
+from llxprt_hooks.cli.modes.shown_text import excerpt, visible
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings import user_folder
