@@ -135,3 +135,31 @@ def test_a_lock_is_free_after_an_error(folder: Path) -> None:
         fail()
     with exclusive_lock(folder / "a"):
         pass
+
+
+def test_a_lock_leaves_no_file_behind(folder: Path) -> None:
+    with exclusive_lock(folder / "a"):
+        assert (folder / "a.lock").stat().st_mode & 0o777 == 0o600
+
+    assert list(folder.iterdir()) == []
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from llxprt_hooks.settings import exclusive_lock
+file = Path(sys.argv[1])
+for _ in range(200):
+    with exclusive_lock(file):
+        file.write_text(str(int(file.read_text()) + 1))
+"""
+
+
+def test_processes_that_lock_at_once_exclude_each_other(folder: Path) -> None:
+    file = folder / "count"
+    file.write_text("0")
+    counting = [subprocess.Popen([sys.executable, "-c", COUNT, str(file)]) for _ in range(4)]
+
+    assert [each.wait(60) for each in counting] == [0, 0, 0, 0]
+    assert file.read_text() == "800"
+    assert list(folder.iterdir()) == [file]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.reading import Reading
 from llxprt_hooks.migration.scripts import foreign_words
-from llxprt_hooks.settings.atomic import write_atomically
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import Level, settings_file
 from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 
 if TYPE_CHECKING:
     from llxprt_hooks.migration.dialects import Dialect
@@ -83,9 +83,11 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
 
 
 def write_migration(migration: Migration) -> None:
-    """Write what was planned, all at once."""
-    migration.target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(migration.target, migration.after)
+    """Write what was planned, all at once; ``MigrationError`` where the target is no longer what it was."""
+    try:
+        rewrite(migration.target, migration.before, migration.after)
+    except ChangedMeanwhileError as error:
+        raise MigrationError(str(error)) from error
 
 
 def _document(file: Path) -> Document | None:

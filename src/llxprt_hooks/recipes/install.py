@@ -22,6 +22,7 @@ from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import Level, settings_file
 from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS
 
 if TYPE_CHECKING:
@@ -99,15 +100,20 @@ def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
 
 
 def install(installation: Installation, *, keep: Iterable[PlannedFile] = ()) -> None:
-    """Write what was planned, except for files that are to be kept as they are."""
+    """Write what was planned, except for files that are to be kept as they are.
+
+    ``InstallError`` where the settings are no longer what the plan was made for.
+    """
     kept = {file.path for file in keep}
     for file in installation.files:
         if file.state is not FileState.SAME and file.path not in kept:
             file.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file.path, file.content, mode=file.mode)
     if installation.settings_after != installation.settings_before:
-        installation.settings.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(installation.settings, installation.settings_after)
+        try:
+            rewrite(installation.settings, installation.settings_before, installation.settings_after)
+        except ChangedMeanwhileError as error:
+            raise InstallError(f"{error}; run `llxprt-hooks init` again") from error
 
 
 def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple[str, int]:

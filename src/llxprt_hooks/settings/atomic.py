@@ -45,32 +45,47 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
 
 @contextlib.contextmanager
 def exclusive_lock(file: Path) -> Iterator[None]:
-    """Keep other processes from changing a file, by a lock on ``<file>.lock`` beside it.
+    """Keep other processes from changing a file, by a lock on ``<file>.lock`` beside it, which is there meanwhile.
 
-    The lock file stays: removing it would let two processes lock two different files of that name. Raises
-    ``TimeoutError`` where another process does not let go, and ``OSError`` where the lock file is a link, which a
-    stranger's folder may hold to have a file made elsewhere.
+    Raises ``TimeoutError`` where another process does not let go, and ``OSError`` where the lock file is a link, which
+    a stranger's folder may hold to have a file made elsewhere.
     """
     lock = file.with_name(f"{file.name}.lock")
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = _locked(lock)
     try:
-        _wait_for_lock(descriptor, lock)
         yield
     finally:
+        # As long as it is ours: whoever waits for it then has a file that is no longer there, and begins anew.
+        with contextlib.suppress(OSError):
+            lock.unlink()
         os.close(descriptor)
 
 
-def _wait_for_lock(descriptor: int, lock: Path) -> None:
+def _locked(lock: Path) -> int:
+    """The descriptor of the lock file once it is ours, and still the one of that name."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_still(lock, descriptor):
+                return descriptor
+            os.close(descriptor)
         except BlockingIOError:
+            os.close(descriptor)
             if time.monotonic() > deadline:
                 raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock)) from None
             time.sleep(0.005)
-        else:
-            return
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+
+def _is_still(lock: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(lock.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _sync_folder(folder: Path) -> None:

@@ -72,7 +72,10 @@ def command(recipes: tuple[str, ...], listing: bool, force: bool, directory: str
         raise click.ClickException(str(error)) from error
     different = [file for file in installation.files if file.state is FileState.DIFFERENT]
     kept = [] if force else _to_be_kept(different, installation.project)
-    install(installation, keep=kept)
+    try:
+        install(installation, keep=kept)
+    except InstallError as error:
+        raise click.ClickException(str(error)) from error
     _tell(installation, kept, chosen, directory)
     return ExitStatus.OK
 

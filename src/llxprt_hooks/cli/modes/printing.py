@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -71,7 +71,7 @@ class StreamJsonOutput:
         _print_json({"type": "result", **summary})
 
 
-OUTPUTS: Mapping[str, type[TextOutput | JsonOutput | StreamJsonOutput]] = {
+OUTPUTS: Mapping[str, Callable[[], RunOutput]] = {
     "text": TextOutput,
     "json": JsonOutput,
     "stream-json": StreamJsonOutput,
