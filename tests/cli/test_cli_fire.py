@@ -151,7 +151,7 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
     [merged] = blocks(report, "merged")
     assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
-    assert 'allowed rewrites the arguments: {"content":"rewritten"}' in report
+    assert 'allowed: rewrites the arguments: {"content":"rewritten"}' in report
 
 
 def test_report_makes_control_characters_visible(world: World) -> None:
@@ -163,7 +163,7 @@ def test_report_makes_control_characters_visible(world: World) -> None:
     assert ESCAPE not in run.stdout + run.stderr
     assert "\x07" not in run.stdout
     assert r"\x1b[2Jgone\x07" in run.stdout
-    assert r"blocked \x1b]0;title\x07" in run.stdout
+    assert r"blocked: \x1b]0;title\x07" in run.stdout
     assert "\n  runs   another" not in run.stdout
 
 
@@ -295,7 +295,7 @@ def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: World
     run = world.run("fire", "BeforeModel", "--input", '{"llm_request": {"messages": 7}}')
 
     assert run.status == 1
-    assert "failed hook translation failed: llm_request.messages" in run.stdout
+    assert "failed: hook translation failed: llm_request.messages" in run.stdout
 
 
 # Input.
@@ -420,3 +420,23 @@ def test_fire_leaves_no_record_of_executions(world: World) -> None:
     world.run("fire", "BeforeTool")
 
     assert not world.log_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ('{"tool": "x"}', "hint: `tool` is no field of BeforeTool, and not sent; its fields are tool_name, tool_input"),
+        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: `a`, `b` are no fields of BeforeTool, and not sent"),
+    ],
+)
+def test_fields_that_the_event_does_not_have_are_told_of(world: World, given: str, hint: str) -> None:
+    world.configure(BeforeTool="true")
+
+    assert hint in world.run("fire", "BeforeTool", "--input", given).stdout
+
+
+def test_an_input_file_that_is_not_there_is_named_once(world: World) -> None:
+    run = world.run("fire", "BeforeTool", "--input", "@nowhere.json")
+
+    assert "the input file nowhere.json cannot be read: No such file or directory\n" in run.stderr
+    assert run.status == 64

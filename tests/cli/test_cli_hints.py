@@ -63,6 +63,10 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
         says({"hookSpecificOutput": {"llm_response": {"text": "x"}}}),
         'add `"decision": "block"`',
     ),
+    "script that sh does not find": (E.BEFORE_TOOL, "dash no-such.sh", "did not find the script"),
+    "script that python does not find": (E.BEFORE_TOOL, "python3 no-such.py", "did not find the script"),
+    "context at the start": (E.SESSION_START, "echo be brief", "is not added to the conversation"),
+    "context with a prompt": (E.BEFORE_AGENT, "echo be brief", "is not added to the conversation"),
     "event that nobody waits for": (E.SESSION_START, says({"decision": "block"}), "does not wait for SessionStart"),
 }
 
@@ -90,7 +94,7 @@ GOOD: dict[str, tuple[HookEventName, str]] = {
     "rewrite": (E.BEFORE_TOOL, says({"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {}}})),
     "fields of one's own": (E.BEFORE_TOOL, says({"decision": "allow", "rule": "R-17"})),
     "failure where nothing can be blocked": (E.AFTER_TOOL, "exit 1"),
-    "plain text that nobody waits for": (E.SESSION_START, "echo hello"),
+    "plain text that nobody waits for": (E.SESSION_END, "echo goodbye"),
     "answer": (E.BEFORE_MODEL, says({"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "x"}}})),
 }
 

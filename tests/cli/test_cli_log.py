@@ -74,11 +74,11 @@ def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded
     lines = [" ".join(line.split()[3:]) for line in run.stdout.splitlines()]
     assert lines == [
         "BeforeTool 1.5 ms guard allowed",
-        "BeforeTool 20.0 ms secrets blocked holds a key",
-        "BeforeTool 1.5 ms broken failed hook `broken` exited with code 3",
-        "AfterTool 1.5 ms budget stopped enough",
+        "BeforeTool 20.0 ms secrets blocked: holds a key",
+        "BeforeTool 1.5 ms broken failed: hook `broken` exited with code 3",
+        "AfterTool 1.5 ms budget stopped: enough",
         "AfterModel 1.5 ms redact allowed with llm_response",
-        "BeforeTool 1.5 ms closed blocked it must not fail",
+        "BeforeTool 1.5 ms closed blocked: it must not fail",
     ]
     assert run.stderr == ""
 
@@ -203,7 +203,7 @@ def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: World) ->
 
     assert max(map(len, lines)) <= 40
     assert [line for line in lines if "secrets" in line] == ["  BeforeTool  secrets"]
-    assert "  blocked holds a key" in lines
+    assert "  blocked: holds a key" in lines
 
 
 # Following.

@@ -292,3 +292,12 @@ def test_processes_that_change_one_file_at_once_lose_nothing(world: World) -> No
     assert [run.status for run in runs] == [0] * len(names), [run.stderr for run in runs]
     assert sorted(disabled_names(world, "project")) == names
     assert world.state() == "trusted"
+
+
+def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: World) -> None:
+    world.write("project", '{"hooks": }')
+
+    run = world.run("disable", "guard")
+
+    assert "What is wrong with the settings: " in run.stderr
+    assert "settings.json:1:11" in run.stderr

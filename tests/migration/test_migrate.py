@@ -328,13 +328,14 @@ def test_another_file_and_another_project(project: Path, write: Write, tmp_path:
     assert not (project / ".llxprt").exists()
 
 
-def test_in_the_home_folder_it_is_the_users_own_settings(home: Path) -> None:
+def test_in_the_home_folder_it_is_the_users_own_settings(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".claude").mkdir()
     (home / ".claude" / "settings.json").write_text(json.dumps(claude(Stop=[{"hooks": [hook()]}])))
 
     assert migrate("--from", "claude", "-C", str(home), "--yes") == 0
 
     assert Config.load("/").enable_hooks
+    assert "llxprt-hooks trust" not in capsys.readouterr().err
 
 
 def test_a_second_file_is_mentioned(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,6 +349,7 @@ def test_a_second_file_is_mentioned(write: Write, capsys: pytest.CaptureFixture[
 
 FAILURES = {
     "no file": ({}, "there is no file .claude/settings.json. Name the file of Claude Code to read"),
+    "no file, and a broken target": ({".llxprt/settings.json": "{"}, "there is no file .claude/settings.json. Name"),
     "a broken source": ({".claude/settings.json": "{"}, "settings.json:1:2: expected"),
     "a broken target": ({".claude/settings.json": "{}", ".llxprt/settings.json": "{"}, "settings.json:1:2: expected"),
     "no place in the target": (

@@ -255,6 +255,18 @@ def test_a_link_out_of_the_project_is_not_followed(
     assert outside.read_text() == "{}" if outside.is_file() else list(outside.iterdir()) == []
 
 
+def test_settings_that_are_a_link_could_not_be_approved(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = bench.project / ".llxprt" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    (bench.project / "real.json").write_text("{}")
+    settings.symlink_to(bench.project / "real.json")
+
+    assert init("-C", str(bench.project)) == 1
+
+    assert "hooks of a linked file cannot be approved" in capsys.readouterr().err
+    assert (bench.project / "real.json").read_text() == "{}"
+
+
 def test_the_names_of_recipes_are_completed(bench: Bench) -> None:
     from llxprt_hooks.cli.commands.init import command
 

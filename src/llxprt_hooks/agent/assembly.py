@@ -42,6 +42,7 @@ def assemble(
     options: AgentOptions, audience: Audience, *, ask: Ask | None = None, observer: HookObserver | None = None
 ) -> Session:
     """A session in a project folder, with the project's hooks."""
+    provider = _provider(options)  # first: one that cannot be had is no reason for a transcript
     project = os.path.abspath(options.directory)  # noqa: PTH100  # shown as the user knows it
     record = HookLog(project, payloads=options.log_payloads)
     config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
@@ -52,7 +53,7 @@ def assemble(
     approval = Approval(options.approval_mode, ask=ask, announce=events.announce_approval)
     chat = Chat(
         config,
-        _provider(options),
+        provider,
         audience,
         model=options.model or os.environ.get("GEMINI_MODEL") or DEFAULT_MODEL,
         request_config={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,11 @@ _SPECIFIC_FIELDS = (
 )
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's names for what is called otherwise here."""
+
+_CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
+
+_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
+"""Events of which other agents add to the conversation what hooks print."""
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
@@ -90,6 +96,12 @@ def _shell_error(result: HookExecutionResult) -> Advice:
         yield "the shell could not read the command, and its exit code for that is 2, which blocks"
 
 
+def _script_not_found(result: HookExecutionResult) -> Advice:
+    """What python3, dash and others say of a script that is not there, bash aside, which ends with 127."""
+    if result.exit_code == EXIT_CODE_BLOCKING_ERROR and _CANNOT_OPEN.search(result.stderr):
+        yield "its interpreter did not find the script, and ends with 2 then, which blocks: is the path right?"
+
+
 def _fields(result: HookExecutionResult) -> Advice:
     """Fields that are not read: of another name, in another place, or of another type."""
     fields = _object(result.stdout) if result.success else None
@@ -117,6 +129,8 @@ def _no_effect(result: HookExecutionResult) -> Advice:
     if event not in CHANGES:
         if not result.output.implied:
             yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
+        elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+            yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
     elif output.is_blocking_decision() and event not in CAN_BLOCK:
         yield f"{event} cannot be blocked, so its decision has no effect"
     elif output.decision == "ask":
@@ -134,6 +148,7 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
     _short_timeout,
     _not_started,
     _shell_error,
+    _script_not_found,
     _fields,
     _no_effect,
 )

@@ -75,7 +75,8 @@ class CommandModules(click.Group):
 
 def _no_directory() -> click.Option:
     """All commands take -C, so that a script may give it to all, also those to which it means nothing."""
-    return click.Option(["-C"], metavar="DIR", expose_value=False, hidden=True)
+    folder = click.Path(exists=True, file_okay=False)
+    return click.Option(["-C"], type=folder, metavar="DIR", expose_value=False, hidden=True)
 
 
 @click.group(

@@ -69,7 +69,9 @@ def _items(directory: str, name: str) -> list[Item]:
 
 def _unknown(name: str, inventory: Inventory) -> str:
     guess = did_you_mean(name, dict.fromkeys(item.name for item in inventory.items))
-    return f"no hook is called {name}.{guess} `llxprt-hooks list` shows all; one without a name goes by its command."
+    where = "`llxprt-hooks list` shows all; one without a name goes by its command."
+    problem = f" What is wrong with the settings: {inventory.problems[0]}" if inventory.problems else ""
+    return f"no hook is called {name}.{guess} {where}{problem}"
 
 
 def _is_listed(level: Level, project: Path, name: str) -> bool:

@@ -104,7 +104,12 @@ async def attempt(
             result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
     planned = _planned(config, registry, event_name, payload.get(MATCHED_FIELDS.get(event_name, "")))
     advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
-    hints = [*_from_settings(config, registry), *_why_nothing_runs(config, planned, event_name), *advice]
+    hints = [
+        *_from_settings(config, registry),
+        *_unknown_fields(event_name, hook_input),
+        *_why_nothing_runs(config, planned, event_name),
+        *advice,
+    ]
     return Trial(event_name, payload, planned, result, hints)
 
 
@@ -126,6 +131,15 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
     except TranslationError:
         pass  # firing the event says so, with the stage at which it fails
     return {**base, **given, **own}
+
+
+def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
+    known = EVENT_FIELDS[event_name]
+    unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
+    if not unknown:
+        return []
+    are = "are no fields" if len(unknown) > 1 else "is no field"
+    return [f"{', '.join(unknown)} {are} of {event_name}, and not sent; its fields are {', '.join(known)}"]
 
 
 def _planned(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[Choice]:

@@ -88,9 +88,9 @@ def print_trial(trial: Trial) -> None:
         say(console)
         _print_outcome(console, trial)
     for failure in _failures(trial):
-        tell(console, ("failed ", "red bold"), failure)
+        tell(console, ("failed", "red bold"), f": {failure}")
     for hint in trial.hints:
-        tell(console, ("hint ", "yellow"), hint)
+        tell(console, ("hint", "yellow"), f": {hint}")
 
 
 def _print_plan(console: Console, trial: Trial) -> None:
@@ -131,11 +131,11 @@ def _print_outcome(console: Console, trial: Trial) -> None:
         _print_block(console, "merged", _indented(trial.output.to_dict()))
     said = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
-        tell(console, ("blocked ", "red bold"), trial.reason or "")
+        tell(console, ("blocked", "red bold"), f": {trial.reason}" if trial.reason else "")
     elif trial.should_stop:
-        tell(console, ("stopped ", "yellow bold"), trial.reason or "")
+        tell(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:
-        tell(console, ("allowed ", "green bold"), "; ".join(said) or "nothing changed")
+        tell(console, ("allowed", "green bold"), f": {'; '.join(said) or 'nothing changed'}")
         return
     for effect in said[1:]:
         tell(console, f"  and {effect}")

@@ -168,7 +168,7 @@ EVENTS: Final[Mapping[HookEventName, EventShape]] = {
     HookEventName.BEFORE_MODEL: EventShape("Before the model is called: block, change the request, or answer."),
     HookEventName.AFTER_MODEL: EventShape("After the model answered: replace or hide the answer, or stop."),
     HookEventName.BEFORE_TOOL_SELECTION: EventShape("Before the model chooses tools: restrict which it may call."),
-    HookEventName.BEFORE_AGENT: EventShape("When the user's prompt arrives: add context to it, or stop."),
+    HookEventName.BEFORE_AGENT: EventShape("When the user's prompt arrives. The agent does not wait for it."),
     HookEventName.AFTER_AGENT: EventShape("When the agent has answered a prompt."),
     HookEventName.SESSION_START: EventShape("When a session begins.", "source", tuple(SessionStartSource)),
     HookEventName.SESSION_END: EventShape("When a session ends.", "reason", tuple(SessionEndReason)),

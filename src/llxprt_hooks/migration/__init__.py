@@ -6,6 +6,6 @@
 """
 
 from llxprt_hooks.migration.dialects import DIALECTS, Dialect
-from llxprt_hooks.migration.plan import Migration, MigrationError, plan_migration, write_migration
+from llxprt_hooks.migration.plan import Migration, MigrationError, NoSourceError, plan_migration, write_migration
 
-__all__ = ["DIALECTS", "Dialect", "Migration", "MigrationError", "plan_migration", "write_migration"]
+__all__ = ["DIALECTS", "Dialect", "Migration", "MigrationError", "NoSourceError", "plan_migration", "write_migration"]

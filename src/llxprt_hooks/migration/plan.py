@@ -27,6 +27,10 @@ class MigrationError(Exception):
     """Why nothing can be migrated, in a sentence for the user."""
 
 
+class NoSourceError(MigrationError):
+    """There is nothing to migrate from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
     """What taking over a file's hooks comes to."""
@@ -53,9 +57,10 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
     target = settings_file(Level.PROJECT, project) or settings_file(Level.USER, project)
     if target is None or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(project)):
         raise MigrationError(f"{target} is a link that leads out of {project}: nothing was changed")
-    given, there = _document(source), _document(target)
+    given = _document(source)
     if given is None:
-        raise MigrationError(f"there is no file {source}")
+        raise NoSourceError(f"there is no file {source}")
+    there = _document(target)
     reading = Reading(given, dialect)
     reading.read()
     text = there.text if there else ""

@@ -78,6 +78,8 @@ def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
         raise InstallError(f"{project} is the home folder, not a project: choose a project's folder with -C")
     recipes = tuple(recipes)
     _stay_inside(project, settings)
+    if settings.is_symlink():
+        raise InstallError(f"{settings} is a link, and hooks of a linked file cannot be approved: put the file there")
     document = read_document(settings)
     if isinstance(document, Problem):
         raise InstallError(f"the settings cannot be read, so nothing was changed: {document}")

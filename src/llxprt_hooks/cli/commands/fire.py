@@ -14,10 +14,12 @@ from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
 from llxprt_hooks.cli.samples import sample_input
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.wire import decode_text
 
 if TYPE_CHECKING:
     from llxprt_hooks.cli.trial import Trial
 
+JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
@@ -109,13 +111,17 @@ def _hook_input(
 
 def _text(given: str) -> str:
     if given == "-":
-        return sys.stdin.read()
+        return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
     if not given.startswith("@"):
         return given
     try:
         return Path(given[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        raise click.UsageError(f"the input file {given[1:]} cannot be read: {error}") from error
+        raise click.UsageError(f"the input file {given[1:]} cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -124,5 +130,5 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{option} is no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise click.UsageError(f"{option} must be a JSON object, found {type(value).__name__}.")
+        raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from datetime import datetime
@@ -23,6 +24,9 @@ POLL = 0.2
 NARROW = 80
 """Columns below which an execution takes two lines."""
 
+LONGEST = 1e12
+"""Milliseconds, thirty years: no hook runs longer."""
+
 Record = dict[str, Any]
 
 
@@ -33,7 +37,15 @@ Record = dict[str, Any]
 @click.option("--hook", metavar="NAME", help="This hook only.")
 @click.option("--failed", is_flag=True, help="Failed executions only; a block is no failure.")
 @click.option("--blocked", is_flag=True, help="Executions that blocked only.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="How many of the latest.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How many of the latest.",
+)
 @json_option
 @project_option
 def command(
@@ -50,7 +62,7 @@ def command(
     """Show the latest executions of hooks, one a line; with the ID of one, all that is known of it.
 
     `run` records executions in ~/.llxprt/logs, in a file of bounded size that only you can read; what hooks were sent
-    is not recorded. Filters may be combined.
+    only with --log-payloads. Filters may be combined.
 
     \b
     Examples:
@@ -58,6 +70,7 @@ def command(
       llxprt-hooks log --follow --event BeforeTool
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
+      llxprt-hooks log 1f3a9c02 --json | jq .payload | llxprt-hooks fire BeforeTool --input -
     """
     from llxprt_hooks.hook_log import log_file, read_log
 
@@ -92,7 +105,16 @@ NOTHING_RECORDED = "nothing is recorded yet: `llxprt-hooks run` records the hook
 def ran_in(project: str, record: Record) -> bool:
     """Whether an execution was in a project, given by its real path."""
     recorded = record.get("project")
-    return isinstance(recorded, str) and os.path.realpath(recorded) == project
+    try:
+        return isinstance(recorded, str) and os.path.realpath(recorded) == project
+    except ValueError:  # a NUL or half a surrogate pair, which no path has
+        return False
+
+
+def recorded_duration(record: Record) -> float | None:
+    """How many milliseconds an execution took; None where the record does not say, or tells of what cannot be."""
+    duration = record.get("duration")
+    return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
 
 
 # Following.
@@ -183,20 +205,24 @@ def _print_line(record: Record) -> None:
 def _outcome(record: Record) -> tuple[Part, ...]:
     reason = " ".join(str(record.get("reason") or "").split())
     if record.get("blocked"):
-        return ("blocked", "red"), f" {reason}"
+        return ("blocked", "red"), _after_colon(reason)
     if record.get("failed"):
-        return ("failed", "yellow"), f" {' '.join(str(record.get('error')).split())}"
+        return ("failed", "yellow"), _after_colon(" ".join(str(record.get("error")).split()))
     if record.get("stopped"):
-        return ("stopped", "yellow"), f" {reason}"
+        return ("stopped", "yellow"), _after_colon(reason)
     changed = record.get("effects")
     return ("allowed", "green"), f" with {', '.join(map(str, changed))}" if isinstance(
         changed, list
     ) and changed else ""
 
 
+def _after_colon(words: str) -> str:
+    return f": {words}" if words else ""
+
+
 def _duration(record: Record) -> str:
-    duration = record.get("duration")
-    return f"{duration:>8.1f} ms" if isinstance(duration, int | float) else " " * 11
+    duration = recorded_duration(record)
+    return " " * 11 if duration is None else f"{duration:>8.1f} ms"
 
 
 def _local_time(record: Record) -> str:
@@ -224,4 +250,6 @@ def _words(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.1f}"
+    if isinstance(value, dict):
+        return json.dumps(value, indent=2, ensure_ascii=False)
     return (", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)) or "-"

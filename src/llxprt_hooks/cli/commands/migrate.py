@@ -11,7 +11,8 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.migration import DIALECTS, MigrationError, plan_migration, write_migration
+from llxprt_hooks.migration import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
+from llxprt_hooks.settings import Level, settings_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,10 +53,11 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
         if yes and migration.after != migration.before:
             write_migration(migration)
     except MigrationError as error:
-        hint = "" if file or source.exists() else f". Name the file of {dialect.title} to read"
+        wanted = isinstance(error, NoSourceError) and file is None
+        hint = f". Name the file of {dialect.title} to read" if wanted else ""
         raise click.ClickException(f"{error}{hint}") from error
     _print_diff(migration, project)
-    _print_notes(migration, yes=yes)
+    _print_notes(migration, project, yes=yes)
     if file is None:
         _mention_local_file(dialect, project, agent)
     return ExitStatus.OK
@@ -83,7 +85,7 @@ def _diff(migration: Migration, project: Path) -> Iterable[str]:
     return (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def _print_notes(migration: Migration, *, yes: bool) -> None:
+def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
     from llxprt_hooks.cli.terminal import stderr_console, tell
 
     console = stderr_console()
@@ -96,9 +98,9 @@ def _print_notes(migration: Migration, *, yes: bool) -> None:
     elif migration.after == migration.before:
         tell(console, f"Nothing to do: {migration.target} has all that can be taken over from {migration.source}.")
     elif yes:
-        tell(
-            console, f"Written: {migration.target}. Approve the hooks with `llxprt-hooks trust`, try them with `fire`."
-        )
+        is_users = migration.target == settings_file(Level.USER, project)
+        approve = "" if is_users else "Approve the hooks with `llxprt-hooks trust`. "
+        tell(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
     else:
         tell(console, "Nothing was written. Write it with --yes.")
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--approval-mode",
     type=click.Choice(["default", "auto_edit", "yolo"]),
-    help="Ask before writing and running (default), allow edits (auto_edit), or allow all (yolo).",
+    help="Ask before writing and running (default, unless another is given), allow edits (auto_edit), or all (yolo).",
 )
 @click.option("--log-payloads", is_flag=True, help="Record also what hooks are sent, for `llxprt-hooks log`.")
 @directory_option
@@ -54,7 +54,10 @@ def command(
 ) -> int:
     """Run the agent: on a prompt, on piped input, or in an interactive session.
 
-    The Gemini API is called with GEMINI_API_KEY or GOOGLE_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set.
+    The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set.
+
+    The exit status is 0 when the agent has answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent,
+    1 if the model could not be called, 64 for wrong usage, and 130 after Ctrl-C.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from llxprt_hooks.cli.commands.log import NOTHING_RECORDED, ran_in
+from llxprt_hooks.cli.commands.log import NOTHING_RECORDED, ran_in, recorded_duration
 from llxprt_hooks.cli.options import json_option, project_option
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def summarise(records: Iterable[dict[str, Any]]) -> list[Figures]:
 
 
 def _figures(event: str, hook: str, records: list[dict[str, Any]]) -> Figures:
-    times = sorted(time for record in records if isinstance(time := record.get("duration"), int | float))
+    times = sorted(time for record in records if (time := recorded_duration(record)) is not None)
     return Figures(
         event=event,
         hook=hook,
