@@ -34,7 +34,7 @@ def read_request(message: Message) -> IncomingRequest:
         fields = {"eventName": message.event_name, "input": message.input, "correlationId": message.correlation_id}
         return _incoming(fields, answer=lambda response: response)
     envelope = message if isinstance(message, Mapping) else {}
-    by_name = envelope.get("type") in MessageBusType.__members__
+    by_name = envelope.get("type") in list(MessageBusType.__members__)  # whatever it is, hashable or not
     response_type = MessageBusType.HOOK_EXECUTION_RESPONSE
     type_field = {"type": response_type.name if by_name else response_type.value}
     if "payload" in envelope:

@@ -98,7 +98,9 @@ class DefinitionProblem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.origin}: {self.where}: {self.message}" if self.origin else f"{self.where}: {self.message}"
+        text = f"{self.origin}: {self.where}: {self.message}" if self.origin else f"{self.where}: {self.message}"
+        # A key of the file is part of it, which may hold what breaks the line or commands a terminal.
+        return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[DefinitionProblem]]:

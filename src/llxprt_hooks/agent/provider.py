@@ -153,6 +153,9 @@ def _recorded_answer(line: str, where: str) -> list[types.GenerateContentRespons
         raise AgentError(
             f"{where}: the response is not what the Gemini API sends: `{place}`: {first['msg']}"
         ) from error
+    except Exception as error:  # the SDK's own validators stumble over some values, say a list in place of a word
+        reason = f"google-genai cannot read it ({_one_line(str(error) or type(error).__name__)})"
+        raise AgentError(f"{where}: the response is not what the Gemini API sends: {reason}") from error
 
 
 def _read_chunk(chunk: Any) -> types.GenerateContentResponse:

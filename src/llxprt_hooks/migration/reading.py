@@ -33,6 +33,9 @@ _CHANGES_WHAT_RUNS: Final = frozenset({"args", "condition", "if"})
 _UNIT_IN_DOUBT: Final = 1000
 """Seconds from which on a time-out was perhaps meant in milliseconds."""
 
+_LONGEST: Final = 1e12
+"""In either unit longer than anything that could be meant."""
+
 
 @dataclass(slots=True)
 class Reading:
@@ -183,7 +186,7 @@ class Reading:
         if node is None:
             return None
         given = node.scalar
-        if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST:
             self._remark(node, f"`timeout` is left out: {self.document.found(node)} is no time; a hook has 60 seconds")
             return None
         if self.dialect.milliseconds > 1 and given >= _UNIT_IN_DOUBT:

@@ -528,5 +528,6 @@ def _name(value: Any) -> str | None:
 
 def _described(value: object) -> str:
     if isinstance(value, Mapping):
-        return f"an object with the fields {', '.join(map(str, value)) or '(none)'}"
+        names = (name if name.isprintable() else repr(name) for name in map(str, value))
+        return f"an object with the fields {', '.join(names) or '(none)'}"
     return f"of type {type(value).__name__}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _SECOND: Final = 1000
 _LONGEST_TIMEOUT: Final = 3600 * _SECOND
+_FOR_EVER: Final = 1e15
 _OTHER_TYPES: Final = {"shell": "command", "script": "command", "bash": "command", "cmd": "command", "exec": "command"}
 
 
@@ -99,6 +100,8 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
 
 
 def _duration(milliseconds: float) -> str:
+    if milliseconds > _FOR_EVER:
+        return "longer than anything lasts"
     hours = milliseconds / _LONGEST_TIMEOUT
     return f"{hours:.3g} hours" if hours < 48 else f"{hours / 24:,.0f} days"
 

@@ -56,7 +56,7 @@ def check_program(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
     for program in programs(inspection, hook):
         if node is None or program.is_path or program.is_known:
             continue
-        here = f"./{program.name}" if (inspection.directory / program.name).is_file() else None
+        here = f"./{program.name}" if _is_file(inspection.directory / program.name) else None
         fix = f"Did you mean `{here}`?" if here else "Install it, or give its whole path."
         message = f"there is no program `{program.name}` on the search path"
         yield hook.file.inside(PROGRAM_NOT_FOUND, node, program.words[0].span, message, fix)
@@ -79,10 +79,14 @@ def _missing(inspection: Inspection, script: Script) -> Diagnostic | None:
     return _at_word(SCRIPT_MISSING, script, message, _where_it_may_be(inspection, script))
 
 
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  # pathlib raises for a name that is longer than any file's
+
+
 def _where_it_may_be(inspection: Inspection, script: Script) -> str:
     file = script.hook.file
     written = script.word.text
-    if (file.document.file.parent / written).is_file():
+    if _is_file(file.document.file.parent / written):
         path = os.path.relpath(file.document.file.parent / written, inspection.directory)
         return f"Hooks run in the project folder: write `$LLXPRT_PROJECT_DIR/{path}`."
     try:

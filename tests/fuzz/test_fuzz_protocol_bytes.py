@@ -1,0 +1,245 @@
+"""What a hook may write: any bytes are read, and a block that was said is never lost over what stands beside it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from fuzz_documents import any_json, any_text, documents, encoded, mutated
+from fuzz_guard import corpus, fuzz, unhanged
+from fuzz_world import World, quiet
+from hypothesis import strategies as st
+
+from llxprt_hooks.aggregator import HookAggregator
+from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.hook_log import HookLog, read_log
+from llxprt_hooks.protocol import Ending, Reading, read_ending
+from llxprt_hooks.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
+from llxprt_hooks.runner import apply_hook_output_to_input
+from llxprt_hooks.wire import read_json, write_json
+
+OUTPUTS = [
+    {"decision": "deny", "reason": "no secrets", "systemMessage": "note", "suppressOutput": True},
+    {"continue": False, "stopReason": "enough", "decision": "allow"},
+    {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no", "additionalContext": "c"}},
+    {"hookSpecificOutput": {"tool_input": {"file_path": "a.txt", "content": "x"}}},
+    {
+        "hookSpecificOutput": {
+            "llm_request": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "hi"}],
+                "config": {"temperature": 0.5, "stopSequences": ["a"]},
+                "toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]},
+            }
+        }
+    },
+    {"hookSpecificOutput": {"llm_response": {"text": "t", "candidates": [{"content": {"parts": ["t"]}}]}}},
+    {"hookSpecificOutput": {"toolConfig": {"mode": "NONE", "allowedFunctionNames": []}}},
+    "plain text",
+]
+INPUT = {
+    "tool_name": "glob",
+    "tool_input": {"pattern": "*"},
+    "prompt": "do it",
+    "llm_request": {"messages": []},
+    "llm_response": {},
+}
+A_HOOK = HookConfig(HookType.COMMAND, "a-hook")
+
+streams = documents(OUTPUTS) | documents(OUTPUTS).map(lambda data: encoded(data.decode("utf-8", "replace")))
+events = st.sampled_from(HookEventName)
+
+
+def aggregated(event: HookEventName, *endings: Ending) -> AggregatedHookResult:
+    """What these endings come to, with all that the engine does on the way: chain, merge and record."""
+    results, hook_input = [], dict(INPUT)
+    for ending in endings:
+        reading = read_ending(ending)
+        error = None if reading.error is None else HookExecutionError(reading.error)
+        results.append(HookExecutionResult(A_HOOK, event, reading.success, reading.output, error=error))
+        if reading.output is not None:
+            hook_input = dict(apply_hook_output_to_input(event, hook_input, reading.output))
+    assert isinstance(read_json(write_json(hook_input)), dict)
+    whole = HookAggregator().aggregate_results(results, event)
+    assert isinstance(json.loads(write_json(whole.to_dict())), dict)
+    return whole
+
+
+def spoken(stdout: bytes) -> dict[str, Any] | None:
+    """The object that a successful hook printed, read by the standard library; None where that cannot tell."""
+    try:
+        value = _loads(stdout.decode("utf-8", "replace"))
+        value = _loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return {}
+    except RecursionError:
+        return None
+    return value if isinstance(value, dict) else {}
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text.strip(WHITESPACE), parse_constant=_refuse, parse_int=float)
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(name)
+
+
+WHITESPACE = " \t\n\r\v\f\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+def hold(event: HookEventName, stdout: bytes, stderr: bytes = b"") -> Reading:
+    with quiet():
+        reading = read_ending(Ending(exit_code=0, stdout=stdout, stderr=stderr))
+        whole = aggregated(event, Ending(exit_code=0, stdout=stdout, stderr=stderr))
+        refused = read_ending(Ending(exit_code=2, stdout=stdout, stderr=stderr))
+        failed = aggregated(event, Ending(exit_code=1, stdout=stdout, stderr=stderr))
+    assert reading.success
+    fields = spoken(stdout)
+    if fields is not None:
+        said = fields.get("decision")
+        blocks = said in ("deny", "block") if isinstance(said, str) else False
+        assert (reading.output is not None and reading.output.is_blocking_decision()) is blocks
+        assert (reading.output is not None and reading.output.should_stop_execution()) is (
+            fields.get("continue") is False
+        )
+    assert whole.success
+    assert refused.output is not None
+    assert refused.output.decision == "deny"
+    assert refused.output.reason == (stderr.decode("utf-8", "replace").strip(WHITESPACE) or "Blocked by hook")
+    assert failed.final_output is None or not failed.final_output.is_blocking_decision()
+    return reading
+
+
+@fuzz(300, event=events, stdout=streams, stderr=streams | st.just(b""))
+def test_any_bytes_are_read_and_block_only_if_they_say_so(event: HookEventName, stdout: bytes, stderr: bytes) -> None:
+    hold(event, stdout, stderr)
+
+
+@fuzz(80, event=events, streams=st.lists(streams, min_size=2, max_size=3), denied=st.integers(0, 2))
+def test_one_exit_code_2_among_any_outputs_blocks_a_tool_or_agent_event(
+    event: HookEventName, streams: list[bytes], denied: int
+) -> None:
+    endings = [Ending(exit_code=2 if index == denied else 0, stdout=data) for index, data in enumerate(streams)]
+    with quiet():
+        output = aggregated(event, *endings).final_output
+    if denied < len(endings) and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT):
+        assert output is not None
+        assert output.is_blocking_decision()
+
+
+# A deny with odd but readable JSON around it, and with what is no JSON.
+
+ODD_VALUES = (
+    b'"\xff\xc3"',
+    b'"\xed\xa0\x80"',
+    b'"\\ud800"',
+    b'"\\u0000"',
+    b"1e999",
+    b"-1e999",
+    b"-" + b"9" * 5000,
+    b"[" * 3000 + b"]" * 3000,
+    b'{"a":' * 3000 + b"1" + b"}" * 3000,
+    b'{"decision":"allow","continue":true}',
+    b'"' + b"x" * 70_000 + b'"',
+    b'"\xe2\x80\xa8"',
+)
+values = st.sampled_from(ODD_VALUES) | any_json.map(lambda value: write_json(value)) | mutated(OUTPUTS).map(write_json)
+keys = any_text.filter(lambda key: key != "decision") | st.sampled_from(
+    ["reason", "systemMessage", "hookSpecificOutput"]
+)
+spaces = st.lists(st.sampled_from(["", " ", "\n", "\ufeff", "\u00a0", "\u3000", "\v"])).map(
+    lambda some: "".join(some).encode()
+)
+
+
+@st.composite
+def denials(draw: st.DrawFn) -> bytes:
+    """An object of any readable members, with an allow that the deny after it overrides."""
+    members = [encoded(draw(keys)) + b":" + draw(values) for _ in range(draw(st.integers(0, 3)))]
+    at = draw(st.integers(0, len(members)))
+    deny = [b'"decision":"allow"'] * draw(st.integers(0, 1)) + [
+        draw(st.sampled_from([b'"decision":"deny"', b'"d\\u0065cision":"block"']))
+    ]
+    return b"{" + b",".join([*members[:at], *deny, *members[at:]]) + b"}"
+
+
+@fuzz(200, before=spaces, denial=denials(), after=spaces)
+def test_an_explicit_deny_blocks_whatever_readable_json_stands_beside_it(
+    before: bytes, denial: bytes, after: bytes
+) -> None:
+    for event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
+        reading = hold(event, before + denial + after)
+        assert reading.output is not None
+        assert reading.output.is_blocking_decision()
+
+
+@fuzz(
+    100,
+    before=st.sampled_from([b"", b"checking\n", b"\0", b"{", b"\x1b[31m"]),
+    denial=denials(),
+    after=st.sampled_from([b"", b"\ndone", b"\0", b"}", b"{}"]),
+)
+def test_a_deny_with_other_text_around_it_is_plain_text_with_an_implied_allow(
+    before: bytes, denial: bytes, after: bytes
+) -> None:
+    if not before + after:
+        return
+    stdout = before + denial + after
+    reading = hold(HookEventName.BEFORE_TOOL, stdout)
+    assert reading.output is not None
+    assert (reading.output.decision, reading.output.implied) == ("allow", True)
+    assert reading.output.system_message == stdout.decode("utf-8", "replace").strip(WHITESPACE)
+
+
+# What was found.
+
+
+def hold_case(case: str, reading: Reading) -> None:
+    if case.startswith("deny-"):
+        assert reading.output is not None
+        assert reading.output.is_blocking_decision()
+    if case.startswith("text-"):
+        assert reading.output is not None
+        assert reading.output.implied
+
+
+@corpus("protocol_bytes")
+@unhanged
+def test_what_was_found_means_what_its_name_says(case: str, data: bytes) -> None:
+    for event in HookEventName:
+        hold_case(case, hold(event, data, data))
+
+
+@corpus("protocol_bytes")
+@unhanged
+def test_what_was_found_comes_through_a_pipe(world: World, case: str, data: bytes) -> None:
+    ended = fire(world, data)
+    assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
+    with quiet():
+        HookLog(world.project).hook_ended(
+            HookExecutionResult(A_HOOK, HookEventName.BEFORE_TOOL, True, read_ending(Ending(0, stdout=data)).output)
+        )
+    [record] = read_log()
+    assert record["blocked"] is (ended.status == 2)
+
+
+@corpus("protocol_bytes", every=6)
+@unhanged
+def test_some_of_what_was_found_comes_through_the_installed_command(world: World, case: str, data: bytes) -> None:
+    ended = fire(world, data, installed=True)
+    assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
+
+
+def fire(world: World, stdout: bytes, *, installed: bool = False) -> Any:
+    printed = world.folder / "printed"
+    printed.write_bytes(stdout)
+    hook = {"type": "command", "command": f"cat {shlex.quote(str(printed))}"}
+    world.write("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    ended = (world.run if installed else world.call)("fire", "BeforeTool", "--json")
+    [result] = ended.json["results"]
+    assert result["success"]
+    assert "Traceback" not in ended.stderr
+    return ended
