@@ -25,7 +25,7 @@ from model_request import model_request_line
 from scale import Curve, curves
 from scene import Scene
 from spawning import spawning_lines
-from table import table
+from table import markdown_table, table
 
 if TYPE_CHECKING:
     from figures import Line
@@ -96,8 +96,15 @@ def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], se
     file.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for curve in drawn:
         (pictures / f"{curve.name}.svg").write_text(curve.picture(), encoding="utf-8")
+    (pictures / "budgets.md").write_text(_page(lines, setting), encoding="utf-8")
     names = ", ".join(f"{curve.name}.svg" for curve in drawn)
-    print(f"\nwritten: {file}; {names} in {pictures}")
+    print(f"\nwritten: {file}; budgets.md, {names} in {pictures}")
+
+
+def _page(lines: list[Line], setting: dict[str, str]) -> str:
+    """The table for the README, with the machine that it comes from."""
+    told = "; ".join(f"{name} {value}" for name, value in setting.items())
+    return f"{markdown_table(HEADINGS, [line.cells() for line in lines])}\n\nMeasured on: {told}.\n"
 
 
 def _say(text: str) -> None:
@@ -114,7 +121,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--json", type=Path, default=ROOT / "build" / "bench" / "results.json", help="file for the figures"
     )
-    parser.add_argument("--pictures", type=Path, default=ROOT / "build" / "bench", help="folder for the SVG pictures")
+    parser.add_argument(
+        "--pictures",
+        type=Path,
+        default=ROOT / "build" / "bench",
+        help="folder for the SVG pictures and the table as Markdown",
+    )
     return parser.parse_args()
 
 

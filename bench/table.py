@@ -1,4 +1,4 @@
-"""A plain table for the terminal, its columns as wide as they need to be."""
+"""Tables: for the terminal, its columns as wide as they need to be, and as Markdown."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same for a page."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
