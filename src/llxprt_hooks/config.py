@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.definitions import ConfigSource, HookSet
+from llxprt_hooks.environ import process_environment
 from llxprt_hooks.runner import DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.settings import Extension, load_settings, merge_hooks
 from llxprt_hooks.system import HookSystem
@@ -60,6 +61,7 @@ class Config:
         self.settings: Settings | None = None
         """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(hooks),) if hooks else ()
+        self._restricted: tuple[Mapping[str, str], Mapping[str, str]] = {}, {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
 
@@ -114,7 +116,12 @@ class Config:
 
     def inherited_environment(self) -> Mapping[str, str]:
         """What hooks inherit of this process's environment: all of it, unless the settings say otherwise."""
-        return os.environ if self.settings is None else self.settings.environment.restricted(os.environ)
+        variables = process_environment()
+        if self.settings is None or not self.settings.environment.rules:
+            return variables
+        if self._restricted[0] is not variables:
+            self._restricted = variables, self.settings.environment.restricted(variables)
+        return self._restricted[1]
 
     def get_hook_system(self) -> HookSystem | None:
         """The hook system, made on the first call; None while hooks are disabled."""

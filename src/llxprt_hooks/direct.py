@@ -14,9 +14,9 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from llxprt_hooks.command import PROJECT_DIR_VARIABLES
+from llxprt_hooks.command import PROJECT_DIR_VARIABLES, hook_environment
 
 _NAMES = "|".join(PROJECT_DIR_VARIABLES)
 _PIECE = re.compile(
@@ -78,40 +78,52 @@ class DirectCommand:
     """Where the search path looks first, and had no such program when the decision was made."""
 
 
-def direct_command(command: str, directory: str, environment: Mapping[str, str]) -> DirectCommand | None:
-    """The program that a command line comes to, or None where that takes a shell to tell."""
-    if not directory.startswith("/") or not _passes_unnoticed(environment):
-        return None
-    decision = _decide(command, directory, environment.get("PATH"))
-    if decision is None or any(map(_can_be_executed, decision.passed_over)):
-        return None
-    return decision
+class Surroundings:
+    """What the hooks of a directory are started in, one object for as long as environment and directory are the same.
 
+    What follows from them alone is worked out once. What a file or the process may change at any time is looked at
+    each time.
+    """
 
-def direct_environment(command: DirectCommand, directory: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment as bash hands it on to the one program that it runs."""
-    changed = {
-        **environment,
-        "PWD": _logical_directory(directory, environment.get("PWD")),
-        "SHLVL": str(_shell_level(environment)),
-        "_": command.executable,
-    }
-    for prompt in _PROMPTS:
-        changed.pop(prompt, None)
-    if not _is_directory(changed.get("OLDPWD", ""), directory):
-        changed.pop("OLDPWD", None)
-    return changed
+    def __init__(self, inherited: Mapping[str, str], directory: str) -> None:
+        self.inherited = inherited
+        self.directory = directory
+        self.environment = hook_environment(inherited, directory)
+        self._changed: dict[tuple[str, str, bool], dict[str, str]] = {}
 
+    def direct_command(self, command: str) -> DirectCommand | None:
+        """The program that a command line comes to, or None where that takes a shell to tell."""
+        if not self._passes_unnoticed or not _is_known_locale(self.environment.get("LC_ALL", "")):
+            return None
+        decision = _decide(command, self.directory, self.environment.get("PATH"))
+        if decision is None or any(map(_can_be_executed, decision.passed_over)):
+            return None
+        return decision
 
-def _passes_unnoticed(environment: Mapping[str, str]) -> bool:
-    """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
-    names = "\0".join(("", *environment))  # one search is quicker than one for each name
-    if "\0BASH" in names or not _OF_BASH_ITSELF.isdisjoint(environment):
-        return False
-    level = _shell_level(environment)
-    if level > _HIGHEST_SHELL_LEVEL or (level == 0 and not _CAME_OVER_SSH.isdisjoint(environment)):
-        return False
-    return _is_known_locale(environment.get("LC_ALL", ""))
+    def direct_environment(self, command: DirectCommand) -> Mapping[str, str]:
+        """The environment as bash hands it on to the one program that it runs."""
+        directory = _logical_directory(self.directory, self.environment.get("PWD"))
+        keeps_old = _is_directory(self.environment.get("OLDPWD", ""), self.directory)
+        key = command.executable, directory, keeps_old
+        if key not in self._changed:
+            self._changed[key] = self._changed_environment(*key)
+        return self._changed[key]
+
+    def _changed_environment(self, executable: str, directory: str, keeps_old: bool) -> dict[str, str]:
+        taken = _PROMPTS if keeps_old else (*_PROMPTS, "OLDPWD")
+        kept = {name: value for name, value in self.environment.items() if name not in taken}
+        return {**kept, "PWD": directory, "SHLVL": str(_shell_level(self.environment)), "_": executable}
+
+    @cached_property
+    def _passes_unnoticed(self) -> bool:
+        """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
+        if not self.directory.startswith("/"):
+            return False
+        if any(name.startswith("BASH") or name in _OF_BASH_ITSELF for name in self.environment):
+            return False
+        level = _shell_level(self.environment)
+        outermost_over_ssh = level == 0 and not _CAME_OVER_SSH.isdisjoint(self.environment)
+        return level <= _HIGHEST_SHELL_LEVEL and not outermost_over_ssh
 
 
 def _shell_level(environment: Mapping[str, str]) -> int:
@@ -207,4 +219,7 @@ def _logical_directory(directory: str, inherited: str | None) -> str:
 
 
 def _is_directory(name: str, directory: str) -> bool:
-    return name != "" and os.path.isdir(os.path.join(directory, name))  # noqa: PTH112, PTH118
+    try:
+        return name != "" and stat.S_ISDIR(os.stat(os.path.join(directory, name)).st_mode)  # noqa: PTH116, PTH118
+    except (OSError, ValueError):
+        return False

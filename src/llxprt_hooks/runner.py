@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.command import hook_environment, shell_arguments
+from llxprt_hooks.command import shell_arguments
 from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.direct import direct_command, direct_environment
+from llxprt_hooks.direct import Surroundings
+from llxprt_hooks.environ import process_environment
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.observer import tell
@@ -37,11 +38,11 @@ class _Occasion:
     """What all hooks of an event are given, made once for all of them."""
 
     def __init__(
-        self, event_name: HookEventName, hook_input: HookInput, inherited: Callable[[], Mapping[str, str]]
+        self, event_name: HookEventName, hook_input: HookInput, look_around: Callable[[str], Surroundings]
     ) -> None:
         self.event_name = event_name
         self.hook_input = hook_input
-        self._inherited = inherited
+        self._look_around = look_around
 
     def payload(self) -> bytes:
         """The input as JSON, which takes longer the larger it is: made when it is first asked for."""
@@ -51,34 +52,31 @@ class _Occasion:
     def _payload(self) -> bytes:
         return write_json(self.hook_input)
 
-    @property
-    def directory(self) -> str:
-        return str(self.hook_input["cwd"])
-
     @cached_property
-    def environment(self) -> dict[str, str]:
-        return hook_environment(self._inherited(), self.directory)
+    def surroundings(self) -> Surroundings:
+        return self._look_around(str(self.hook_input["cwd"]))
 
 
 class HookRunner:
-    """Runs hooks. It keeps no state between events, so any number of them may run at once."""
+    """Runs hooks, any number of events at once: nothing but what is the same for all of them is kept between events."""
 
     def __init__(
         self,
         *,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         observer: HookObserver | None = None,
-        inherited: Callable[[], Mapping[str, str]] = lambda: os.environ,
+        inherited: Callable[[], Mapping[str, str]] = process_environment,
     ) -> None:
         self._output_limit = output_limit
         self._observer = observer
         self._inherited = inherited
+        self._surroundings = Surroundings({}, "")
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
     ) -> list[HookExecutionResult]:
         """Run all hooks at once on the same input; the results come in plan order."""
-        occasion = _Occasion(event_name, hook_input, self._inherited)
+        occasion = _Occasion(event_name, hook_input, self._look_around)
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], occasion)]
         occasion.payload()  # now: the caller may change what it gave us before all of these tasks have begun
@@ -91,7 +89,7 @@ class HookRunner:
     ) -> list[HookExecutionResult]:
         """Run hooks one after another, each on the input as the ones before left it, up to the first block."""
         results: list[HookExecutionResult] = []
-        occasion = _Occasion(event_name, hook_input, self._inherited)
+        occasion = _Occasion(event_name, hook_input, self._look_around)
         for config in hook_configs:
             result = await self._execute(config, occasion)
             results.append(result)
@@ -103,7 +101,7 @@ class HookRunner:
             if result.success:
                 changed = apply_hook_output_to_input(event_name, occasion.hook_input, result.output)
                 if changed is not occasion.hook_input:
-                    occasion = _Occasion(event_name, changed, self._inherited)
+                    occasion = _Occasion(event_name, changed, self._look_around)
         return results
 
     async def _execute(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
@@ -154,25 +152,32 @@ class HookRunner:
 
     async def _run(self, config: HookConfig, occasion: _Occasion) -> Completed:
         """Start the program directly where no shell is needed, and through the shell where one is."""
-        directory, environment = occasion.directory, occasion.environment
+        around = occasion.surroundings
         run = partial(
             run_process,
             stdin=occasion.payload,
-            cwd=directory,
+            cwd=around.directory,
             timeout=config.timeout / 1000,
             output_limit=self._output_limit,
         )
-        direct = direct_command(config.command, directory, environment)
+        direct = around.direct_command(config.command)
         if direct is not None:
             try:
                 return await run(
                     direct.arguments,
                     executable=direct.executable,
-                    env=direct_environment(direct, directory, environment),
+                    env=around.direct_environment(direct),
                 )
             except SpawnError as error:  # gone since it was looked at, say; the shell has the right words for it
                 log.debug("`%s` cannot be started directly: %s", config.command, error)
-        return await run(_shell_arguments(config.command, os.environ.get("PATH")), env=environment)
+        return await run(_shell_arguments(config.command, os.environ.get("PATH")), env=around.environment)
+
+    def _look_around(self, directory: str) -> Surroundings:
+        """What hooks are started in now; mostly, what they were started in before."""
+        inherited, last = self._inherited(), self._surroundings
+        if last.inherited is not inherited or last.directory != directory:
+            last = self._surroundings = Surroundings(inherited, directory)
+        return last
 
     async def _execute_plugin(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
         raise HookExecutionError("there is no way to run plugins")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llxprt_hooks.command import hook_environment, shell_arguments
-from llxprt_hooks.direct import DirectCommand, direct_command, direct_environment
+from llxprt_hooks.direct import DirectCommand, Surroundings
 from llxprt_hooks.process import Completed, run_process
 
 STDIN = b'{"hook_event_name": "BeforeTool"}\n'
@@ -137,7 +137,7 @@ async def directly(command: DirectCommand, directory: Path, environment: Environ
             command.arguments,
             executable=command.executable,
             stdin=STDIN,
-            env=direct_environment(command, str(directory), environment),
+            env=Surroundings(environment, str(directory)).direct_environment(command),
             cwd=str(directory),
             timeout=60,
         )
@@ -145,4 +145,4 @@ async def directly(command: DirectCommand, directory: Path, environment: Environ
 
 
 def decided(command: str, directory: Path, environment: Environment) -> DirectCommand | None:
-    return direct_command(command, str(directory), environment)
+    return Surroundings(environment, str(directory)).direct_command(command)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from direct_world import World, decided
 
-from llxprt_hooks.direct import direct_command
+from llxprt_hooks.direct import Surroundings
 
 # Command, and the argv that it comes to; {d} is the project's directory, {root} what is around it.
 DIRECT: dict[str, tuple[str, ...]] = {
@@ -165,14 +165,14 @@ def test_a_directory_that_depends_on_where_we_are_goes_to_the_shell(
 ) -> None:
     monkeypatch.chdir(world.projects[0])
 
-    assert direct_command("./hook.sh", ".", dict(os.environ)) is None
+    assert Surroundings(os.environ, ".").direct_command("./hook.sh") is None
 
 
 def test_a_name_that_no_file_can_have_is_no_error(world: World) -> None:
     environment = world.environment(world.projects[0], {})
 
-    assert direct_command("'\ud800'", str(world.projects[0]), environment) is None
-    assert direct_command("./hook.sh", "/\0", environment) is None
+    assert Surroundings(environment, str(world.projects[0])).direct_command("'\ud800'") is None
+    assert Surroundings(environment, "/\0").direct_command("./hook.sh") is None
 
 
 LISTS_OF_WORDS = {
