@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     )
     from llxprt_hooks.triggers.tool import execute_tool_with_hooks, fire_after_tool_hook, fire_before_tool_hook
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "HookExecutionFailure": "bus",

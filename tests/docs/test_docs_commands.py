@@ -250,9 +250,8 @@ HANDED_ON = {
     "agent/tools/search.py": "the program that searches inherits it",
     "agent/tools/shell.py": "the commands of the agent inherit it",
     "cli/commands/demo.py": "sets variables, reads none",
-    "config.py": "hooks inherit it",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
-    "runner.py": "hooks inherit it",
+    "environ.py": "hooks inherit it",
 }
 """Files that use the environment otherwise than for variables of fixed names, each with the reason."""
 
