@@ -217,7 +217,7 @@ def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: Place) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_script_that_cannot_be_read_is_left_alone(place: Place) -> None:
+def test_a_script_that_cannot_be_read_cannot_be_approved_and_nothing_more_is_said_of_it(place: Place) -> None:
     place.write("check", SH, stat.S_IXUSR)
 
-    assert codes(place, "./check") == []
+    assert codes(place, "./check") == ["refused-settings"]
