@@ -61,7 +61,7 @@ class Config:
         self.settings: Settings | None = None
         """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(hooks),) if hooks else ()
-        self._restricted: tuple[Mapping[str, str], Mapping[str, str]] = {}, {}
+        self._restricted: tuple[Mapping[str, str], Settings | None, Mapping[str, str]] = {}, None, {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
 
@@ -116,12 +116,14 @@ class Config:
 
     def inherited_environment(self) -> Mapping[str, str]:
         """What hooks inherit of this process's environment: all of it, unless the settings say otherwise."""
-        variables = process_environment()
-        if self.settings is None or not self.settings.environment.rules:
+        variables, settings = process_environment(), self.settings
+        if settings is None or not settings.environment.rules:
             return variables
-        if self._restricted[0] is not variables:
-            self._restricted = variables, self.settings.environment.restricted(variables)
-        return self._restricted[1]
+        of_variables, of_settings, restricted = self._restricted
+        if of_variables is not variables or of_settings is not settings:
+            restricted = settings.environment.restricted(variables)
+            self._restricted = variables, settings, restricted
+        return restricted
 
     def get_hook_system(self) -> HookSystem | None:
         """The hook system, made on the first call; None while hooks are disabled."""

@@ -64,6 +64,8 @@ _CAME_OVER_SSH = frozenset({"SSH_CLIENT", "SSH2_CLIENT"})
 _HIGHEST_SHELL_LEVEL = 998
 """Beyond it bash warns and counts anew."""
 
+_MOST_REMEMBERED = 64
+
 _EXECUTABLE_FORMATS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """Beginnings of files that the kernel runs by itself; a shell runs other text as a script of its own."""
 
@@ -106,6 +108,8 @@ class Surroundings:
         keeps_old = _is_directory(self.environment.get("OLDPWD", ""), self.directory)
         key = command.executable, directory, keeps_old
         if key not in self._changed:
+            if len(self._changed) >= _MOST_REMEMBERED:
+                self._changed.clear()
             self._changed[key] = self._changed_environment(*key)
         return self._changed[key]
 

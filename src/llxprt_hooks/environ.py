@@ -17,10 +17,18 @@ def process_environment() -> Mapping[str, str]:
     global _last
     kept = getattr(os.environ, "_data", None)
     if kept is None:
-        return dict(os.environ)
+        return _read()
     before, variables = _last
     if kept != before:
-        before = dict(kept)  # first: what changes from here on is noticed the next time
-        variables = dict(os.environ)
+        before = dict(kept)  # one step, which no other thread comes between; what is decoded is this copy
+        variables = {os.fsdecode(name): os.fsdecode(value) for name, value in before.items()}
         _last = before, variables
     return variables
+
+
+def _read() -> Mapping[str, str]:
+    while True:
+        try:
+            return dict(os.environ)
+        except (KeyError, RuntimeError):  # another thread has changed it meanwhile
+            continue

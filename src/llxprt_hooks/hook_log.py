@@ -69,7 +69,7 @@ class HookLog:
     ) -> None:
         self.session_id = session_id
         self._payloads = payloads
-        self._project = os.fspath(project)
+        self._project = os.path.abspath(project) if project else ""  # noqa: PTH100  # as the user knows it
         self._file = file or log_file()
         self._usable = True
 
@@ -89,7 +89,7 @@ class HookLog:
         record = {
             "id": uuid.uuid4().hex[:8],
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "session_id": self.session_id,
+            "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
             "command": result.hook_config.command,
             "failed": result.error is not None,

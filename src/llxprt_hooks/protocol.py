@@ -106,8 +106,12 @@ def _signal(ending: Ending) -> Reading:
 
 
 def _status_unknown(ending: Ending) -> Reading:
+    # It may have been any status, so nothing it said counts, but for an explicit block.
+    fields = _json_object(ending.stdout)
+    said = None if fields is None else DefaultHookOutput(fields)
+    output = said if said is not None and said.is_blocking_decision() else _warning(ending)
     return Reading(
-        False, None, _warning(ending), error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
+        False, None, output, error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
     )
 
 

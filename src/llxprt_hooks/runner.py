@@ -43,6 +43,8 @@ class _Occasion:
         self.event_name = event_name
         self.hook_input = hook_input
         self._look_around = look_around
+        self._running = 0
+        self._waiting: list[asyncio.Future[None]] = []
 
     def payload(self) -> bytes:
         """The input as JSON, which takes longer the larger it is: made when it is first asked for."""
@@ -51,6 +53,35 @@ class _Occasion:
     @cached_property
     def _payload(self) -> bytes:
         return write_json(self.hook_input)
+
+    async def run(self, start: Callable[[], Awaitable[Completed]]) -> Completed:
+        """Run a process, if need be once another one of this event has ended and given back what it held."""
+        while True:
+            self._running += 1
+            gives_back = True
+            try:
+                return await start()
+            except SpawnError as error:
+                if not error.for_want_of_resources or error.started or self._running == 1:
+                    raise
+                gives_back = False
+                log.debug("waiting for another hook to end: %s", error)
+            finally:
+                self._running -= 1
+                if gives_back:
+                    self._wake()
+            await self._another_ended()
+
+    async def _another_ended(self) -> None:
+        ended = asyncio.get_running_loop().create_future()
+        self._waiting.append(ended)
+        await ended
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
     @cached_property
     def surroundings(self) -> Surroundings:
@@ -163,14 +194,17 @@ class HookRunner:
         direct = around.direct_command(config.command)
         if direct is not None:
             try:
-                return await run(
-                    direct.arguments,
-                    executable=direct.executable,
-                    env=around.direct_environment(direct),
-                )
+                env = around.direct_environment(direct)
+                return await occasion.run(lambda: run(direct.arguments, executable=direct.executable, env=env))
             except SpawnError as error:  # gone since it was looked at, say; the shell has the right words for it
+                if error.started:
+                    raise
                 log.debug("`%s` cannot be started directly: %s", config.command, error)
-        return await run(_shell_arguments(config.command, os.environ.get("PATH")), env=around.environment)
+        shell = _shell_arguments(config.command, os.environ.get("PATH"))
+        if not os.access(shell[0], os.X_OK):  # gone since it was found
+            _shell_arguments.cache_clear()
+            shell = _shell_arguments(config.command, os.environ.get("PATH"))
+        return await occasion.run(lambda: run(shell, env=around.environment))
 
     def _look_around(self, directory: str) -> Surroundings:
         """What hooks are started in now; mostly, what they were started in before."""
@@ -190,7 +224,7 @@ class HookRunner:
 
 @lru_cache(maxsize=1024)
 def _shell_arguments(command: str, path: str | None) -> tuple[str, ...]:
-    """As `shell_arguments` has them; where the shell is depends on the search path alone."""
+    """As `shell_arguments` has them; where the shell is depends on the search path, and on what is there."""
     return tuple(shell_arguments(command))
 
 

@@ -30,6 +30,10 @@ def says(output: object) -> str:
     return f"printf %s '{json.dumps(output)}'"
 
 
+def script(first_line: str) -> str:
+    return f"d=$(mktemp -d); printf '{first_line}\\n' > $d/hook; chmod +x $d/hook; $d/hook"
+
+
 MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "exit 1 to block": (E.BEFORE_TOOL, "echo no >&2; exit 1", "to block, exit with 2"),
     "JSON with exit 1": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; exit 1", "exited with 1, so the JSON was not"),
@@ -63,6 +67,28 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
         says({"hookSpecificOutput": {"llm_response": {"text": "x"}}}),
         'add `"decision": "block"`',
     ),
+    "a Python dictionary": (
+        E.BEFORE_TOOL,
+        """echo "{'decision': 'deny'}" """,
+        "looks like JSON but is none (expecting",
+    ),
+    "a trailing comma": (E.BEFORE_TOOL, """echo '{"decision": "deny",}'""", "looks like JSON but is none"),
+    "two objects": (E.BEFORE_TOOL, "echo '{}'; echo '{}'", "looks like JSON but is none (extra data"),
+    "a crash": (E.BEFORE_TOOL, "python3 -c 'import nothing_of_that_name'", "ended with a Python exception"),
+    "no such interpreter": (
+        E.BEFORE_TOOL,
+        script("#!/no/such/program"),
+        "first line names no program",
+    ),
+    "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names no program"),
+    "fields of another agent": (E.BEFORE_TOOL, says({"ok": False}), "none of the fields that it printed is read"),
+    "a reason without a stop": (E.BEFORE_TOOL, says({"stopReason": "x"}), 'counts only beside `"continue": false`'),
+    "context before a tool": (
+        E.BEFORE_TOOL,
+        says({"hookSpecificOutput": {"additionalContext": "x"}}),
+        "`hookSpecificOutput.additionalContext` has no effect in BeforeTool",
+    ),
+    "exit 2 to tell the model": (E.AFTER_TOOL, "echo tests fail >&2; exit 2", "exit with 0 and print it"),
     "script that sh does not find": (E.BEFORE_TOOL, "dash no-such.sh", "did not find the script"),
     "script that python does not find": (E.BEFORE_TOOL, "python3 no-such.py", "did not find the script"),
     "context at the start": (E.SESSION_START, "echo be brief", "is not added to the conversation"),

@@ -124,7 +124,7 @@ def test_a_full_disk_is_one_sentence(world: World) -> None:
         )
 
     assert ended.returncode == 1
-    assert ended.stderr.decode().splitlines() == ["llxprt-hooks: [Errno 28] No space left on device"]
+    assert ended.stderr.decode().splitlines() == ["llxprt-hooks: standard output: No space left on device"]
 
 
 def test_closed_streams_do_not_matter(world: World) -> None:

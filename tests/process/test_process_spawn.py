@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from process_runs import ENV, bash, in_python, run
 
+import llxprt_hooks.process.spawn as spawn_module
+import llxprt_hooks.process.start as start_module
 from llxprt_hooks.process import SpawnError
 
 pytestmark = pytest.mark.usefixtures("start")
@@ -282,3 +288,77 @@ async def test_stdin_is_made_when_the_program_has_been_started(tmp_path: Path) -
 async def test_stdin_that_cannot_be_made_leaves_no_process(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         await bash("exec sleep 1000", stdin=lambda: bytes(1 // 0))
+
+
+async def test_spawn_does_not_wait_for_a_process_that_another_thread_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a copy of the pipe on which a start that failed is told."""
+    make, copies = start_module._error_pipe, []
+
+    def copied() -> tuple[int, int]:
+        ends = make()
+        copies.append(os.dup(ends[1]))
+        return ends
+
+    monkeypatch.setattr(start_module, "_error_pipe", copied)
+    try:
+        assert (await run("echo", "started")).stdout == b"started\n"
+        with pytest.raises(SpawnError, match="there is no such program"):
+            await run("no-such-program")
+    finally:
+        for copy in copies:
+            os.close(copy)
+
+
+def test_spawn_failure_is_told_in_pieces() -> None:
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        for piece in (b"OSError:", b"2", b":", b"noexec"):
+            os.write(writer, piece)
+            time.sleep(0.01)
+        os.close(writer)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        error = start_module._error(start_module._message(reader), "program", "/folder")
+    finally:
+        thread.join()
+        os.close(reader)
+
+    assert (error.errno, error.filename) == (errno.ENOENT, "/folder")
+
+
+async def test_spawn_failure_after_the_start_ends_the_program_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(pid: int) -> None:
+        raise OSError(errno.EMFILE, "no descriptor")
+
+    monkeypatch.setattr(spawn_module, "watch_exit", refused)
+
+    with pytest.raises(SpawnError) as failure:
+        await bash("exec sleep 1000")
+
+    assert failure.value.started
+    assert failure.value.for_want_of_resources
+
+
+async def test_spawn_that_fails_does_not_wait_for_what_it_may_not_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    pids: list[int] = []
+
+    def refused(pid: int) -> None:
+        pids.append(pid)
+        raise OSError(errno.EMFILE, "no descriptor")
+
+    monkeypatch.setattr(spawn_module, "watch_exit", refused)
+    monkeypatch.setattr(start_module, "_PATIENCE", 0.1)
+    with monkeypatch.context() as no_signals:
+        no_signals.setattr(start_module, "signal_group", lambda *_: None)
+        with pytest.warns(ResourceWarning, match="still running"), pytest.raises(SpawnError):
+            await bash("exec sleep 1000")
+
+    os.kill(pids[0], signal.SIGKILL)
+    os.waitid(os.P_PID, pids[0], os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
+    monkeypatch.undo()
+    await run("true")  # collects it

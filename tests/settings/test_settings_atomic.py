@@ -163,3 +163,21 @@ def test_processes_that_lock_at_once_exclude_each_other(folder: Path) -> None:
     assert [each.wait(60) for each in counting] == [0, 0, 0, 0]
     assert file.read_text() == "800"
     assert list(folder.iterdir()) == [file]
+
+
+def test_a_lock_that_was_taken_away_is_not_taken_from_the_next_one(folder: Path) -> None:
+    lock = folder / "a.lock"
+    with exclusive_lock(folder / "a"):
+        lock.unlink()
+        lock.touch()  # the next one's
+
+    assert lock.exists()
+
+
+def test_a_file_of_that_name_with_something_in_it_is_no_lock_of_ours_to_remove(folder: Path) -> None:
+    (folder / "a.lock").write_text("mine")
+
+    with exclusive_lock(folder / "a"):
+        pass
+
+    assert (folder / "a.lock").read_text() == "mine"

@@ -43,10 +43,8 @@ def assemble(
 ) -> Session:
     """A session in a project folder, with the project's hooks."""
     provider = _provider(options)  # first: one that cannot be had is no reason for a transcript
-    project = os.path.abspath(options.directory)  # noqa: PTH100  # shown as the user knows it
-    record = HookLog(project, payloads=options.log_payloads)
+    record = HookLog(options.directory, payloads=options.log_payloads)
     config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
-    record.session_id = config.session_id
     transcript = Transcript(config.session_id, warn=lambda message: audience.tell(Warned(message)))
     config.transcript_path = transcript.path
     events = BackgroundEvents(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ _SPECIFIC_FIELDS = (
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's names for what is called otherwise here."""
 
+_TRACEBACK = "Traceback (most recent call last):"
+_NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 _CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
@@ -68,24 +71,34 @@ def _text_around_json(result: HookExecutionResult) -> Advice:
     start, end = text.find("{"), text.rfind("}")
     if start >= 0 and _object(text[start : end + 1]):
         yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
+    elif text.strip().startswith("{") and text.strip().endswith("}"):
+        yield f"what it printed looks like JSON but is none ({_json_error(text)}), so it was taken as a message"
 
 
 def _exit_1_for_2(result: HookExecutionResult) -> Advice:
     if result.exit_code != 1 or result.hook_config.fail_closed:
         return
-    if result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+    if _TRACEBACK in result.stderr:
+        yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
+    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
         yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
 
 
 def _short_timeout(result: HookExecutionResult) -> Advice:
     timeout = result.hook_config.timeout
-    if result.error is not None and "timed out" in str(result.error) and timeout < 1000:
+    if result.error is None or "timed out" not in str(result.error):
+        return
+    if timeout < 1000:
         meant = f"{timeout:g} s would be {timeout * 1000:g}"
         yield f"its time-out is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
+    else:
+        yield "does it wait for input, a lock or the network? If it just takes long, give it a longer `timeout`"
 
 
 def _not_started(result: HookExecutionResult) -> Advice:
-    if result.exit_code == 127:
+    if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
+        yield "127 here means that the script's first line names no program that exists, or ends like a line of Windows"
+    elif result.exit_code == 127:
         yield "127 means that a program was not found: is the path right, as seen from the project folder?"
     if result.exit_code == 126:
         yield "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
@@ -116,6 +129,10 @@ def _fields(result: HookExecutionResult) -> Advice:
     for name in specific if isinstance(specific, dict) else ():
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
+    if fields and not {*_FIELDS, *_SPECIFIC_FIELDS}.intersection(fields):
+        yield f"none of the fields that it printed is read; those that are: {', '.join(_FIELDS)}"
+    if "stopReason" in fields and fields.get("continue") is not False:
+        yield '`stopReason` counts only beside `"continue": false`'
     with _warnings_of("outputs") as warnings:
         DefaultHookOutput(fields)
     yield from warnings
@@ -132,9 +149,16 @@ def _no_effect(result: HookExecutionResult) -> Advice:
         elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
             yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
     elif output.is_blocking_decision() and event not in CAN_BLOCK:
-        yield f"{event} cannot be blocked, so its decision has no effect"
+        instead = "; to tell the model something, exit with 0 and print it" if event is HookEventName.AFTER_TOOL else ""
+        yield f"{event} cannot be blocked, so its decision has no effect{instead}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
+    heeded = {"hookEventName", *(change.field for change in CHANGES.get(event, ()))}
+    if event is HookEventName.BEFORE_TOOL:
+        heeded.update(("permissionDecision", "permissionDecisionReason"))
+    for name in output.hook_specific_output or {} if event in CHANGES else ():
+        if name in _SPECIFIC_FIELDS and name not in heeded:
+            yield f"`hookSpecificOutput.{name}` has no effect in {event}"
     answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
         yield '`llm_response` counts only beside a block: add `"decision": "block"`'
@@ -163,6 +187,16 @@ def _object(text: str) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _json_error(text: str) -> str:
+    try:
+        read_json_text(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg.lower()}, line {error.lineno} column {error.colno}"
+    except ValueError as error:
+        return str(error)
+    return "an object is expected"
 
 
 @contextmanager

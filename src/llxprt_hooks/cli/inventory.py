@@ -52,14 +52,6 @@ class Item:
         """False for a project's hook that the user has not approved: it does not run."""
         return self.trust in (None, TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT)
 
-    @property
-    def state(self) -> str:
-        """Enabled, or what keeps it from running."""
-        obstacles = ["disabled"] * (not self.enabled)
-        if self.trust and not self.approved:
-            obstacles.append(TRUST_WORDS[self.trust])
-        return ", ".join(obstacles) or "enabled"
-
     def to_dict(self) -> dict[str, Any]:
         config = self.definition.config
         return {
@@ -95,6 +87,15 @@ class Inventory:
     def runs(self, item: Item) -> bool:
         """Whether a hook is run when its matcher matches."""
         return self.hooks_enabled and item.enabled and item.approved
+
+    def state(self, item: Item) -> str:
+        """Enabled, or what keeps it from running."""
+        obstacles = ["disabled"] * (not item.enabled)
+        if item.trust and not item.approved:
+            obstacles.append(TRUST_WORDS[item.trust])
+        if not obstacles and not self.hooks_enabled:
+            return "hooks are off"
+        return ", ".join(obstacles) or "enabled"
 
     def to_dict(self) -> dict[str, Any]:
         """What ``list --json`` prints."""

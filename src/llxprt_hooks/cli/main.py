@@ -92,6 +92,7 @@ def cli() -> None:
     Begin here:
       llxprt-hooks demo                  see what hooks can do
       llxprt-hooks init                  make a first hook in this folder
+      llxprt-hooks trust                 look at it and approve it
       llxprt-hooks fire BeforeTool       try it
       llxprt-hooks fire --help           more about a command, with examples
 
@@ -154,6 +155,7 @@ def _ended_by_system(error: Exception) -> ExitStatus:
     if not isinstance(error, OSError):
         raise error
     if not isinstance(error, BrokenPipeError):
-        click.echo(visible(f"llxprt-hooks: {error}"), err=True)
+        where = error.filename or "standard output"
+        click.echo(visible(f"llxprt-hooks: {where}: {error.strerror or error}"), err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not written is tried again at exit otherwise
     return ExitStatus.FAILED

@@ -16,7 +16,8 @@ What holds, whatever the program does. The word in front is the one that the tes
     The run ends when the process ends, not when its streams do. All that it wrote is read. A child that it left
     behind, holding a stream open, is waited for a tenth of a second and lives on.
 ``status``
-    Exit code or signal are told apart. A status that somebody else collected is told as lost, never as success.
+    Exit code or signal are told apart. A status that somebody else collected is told as lost, never as success; a
+    kernel that keeps it with the pidfd (Linux 6.15) is asked first.
 ``timeout``
     When the time is over (monotonic clock) the process group gets SIGTERM and, ``grace`` later, SIGKILL. The call
     returns when nothing of the group is left. A process that has ended in time has not timed out, however late the

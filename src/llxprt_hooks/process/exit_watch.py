@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
+import struct
 import threading
 from typing import Protocol
+
+# PIDFD_GET_INFO of <linux/pidfd.h>: a struct of 64 bytes that begins with a mask of what is wanted, or was given, and
+# ends with the wait status.
+_INFO_SIZE = 64
+_INFO_EXIT = 1 << 3
+_GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11
 
 
 class ExitWatch(Protocol):
@@ -53,10 +61,23 @@ class PidfdWatch:
         self.fd = os.pidfd_open(pid)
 
     def collect(self) -> int | None:
-        return _wait_status(self._pid)
+        status = _wait_status(self._pid)
+        return self._kept_status() if status is None else status
 
     def close(self) -> None:
         os.close(self.fd)
+
+    def _kept_status(self) -> int | None:
+        """The status that somebody else collected: newer kernels (Linux 6.15) keep it with the pidfd."""
+        info = bytearray(_INFO_SIZE)
+        struct.pack_into("=Q", info, 0, _INFO_EXIT)
+        try:
+            fcntl.ioctl(self.fd, _GET_INFO, info)
+        except OSError:
+            return None
+        given: int = struct.unpack_from("=Q", info, 0)[0]
+        status: int = struct.unpack_from("=i", info, _INFO_SIZE - 4)[0]
+        return status if given & _INFO_EXIT else None
 
 
 class ThreadWatch:

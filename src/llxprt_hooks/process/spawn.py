@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.drain import Drain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
 from llxprt_hooks.process.feed import Feed
-from llxprt_hooks.process.group import signal_group
 from llxprt_hooks.process.spawn_error import SpawnError, explain
-from llxprt_hooks.process.start import abandon, start
+from llxprt_hooks.process.start import abandon, end, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,14 +59,14 @@ def spawn(
 ) -> Child:
     """Start a program and write to it what its stdin takes at once, while it loads."""
     opened: list[int] = []
-    pid = None
+    started: list[int] = []
     try:
         their_stdin, our_stdin = _pipe(opened)
         our_stdout, their_stdout = _pipe(opened)
         our_stderr, their_stderr = _pipe(opened)
         if not argv:
             raise ValueError("an empty argv")
-        pid = start(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd)
+        pid = start(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
@@ -78,12 +75,12 @@ def spawn(
         feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
         all_fed = feed.push()
         watch = watch_exit(pid)
+        child = Child(pid, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
     except BaseException as error:
-        _undo(opened, pid)
+        _undo(opened, started)
         if isinstance(error, OSError | ValueError):
-            raise SpawnError(explain(error, argv, executable, env, cwd)) from error
+            raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
         raise
-    child = Child(pid, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
     if all_fed:
         child.close_stdin()
     return child
@@ -95,10 +92,8 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     return ends
 
 
-def _undo(opened: list[int], pid: int | None) -> None:
-    if pid is not None:
-        signal_group(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+def _undo(opened: list[int], started: list[int]) -> None:
     for fd in opened:
         os.close(fd)
+    for pid in started:
+        end(pid)

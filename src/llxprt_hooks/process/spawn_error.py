@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 class SpawnError(Exception):
     """A program could not be started. The message says what failed; ``__cause__`` is what the system said."""
 
+    def __init__(self, message: str, *, started: bool = False) -> None:
+        super().__init__(message)
+        self.started = started
+        """The program itself was started, and ended again because we could not watch over it."""
+
+    @property
+    def for_want_of_resources(self) -> bool:
+        """Whether it may well succeed once other processes of ours have ended."""
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in _SCARCE
+
+
+_SCARCE = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 _SYSTEM = {
     errno.E2BIG: "its arguments and environment together are larger than the system allows",

@@ -55,9 +55,10 @@ def exclusive_lock(file: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # As long as it is ours: whoever waits for it then has a file that is no longer there, and begins anew.
+        # While it is ours: whoever waits for it has a file that is no longer there then, and begins anew.
         with contextlib.suppress(OSError):
-            lock.unlink()
+            if _is_still(lock, descriptor) and os.fstat(descriptor).st_size == 0:
+                lock.unlink()
         os.close(descriptor)
 
 
@@ -67,18 +68,23 @@ def _locked(lock: Path) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(lock, descriptor):
+            if _is_taken(descriptor) and _is_still(lock, descriptor):
                 return descriptor
-            os.close(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            if time.monotonic() > deadline:
-                raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock)) from None
-            time.sleep(0.005)
         except BaseException:
             os.close(descriptor)
             raise
+        os.close(descriptor)
+        if time.monotonic() > deadline:
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock))
+        time.sleep(0.005)
+
+
+def _is_taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_still(lock: Path, descriptor: int) -> bool:

@@ -12,6 +12,9 @@ SYSTEM_SETTINGS_VARIABLE: Final = "LLXPRT_SYSTEM_SETTINGS_PATH"
 FOLDER: Final = ".llxprt"
 FILE_NAME: Final = "settings.json"
 
+NO_HOME: Final = Path("/dev/null")
+"""Below it nothing is, and not even root can make anything."""
+
 
 class Level(StrEnum):
     """A level of settings, highest priority first."""
@@ -29,7 +32,7 @@ def user_folder() -> Path:
         home = Path()
     # No HOME and no account, or a HOME that would be another folder in every project: without a home a user has none
     # of these files, and a project must not pass its own off as theirs.
-    return (home if home.is_absolute() else Path("/nonexistent")) / FOLDER
+    return (home if home.is_absolute() else NO_HOME) / FOLDER
 
 
 def absolute_project(project_dir: str | os.PathLike[str]) -> Path:

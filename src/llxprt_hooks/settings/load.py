@@ -10,7 +10,7 @@ from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
-from llxprt_hooks.settings.levels import Level, absolute_project, settings_file, user_folder
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_keys, merge_lists, merge_switches
 from llxprt_hooks.settings.printable import printable
 from llxprt_hooks.settings.problem import Problem
@@ -18,7 +18,8 @@ from llxprt_hooks.settings.trust import TRUST_VARIABLE, TrustState, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.trust import TrustStatus
@@ -43,7 +44,7 @@ class Settings:
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
     notices: tuple[str, ...]
-    """What was skipped because it is not approved, and how to approve it."""
+    """What was skipped because it is not approved or not in this folder, and what to do about it."""
     trust: TrustStatus
 
 
@@ -75,7 +76,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         hooks_config=merge_keys(said.config for said in heard.values()),
         extensions=extensions,
         problems=tuple(dict.fromkeys(problems)),
-        notices=_notices(trust),
+        notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),
         trust=trust,
     )
     for warning in (*settings.problems, *settings.notices):
@@ -103,3 +104,20 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
         f"Look at {look}, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
     )
     return (notice,)
+
+
+def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:
+    """A folder that is none, or one below that of a project: whose guards would be missed."""
+    if settings is not None:
+        return
+    if not project.is_dir():
+        yield f"{printable(str(project))} is no folder, so there are no hooks of a project."
+        return
+    home = user_folder().parent
+    for folder in project.parents:
+        if folder == home:
+            return
+        if (folder / FOLDER / FILE_NAME).is_file():
+            name = printable(str(folder))
+            yield f"The hooks of {name} do not count in folders below it: start there, or name it (-C {name})."
+            return

@@ -58,7 +58,7 @@ def _print_hooks(inventory: Inventory) -> None:
         say(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
     if (trust := inventory.settings.trust).counts:
         say(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
-    tables = {event: _table(items) for event in HookEventName if (items := inventory.of_event(event))}
+    tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.of_event(event))}
     has_room = all(fits(console, table) for table in tables.values())
     for event, table in tables.items():
         say(console, (event, "bold"))
@@ -66,14 +66,14 @@ def _print_hooks(inventory: Inventory) -> None:
         if has_room:
             _print_table(console, table, items)
         else:
-            _print_cards(console, items)
+            _print_cards(console, inventory, items)
 
 
-def _table(items: list[Item]) -> list[Text]:
+def _table(inventory: Inventory, items: list[Item]) -> list[Text]:
     from llxprt_hooks.cli.terminal import aligned
 
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in COLUMNS)
-    return aligned([headings, *map(_row, items)], indent="  ")
+    return aligned([headings, *(_row(inventory, item) for item in items)], indent="  ")
 
 
 def _print_table(console: Console, table: list[Text], items: list[Item]) -> None:
@@ -84,12 +84,12 @@ def _print_table(console: Console, table: list[Text], items: list[Item]) -> None
         _print_below(console, item)
 
 
-def _print_cards(console: Console, items: list[Item]) -> None:
+def _print_cards(console: Console, inventory: Inventory, items: list[Item]) -> None:
     """For a terminal that is too narrow for a table."""
     from llxprt_hooks.cli.terminal import say, tell
 
     for item in items:
-        name, matcher, source, mode, timeout, state = _row(item)
+        name, matcher, source, mode, timeout, state = _row(inventory, item)
         say(console, "  ", name)
         say(console, "    matcher ", matcher)
         tell(console, "    ", source, ", ", mode, ", ", timeout)
@@ -108,16 +108,20 @@ def _print_below(console: Console, item: Item) -> None:
         say(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 
 
-def _row(item: Item) -> tuple[Part, ...]:
+def _row(inventory: Inventory, item: Item) -> tuple[Part, ...]:
     definition, config = item.definition, item.definition.config
     return (
         (" ".join(config.name.split()) if config.name else "(unnamed)", "bold"),
         definition.matcher or "*",
         item.source,
         "sequential" if definition.sequential else "parallel",
-        f"{config.timeout / 1000:g} s",
-        (item.state, "green" if item.enabled and item.approved else "yellow"),
+        _time(config.timeout),
+        (inventory.state(item), "green" if inventory.runs(item) else "yellow"),
     )
+
+
+def _time(milliseconds: float) -> str:
+    return f"{milliseconds:g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.10g} s"
 
 
 def _print_warnings(inventory: Inventory) -> None:

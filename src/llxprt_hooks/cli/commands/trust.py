@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -56,7 +57,19 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
     except TrustError as error:
         raise click.ClickException(str(error)) from error
     say(console, f"approved: the hooks of {status.project} will run, as long as they stay as they are")
+    _warn(directory)
     return ExitStatus.OK
+
+
+def _warn(directory: str) -> None:
+    """What keeps approved hooks from working all the same."""
+    from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.diagnosis import Severity, diagnose, inspect_project
+
+    found = [each for each in diagnose(inspect_project(Path(directory))) if each.severity is not Severity.HINT]
+    if found:
+        things = "a problem" if len(found) == 1 else f"{len(found)} problems"
+        tell(stderr_console(), (f"`llxprt-hooks validate` finds {things}: {found[0].message}", "yellow"))
 
 
 def _show(console: Console, status: TrustStatus) -> None:
