@@ -69,6 +69,13 @@ def test_bash_completes_the_hooks_that_can_be_switched(hooked: World) -> None:
     assert offered_by_bash(hooked, "llxprt-hooks", "enable", "") == ["logs"]
 
 
+def test_bash_completes_tools_and_hooks_that_have_run(world: World) -> None:
+    assert offered_by_bash(world, "llxprt-hooks", "fire", "--tool", "write_f") == ["write_file"]
+    world.log_file.parent.mkdir(parents=True, exist_ok=True)
+    world.log_file.write_text('{"hook": "guard"}\n{"hook": "$(touch x)"}\n')
+    assert offered_by_bash(world, "llxprt-hooks", "log", "--hook", "") == ["guard"]
+
+
 def test_hooks_of_another_folder_are_completed_where_one_is_given(hooked: World) -> None:
     elsewhere = hooked.folder / "elsewhere"
     elsewhere.mkdir()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cli_world import DEADLINE, World
 
-from llxprt_hooks import Config, HookEventName, HookLog, hook_log
+from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook, hook_log
 from llxprt_hooks.definitions import HookConfig, HookType
 from llxprt_hooks.hook_log import log_file, read_log
 from llxprt_hooks.outputs import DefaultHookOutput
@@ -63,6 +63,16 @@ async def test_a_program_opts_in_by_an_observer() -> None:
         True,
     )
     assert "the payload" not in log_file().read_text()
+
+
+async def test_project_and_session_are_known_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = Config(enable_hooks=True, session_id="s-2", hooks=DENY, observer=HookLog("."))
+
+    await fire_before_tool_hook(config, "write_file", {})
+
+    [record] = read_log()
+    assert (record["project"], record["session_id"]) == (str(tmp_path), "s-2")
 
 
 async def test_payloads_are_recorded_when_asked_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from cli_world import ESCAPE, World
 
 
@@ -113,6 +114,24 @@ def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: World) ->
     assert "did you mean `BeforeTool`?" in run.stderr
 
 
+@pytest.mark.parametrize(("timeout", "shown"), [(5, "5 ms"), (1500, "1.5 s"), (1e9, "1,000,000 s")])
+def test_time_outs_are_shown_in_the_unit_that_fits(world: World, timeout: float, shown: str) -> None:
+    world.configure(BeforeTool={"name": "guard", "command": "true", "timeout": timeout})
+
+    assert f"  {shown}  " in world.run("list").stdout
+
+
+def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: World) -> None:
+    everything(world)
+    below = world.project / "src" / "deep"
+    below.mkdir(parents=True)
+
+    run = world.run("list", "-C", str(below))
+
+    assert f"The hooks of {world.project} do not count in folders below it" in run.stderr
+    assert f"(-C {world.project})" in run.stderr
+
+
 def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: World) -> None:
     everything(world)
     world.write("user", {})
@@ -125,7 +144,7 @@ def test_hooks_that_are_off_are_listed_with_a_warning(world: World) -> None:
 
     run = world.run("list")
 
-    assert "true" in run.stdout
+    assert rows(run.stdout)["(unnamed)"][-3:] == ["hooks", "are", "off"]
     assert '`"enableHooks": true`' in run.stderr
 
 

@@ -68,6 +68,23 @@ def test_a_hook_of_no_event_is_not_said_to_run(world: World) -> None:
     assert "there is no such event, so it never runs; `llxprt-hooks validate` says more" in run.stdout
 
 
+def test_what_keeps_approved_hooks_from_working_is_said(guarded: World) -> None:
+    (guarded.project / "guard.sh").unlink()
+
+    run = guarded.run("trust", approved=False)
+
+    assert run.status == 0
+    assert "`llxprt-hooks validate` finds" in run.stderr
+
+
+@pytest.mark.parametrize("home", ["", "not/absolute"])
+def test_without_a_home_nothing_is_approved(guarded: World, home: str) -> None:
+    run = guarded.run("trust", approved=False, HOME=home)
+
+    assert run.status == 1
+    assert "could not be recorded" in run.stderr
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "state"), [("y", 0, "trusted"), ("n", 1, "untrusted"), ("", 1, "untrusted")]
 )

@@ -113,6 +113,28 @@ def test_hooks_that_the_user_has_turned_off_stay_off(
     assert 'They run once it says "enableHooks": true' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("level", ["project", "user"])
+def test_a_recipe_that_is_switched_off_stays_off(
+    level: str, bench: Bench, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = (bench.project if level == "project" else home) / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"hooksConfig": {"disabled": ["chain-2-header", "else"]}}')
+
+    bench.init("sequential-chain", "cost-cap")
+
+    assert capsys.readouterr().err == (
+        "chain-2-header is switched off in hooksConfig.disabled, and was left so. "
+        "Turn it on: llxprt-hooks enable chain-2-header\n"
+    )
+    assert run_command_line(["enable", "chain-2-header", "-C", str(bench.project)]) == 0
+    capsys.readouterr()
+
+    bench.init("sequential-chain")
+
+    assert capsys.readouterr().err == ""
+
+
 def test_a_settings_file_that_others_may_write_is_pointed_out(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.write(".llxprt/settings.json", "{}").chmod(0o664)
 
@@ -200,6 +222,7 @@ def test_one_recipe_can_be_read_in_full(capsys: pytest.CaptureFixture[str]) -> N
     printed = capsys.readouterr().out
     assert "COST_CAP_TOKENS" in printed
     assert "**Needs:** python3." in printed
+    assert "  llxprt-hooks fire AfterModel --input @.llxprt/hooks/samples/cost-cap.json\n    # tells" in printed
 
 
 WRONG = {
@@ -233,7 +256,9 @@ def test_settings_that_cannot_be_edited_are_left_alone(
 
 def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert init("-C", str(home)) == 1
-    assert "is the home folder, not a project" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "is the home folder, not a project" in message
+    assert "for all your projects with --user" in message
 
 
 @pytest.mark.parametrize("link", [".llxprt", ".llxprt/hooks", ".llxprt/hooks/first_hook.py", ".llxprt/settings.json"])

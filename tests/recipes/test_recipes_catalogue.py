@@ -44,6 +44,7 @@ def test_a_recipe_is_complete(name: str) -> None:
     assert set(recipe.events) <= set(HookEventName)
     assert recipe.event in recipe.events
     assert isinstance(json.loads(recipe.sample), dict)
+    assert (recipe.trial is None) == (name == FIRST_HOOK)
     hooks = [hook for groups in recipe.hooks.values() for group in groups for hook in group["hooks"]]
     for hook in hooks:
         assert hook.keys() <= {"type", "name", "command", "timeout", "failClosed"}
@@ -124,8 +125,11 @@ def test_a_recipe_at_work_does_not_end_its_own_approval(bench: Bench, monkeypatc
 def test_the_page_of_recipes_says_what_they_say() -> None:
     page = DOCS.read_text("utf-8")
     rows = dict(re.findall(r"^\| \[`([\w-]+)`\]\([^)]*\) \| (.+) \|$", page, flags=re.MULTILINE))
+    section = page.partition("\n## What to expect\n")[2].partition("\n## ")[0]
+    expected = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, flags=re.MULTILINE))
 
     assert tuple(rows) == NAMES
+    assert expected == {name: trial.expect for name in NAMES if (trial := find_recipe(name).trial)}
     for name, cells in rows.items():
         recipe = find_recipe(name)
         assert cells.split(" | ") == [

@@ -129,7 +129,7 @@ def _fields(result: HookExecutionResult) -> Advice:
     for name in specific if isinstance(specific, dict) else ():
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
-    if fields and not {*_FIELDS, *_SPECIFIC_FIELDS}.intersection(fields):
+    if fields and not any(name in _FIELDS or name in _SPECIFIC_FIELDS or closest(name, _FIELDS) for name in fields):
         yield f"none of the fields that it printed is read; those that are: {', '.join(_FIELDS)}"
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'

@@ -1,9 +1,9 @@
-"""The names of hooks, completed by the shell."""
+"""The names of hooks and tools, completed by the shell."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,3 +30,24 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
         return [CompletionItem(name, help=", ".join(dict.fromkeys(named))) for name, named in events.items()]
 
     return complete
+
+
+def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the names of hooks that have run."""
+    from llxprt_hooks.hook_log import read_log
+
+    return _items((str(record["hook"]) for record in read_log()), incomplete)
+
+
+def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the names of the tools that are known."""
+    from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
+
+    return _items(KNOWN_TOOLS, incomplete)
+
+
+def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    fitting = {name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)}
+    return [CompletionItem(name) for name in sorted(fitting)]

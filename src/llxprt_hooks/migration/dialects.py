@@ -11,6 +11,10 @@ from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndRea
 NO_SUCH_EVENT: Final = "There is no such event here."
 
 _NOTHING_REACHES_THE_MODEL: Final = "what it prints does not reach the model. To add context, use BeforeModel"
+_TEXT_REACHES_THE_MODEL: Final = (
+    "plain text on stdout goes to the model, with the tool's result. Send what is not meant for it, "
+    "a formatter's output say, to `>&2` or `>/dev/null`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,12 @@ CLAUDE: Final = Dialect(
             'BeforeTool: `permissionDecision: "ask"` allows here, without asking; "deny" and exit code 2 block.',
             'BeforeTool: "allow" does not skip the question that the agent itself asks the user.',
             "BeforeTool: changed arguments are `hookSpecificOutput.tool_input` here, not `updatedInput`.",
+            f"BeforeTool: {_TEXT_REACHES_THE_MODEL}.",
         ),
         HookEventName.AFTER_TOOL: (
             "AfterTool: exit code 2 has no effect once a tool has run, and its stderr does not reach the model.",
             "AfterTool: to tell the model something, exit with 0 and print it.",
+            f"AfterTool: {_TEXT_REACHES_THE_MODEL}.",
             "AfterTool: it fires for tools that failed, too; `tool_response` then has `error`.",
         ),
         HookEventName.BEFORE_AGENT: (
@@ -137,7 +143,7 @@ GEMINI: Final = Dialect(
         ),
         HookEventName.SESSION_START: (f"SessionStart: {_NOTHING_REACHES_THE_MODEL}.",),
     },
-    general=("`systemMessage` goes to the model here, and is not shown to the user.",),
+    general=("`systemMessage` goes to the model here, as plain text does, and is not shown to the user.",),
 )
 
 DIALECTS: Final[Mapping[str, Dialect]] = {"claude": CLAUDE, "gemini": GEMINI}

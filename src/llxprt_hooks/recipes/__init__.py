@@ -1,4 +1,4 @@
-"""Recipes: hooks that people ask for, ready to be copied into a project.
+"""Recipes: hooks that people ask for, ready to be copied into a project, or for all of a user's projects.
 
 Each is a folder below ``collection``: scripts that need nothing but what they say, the settings that run them, a
 description, and a sample payload to try them with.
@@ -8,7 +8,15 @@ description, and a sample payload to try them with.
 """
 
 from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, Recipe, UnknownRecipeError, find_recipe
-from llxprt_hooks.recipes.install import FileState, Installation, InstallError, PlannedFile, install, plan_installation
+from llxprt_hooks.recipes.install import (
+    FileState,
+    Installation,
+    InstallError,
+    PlannedFile,
+    install,
+    plan_installation,
+    plan_user_installation,
+)
 
 __all__ = [
     "FIRST_HOOK",
@@ -22,4 +30,5 @@ __all__ = [
     "find_recipe",
     "install",
     "plan_installation",
+    "plan_user_installation",
 ]

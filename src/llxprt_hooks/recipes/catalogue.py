@@ -43,6 +43,19 @@ class UnknownRecipeError(LookupError):
     """There is no recipe of that name, in a sentence for the user."""
 
 
+class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the sample is tried: commands for a shell, and what they show."""
+
+    expect: str
+    """What comes of firing the sample and where to look, in a line that begins as the outcome does that is printed."""
+    before: str = ""
+    """A command that makes what the sample speaks of."""
+    variables: str = ""
+    """Assignments in front of the command that fires it."""
+    after: str = ""
+    """A command that shows, or clears away, what is left behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """One recipe."""
@@ -62,6 +75,8 @@ class Recipe:
     """File name to content."""
     sample: str
     """The event's own fields, as JSON, for an event on which the recipe acts."""
+    trial: Trial | None
+    """None for the first hook, which has a tutorial."""
     description: str
     """Markdown."""
 
@@ -88,6 +103,7 @@ def find_recipe(name: str) -> Recipe:
         hooks=settings.hooks,
         scripts={file.name: file.read_text("utf-8") for file in sorted((folder / "hooks").iterdir()) if file.is_file()},
         sample=(folder / "sample.json").read_text("utf-8"),
+        trial=card.trial,
         description=(folder / "README.md").read_text("utf-8"),
     )
 
@@ -97,6 +113,7 @@ class _Card(msgspec.Struct, forbid_unknown_fields=True):
     when: str
     needs: tuple[str, ...]
     event: str
+    trial: Trial | None = msgspec.field(name="try", default=None)
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):

@@ -32,7 +32,8 @@ def user_folder() -> Path:
         home = Path()
     # No HOME and no account, or a HOME that would be another folder in every project: without a home a user has none
     # of these files, and a project must not pass its own off as theirs.
-    return (home if home.is_absolute() else NO_HOME) / FOLDER
+    has_none = os.environ.get("HOME") == "" or not home.is_absolute()
+    return (NO_HOME if has_none else home) / FOLDER
 
 
 def absolute_project(project_dir: str | os.PathLike[str]) -> Path:

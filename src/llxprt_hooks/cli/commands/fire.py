@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.hook_names import tool_names
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
 from llxprt_hooks.cli.samples import sample_input
 from llxprt_hooks.events import HookEventName
@@ -25,7 +26,13 @@ _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 @click.command("fire")
 @click.argument("event", type=EventType(), metavar="EVENT")
-@click.option("--tool", "tool_name", metavar="NAME", help="The tool's name; write_file if not given.")
+@click.option(
+    "--tool",
+    "tool_name",
+    metavar="NAME",
+    shell_complete=tool_names,
+    help="The tool's name; write_file if not given.",
+)
 @click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments, a JSON object.")
 @click.option(
     "--input",

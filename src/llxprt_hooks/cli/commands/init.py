@@ -1,15 +1,16 @@
-"""``llxprt-hooks init``: hooks to begin with, copied into a project."""
+"""``llxprt-hooks init``: hooks to begin with, copied into a project or for all of the user's projects."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from llxprt_hooks.cli.exit_status import ExitStatus
@@ -24,6 +25,7 @@ from llxprt_hooks.recipes import (
     find_recipe,
     install,
     plan_installation,
+    plan_user_installation,
 )
 
 if TYPE_CHECKING:
@@ -44,14 +46,19 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 @click.argument("recipes", nargs=-1, metavar="[RECIPE]...", shell_complete=_complete)
 @click.option("--list", "listing", is_flag=True, help="List the recipes; with names, describe those.")
 @click.option("--force", is_flag=True, help="Overwrite scripts that differ from the recipe's, without asking.")
+@click.option("--user", "for_user", is_flag=True, help="Copy them to ~/.llxprt instead, for all your projects.")
 @directory_option
-def command(recipes: tuple[str, ...], listing: bool, force: bool, directory: str) -> int:
+@click.pass_context
+def command(
+    context: click.Context, recipes: tuple[str, ...], listing: bool, force: bool, for_user: bool, directory: str
+) -> int:
     """Copy ready-made hooks into a project; without a name, a first hook to begin with.
 
     Scripts go to .llxprt/hooks/, and .llxprt/settings.json gets what runs them. What is in that file stays, comments
     too, and nothing is overwritten without asking. Running it again adds only what is missing.
 
-    The hooks of a project do nothing until you approve them with `llxprt-hooks trust`.
+    The hooks of a project do nothing until you approve them with `llxprt-hooks trust`. With --user they are your own:
+    they go to ~/.llxprt, run in every project, and need no approval.
 
     \b
     Examples:
@@ -60,18 +67,21 @@ def command(recipes: tuple[str, ...], listing: bool, force: bool, directory: str
       llxprt-hooks init --list cost-cap                    one of them in full
       llxprt-hooks init secret-scanning protected-files    two recipes
       llxprt-hooks init -C ../shop git-checkpoint          into another project
+      llxprt-hooks init --user secret-scanning             for all your projects
     """
+    if for_user and context.get_parameter_source("directory") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--user is for all projects, and -C names one: leave one of them out")
     chosen = _chosen(recipes)
     if listing:
         _list(chosen)
         return ExitStatus.OK
     chosen = chosen or [find_recipe(FIRST_HOOK)]
     try:
-        installation = plan_installation(Path(directory), chosen)
+        installation = plan_user_installation(chosen) if for_user else plan_installation(Path(directory), chosen)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
     different = [file for file in installation.files if file.state is FileState.DIFFERENT]
-    kept = [] if force else _to_be_kept(different, installation.project)
+    kept = [] if force else _to_be_kept(different, installation)
     try:
         install(installation, keep=kept)
     except InstallError as error:
@@ -90,21 +100,20 @@ def _chosen(names: Sequence[str]) -> list[Recipe]:
     return sorted(recipes, key=lambda recipe: order.index(recipe.name))
 
 
-def _to_be_kept(different: Sequence[PlannedFile], project: Path) -> list[PlannedFile]:
+def _to_be_kept(different: Sequence[PlannedFile], installation: Installation) -> list[PlannedFile]:
     """Ask about each file that would be overwritten; where nobody can be asked, refuse."""
     if not different:
         return []
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-        names = ", ".join(_shown(file.path, project) for file in different)
+        names = ", ".join(_shown(file.path, installation) for file in different)
         raise click.ClickException(
             f"{names}: there already, and not what the recipe has. Nothing was written. Overwrite with --force, or "
             "move yours out of the way."
         )
-    return [file for file in different if not _may_overwrite(file, project)]
+    return [file for file in different if not _may_overwrite(file, _shown(file.path, installation))]
 
 
-def _may_overwrite(file: PlannedFile, project: Path) -> bool:
-    name = _shown(file.path, project)
+def _may_overwrite(file: PlannedFile, name: str) -> bool:
     click.echo(f"{name} is there already, and not what the recipe has.", err=True)
     while True:
         answer = click.prompt(
@@ -127,45 +136,66 @@ def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequ
     console = stdout_console()
     words = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
     rows: list[tuple[Part, ...]] = [
-        (("kept" if file in kept else words[file.state], "dim"), _shown(file.path, installation.project), "")
+        (("kept" if file in kept else words[file.state], "dim"), _shown(file.path, installation), "")
         for file in installation.files
     ]
     changed = installation.settings_after != installation.settings_before
     word = ("changed" if installation.settings_before else "created") if changed else "unchanged"
     count = installation.added_hooks
     added = f"{count} hook{'' if count == 1 else 's'} added" if count else ""
-    rows.append(((word, "dim"), _shown(installation.settings, installation.project), (added, "dim")))
+    rows.append(((word, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
     say(console)
     say(console, "Next:")
-    for step, why in _next_steps(recipes, directory):
-        say(console, "  ", (step, "cyan"), (f"   # {why}" if why else "", "dim"))
+    for step in _next_steps(installation, recipes, directory):
+        _print_step(console, step)
     _warn(installation)
 
 
-def _next_steps(recipes: Sequence[Recipe], directory: str) -> list[tuple[str, str]]:
-    """Commands, and where they do not speak for themselves, why."""
-    steps = [] if directory == "." else [(f"cd {shlex.quote(directory)}", "")]
-    steps.append(("llxprt-hooks trust", "look at the hooks and approve them; until then they do nothing"))
-    steps += [(f"llxprt-hooks fire {_trial(recipe)}", "") for recipe in recipes]
+def _print_step(console: Console, step: str) -> None:
+    from llxprt_hooks.cli.terminal import say
+
+    command, mark, comment = step.partition("# ")
+    say(console, "  ", (command, "cyan"), (mark + comment, "dim"))
+
+
+def _next_steps(installation: Installation, recipes: Sequence[Recipe], directory: str) -> Iterator[str]:
+    """Lines for a shell: commands, and where they do not speak for themselves, why."""
+    if directory != ".":
+        yield f"cd {shlex.quote(directory)}"
+    if installation.is_users:
+        yield "# nothing to approve: the hooks are your own, and run in every project"
+    else:
+        yield "llxprt-hooks trust   # look at the hooks and approve them; until then they do nothing"
+    for recipe in recipes:
+        yield from _trial(recipe, installation.is_users)
     if [recipe.name for recipe in recipes] == [FIRST_HOOK]:
-        steps.append(("llxprt-hooks init --list", "hooks for more than a first try"))
-    return steps
+        yield "llxprt-hooks init --list   # hooks for more than a first try"
 
 
-def _trial(recipe: Recipe) -> str:
-    if recipe.name == FIRST_HOOK:
-        return f"""{recipe.event} --tool write_file --args '{{"file_path": ".env", "content": "x"}}'"""
-    return f"{recipe.event} --input @.llxprt/hooks/samples/{recipe.name}.json"
+def _trial(recipe: Recipe, is_users: bool) -> Iterator[str]:
+    """Lines for a shell that show a recipe at work."""
+    trial = recipe.trial
+    if trial is None:
+        yield f"""llxprt-hooks fire {recipe.event} --tool write_file --args '{{"file_path": ".env", "content": "x"}}'"""
+        return
+    sample = f".llxprt/hooks/samples/{recipe.name}.json"
+    source = f'"@$HOME/{sample}"' if is_users else f"@{sample}"
+    fire = f"{trial.variables} llxprt-hooks fire {recipe.event} --input {source}".lstrip()
+    yield from filter(None, (trial.before, fire, f"  # {trial.expect}", trial.after))
 
 
 def _warn(installation: Installation) -> None:
-    name = _shown(installation.settings, installation.project)
+    name = _shown(installation.settings, installation)
     if installation.is_off:
         click.echo(f'Hooks are off in {name}, and were left so. They run once it says "enableHooks": true.', err=True)
+    for hook in installation.disabled:
+        turn_on = f"llxprt-hooks enable {hook}"
+        click.echo(f"{hook} is switched off in hooksConfig.disabled, and was left so. Turn it on: {turn_on}", err=True)
     if installation.writable_by_others:
-        click.echo(f"Others may write to {name}, so it cannot be trusted: chmod go-w {name}", err=True)
+        so = "what it runs may be theirs" if installation.is_users else "it cannot be trusted"
+        click.echo(f"Others may write to {name}, so {so}: chmod go-w {name}", err=True)
 
 
 def _list(recipes: Sequence[Recipe]) -> None:
@@ -198,15 +228,23 @@ def _list(recipes: Sequence[Recipe]) -> None:
 
 
 def _describe(console: Console, recipe: Recipe) -> None:
+    from llxprt_hooks.cli.terminal import say
+
     facts = f"**Runs at:** {', '.join(recipe.events)}. **Use it** {recipe.when}. **Needs:** {', '.join(recipe.needs)}."
     text = f"{recipe.description}\n{facts}\n"
     if console.is_terminal:
         from rich.markdown import Markdown
 
         console.print(Markdown(text))
+        say(console)
     else:
         click.echo(text)
+    say(console, ("To try it", "bold"), ", once it is in a project and approved:")
+    for step in _trial(recipe, is_users=False):  # not as Markdown, which breaks lines that are to be copied
+        _print_step(console, step)
+    say(console)
 
 
-def _shown(path: Path, project: Path) -> str:
-    return str(path.relative_to(project.absolute()))
+def _shown(path: Path, installation: Installation) -> str:
+    inside = path.relative_to(installation.root.absolute())
+    return f"~/{inside}" if installation.is_users else str(inside)

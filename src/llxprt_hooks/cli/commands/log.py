@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks.cli.hook_names import recorded_names
 from llxprt_hooks.cli.options import EventType, json_option, project_option
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Record = dict[str, Any]
 @click.argument("execution", required=False, metavar="[ID]")
 @click.option("--follow", "-f", is_flag=True, help="Go on and print executions as they happen; Ctrl-C ends it.")
 @click.option("--event", type=EventType(), metavar="E", help="This event only.")
-@click.option("--hook", metavar="NAME", help="This hook only.")
+@click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="This hook only.")
 @click.option("--failed", is_flag=True, help="Failed executions only; a block is no failure.")
 @click.option("--blocked", is_flag=True, help="Executions that blocked only.")
 @click.option(

@@ -133,7 +133,7 @@ def _print_cards(console: Console, figures: list[Figures]) -> None:
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
         say(console, (" ".join(each.hook.split()), "bold"))
         say(console, f"  {each.event}")
-        tell(console, f"  {each.count} times, {each.failed} failed, {each.blocked} blocked")
+        tell(console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked")
         tell(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
         say(console, (f"  {bar}", "cyan"))
 

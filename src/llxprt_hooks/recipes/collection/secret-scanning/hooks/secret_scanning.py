@@ -99,7 +99,7 @@ def main():
             print(
                 f"Line {line} of `{name}` has what looks like {kind} ({secret[:4]}…, {len(secret)} characters). Do not "
                 "write it down: read it from the environment or a secret store. If it is no secret, ask the user to "
-                "add it to ALLOWED in .llxprt/hooks/secret_scanning.py.",
+                "add it to ALLOWED in the script of this hook, secret_scanning.py.",
                 file=sys.stderr,
             )
             sys.exit(2)

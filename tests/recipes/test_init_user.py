@@ -1,0 +1,191 @@
+"""``llxprt-hooks init --user``: recipes among the user's own hooks, for every project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from recipe_bench import Bench, mode_of
+
+from llxprt_hooks.cli.main import run_command_line
+from llxprt_hooks.recipes import FIRST_HOOK, NAMES, find_recipe
+
+ODD_NAMES = ("ada", "ada lovelace", 'o\'neill $(touch here) `x` "q" *', "ünïcode")
+
+
+@pytest.fixture(params=ODD_NAMES)
+def odd_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / request.param
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_approved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+
+
+def init(*arguments: str) -> int:
+    return run_command_line(["init", "--user", *arguments])
+
+
+def settings_of(home: Path) -> Path:
+    return home / ".llxprt" / "settings.json"
+
+
+async def test_the_hook_runs_in_a_project_without_settings(odd_home: Path, bench: Bench) -> None:
+    assert init("protected-files") == 0
+
+    assert await bench.verdict("read_file", file_path=".env") is not None
+    assert await bench.verdict("read_file", file_path="README.md") is None
+    assert list(bench.project.iterdir()) == []
+
+
+def test_nothing_is_wrong_with_the_settings_that_recipes_make(
+    odd_home: Path, bench: Bench, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    init(FIRST_HOOK, *NAMES)
+    capfdbinary.readouterr()
+
+    run_command_line(["validate", "--json", "-C", str(bench.project)])
+
+    found = json.loads(capfdbinary.readouterr().out)
+    assert str(settings_of(odd_home)) in found["files"]
+    assert [each for each in found["diagnostics"] if each["severity"] != "hint"] == []
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"policy-service"}))
+async def test_no_recipe_fails_on_its_sample(name: str, home: Path, bench: Bench) -> None:
+    init(name)
+
+    sample = json.loads((home / ".llxprt" / "hooks" / "samples" / f"{name}.json").read_text())
+    result = await bench.fire(find_recipe(name).event, **sample)
+
+    assert result.results
+
+
+def test_what_it_says_to_try_next_can_be_tried(
+    odd_home: Path, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init("secret-scanning") == 0
+
+    printed = capsys.readouterr()
+    steps = printed.out.partition("Next:\n")[2].splitlines()
+    assert steps[0] == "  # nothing to approve: the hooks are your own, and run in every project"
+    assert "llxprt-hooks trust" not in printed.out
+    tried = subprocess.run(["bash", "-c", steps[1]], cwd=bench.project, capture_output=True, text=True)
+    assert tried.returncode == 2
+    assert "blocked: Line 3" in tried.stdout
+
+
+def test_what_is_created_is_for_the_user_alone(home: Path) -> None:
+    old = os.umask(0o022)
+    try:
+        init("secret-scanning")
+    finally:
+        os.umask(old)
+
+    created = [home / ".llxprt", *(home / ".llxprt").rglob("*")]
+    assert settings_of(home) in created
+    assert {path.name: mode_of(path) for path in created if mode_of(path) & 0o077} == {}
+    assert mode_of(home / ".llxprt" / "hooks" / "secret_scanning.py") == 0o700
+
+
+def test_settings_that_are_there_keep_their_comments_and_their_mode(home: Path) -> None:
+    settings_of(home).parent.mkdir()
+    settings_of(home).write_text('{\n  // mine\n  "theme": "dark",\n}\n')
+    settings_of(home).chmod(0o644)
+
+    assert init("cost-cap") == 0
+
+    after = settings_of(home).read_text()
+    assert after.startswith('{\n  // mine\n  "theme": "dark",\n')
+    assert "cost_cap.py" in after
+    assert mode_of(settings_of(home)) == 0o644
+
+
+def test_running_it_again_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(*NAMES)
+    first = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in home.rglob("*") if file.is_file()}
+
+    assert init(*NAMES) == 0
+
+    assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in home.rglob("*") if file.is_file()} == first
+
+
+def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = home / ".llxprt" / "hooks" / "cost_cap.py"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("# mine\n")
+
+    assert init("cost-cap") == 1
+    assert mine.read_text() == "# mine\n"
+    assert not settings_of(home).exists()
+    assert capsys.readouterr().err.startswith("Error: ~/.llxprt/hooks/cost_cap.py: there already")
+
+    assert init("cost-cap", "--force") == 0
+    assert "A budget for each session" in mine.read_text()
+
+
+def test_links_of_the_user_are_followed_and_stay(home: Path, tmp_path: Path) -> None:
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "settings.json").write_text("{}")
+    (home / ".llxprt").mkdir()
+    settings_of(home).symlink_to(dotfiles / "settings.json")
+
+    assert init() == 0
+
+    assert settings_of(home).is_symlink()
+    assert "first_hook.py" in (dotfiles / "settings.json").read_text()
+
+
+NOTICES = {
+    "hooks are off": ('{"enableHooks": false}', 0o600, "Hooks are off in ~/.llxprt/settings.json, and were left so."),
+    "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Turn it on: llxprt-hooks enable cost-cap"),
+    "writable": ("{}", 0o666, "chmod go-w ~/.llxprt/settings.json"),
+}
+
+
+@pytest.mark.parametrize(("text", "mode", "notice"), NOTICES.values(), ids=NOTICES)
+def test_what_keeps_the_hooks_from_running_is_told(
+    text: str, mode: int, notice: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings_of(home).parent.mkdir()
+    settings_of(home).write_text(text)
+    settings_of(home).chmod(mode)
+
+    assert init("cost-cap") == 0
+
+    assert notice in capsys.readouterr().err
+
+
+def test_in_the_home_folder_it_works_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+
+    assert init("cost-cap") == 0
+
+    assert "cost_cap.py" in settings_of(home).read_text()
+
+
+def test_a_project_cannot_be_named_with_it(bench: Bench, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("cost-cap", "-C", str(bench.project)) == 64
+    assert "leave one of them out" in capsys.readouterr().err
+    assert list(home.iterdir()) == list(bench.project.iterdir()) == []
+
+
+def test_without_a_home_folder_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "none"))
+
+    assert init("cost-cap") == 1
+
+    assert "there is no home folder" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
