@@ -216,8 +216,43 @@ def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: Place) -> None:
     assert codes(place, "sh pipe") == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_script_that_cannot_be_read_cannot_be_approved_and_nothing_more_is_said_of_it(place: Place) -> None:
-    place.write("check", SH, stat.S_IXUSR)
+needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
-    assert codes(place, "./check") == ["refused-settings"]
+
+@needs_permissions
+@pytest.mark.parametrize("marked", ["«./check»", "sh «check»", "cd . && ./«check»"])
+@pytest.mark.parametrize("mode", [0, stat.S_IXUSR])
+def test_a_script_that_cannot_be_read_is_told_at_its_command(place: Place, marked: str, mode: int) -> None:
+    script = place.write("check", SH, mode)
+    expected = unmarked(command(marked))
+
+    (found, *others) = place.diagnose_text(expected.text)
+
+    assert (found.code, found.file, span(found)) == ("script-unreadable", place.project_file, expected.spans[0])
+    assert "Permission denied" in found.message
+    assert found.fix == f"Run `chmod u+r {script}`."
+    assert [each.code for each in others] == (["script-not-executable"] if marked == "«./check»" and not mode else [])
+
+
+@needs_permissions
+def test_a_folder_that_cannot_be_looked_into_is_told_at_its_command(place: Place) -> None:
+    folder = place.write("hooks/check", SH, 0o755).parent
+    expected = unmarked(command("cd «hooks» && ./check"))
+    folder.chmod(0)
+
+    (found,) = place.diagnose_text(expected.text)
+    folder.chmod(0o755)
+
+    assert (found.code, span(found)) == ("script-unreadable", expected.spans[0])
+    assert found.fix == f"Run `chmod u+rx {folder}`."
+
+
+@needs_permissions
+def test_a_users_script_that_its_interpreter_cannot_read(place: Place) -> None:
+    script = place.write(place.home / "check", SH, stat.S_IXUSR)
+    place.write(place.user_file, command("sh ~/check"))
+
+    (found,) = place.diagnose()
+
+    assert (found.code, found.file) == ("script-unreadable", place.user_file)
+    assert found.fix == f"Run `chmod u+r {script}`."

@@ -130,6 +130,11 @@ CASES = {
     "Claude's variable": ("foreign-variable", command("cat «${CLAUDE_PLUGIN_ROOT}»/x"), "${extensionPath}"),
     "Claude's input": ("foreign-variable", command("echo «$CLAUDE_TOOL_INPUT»"), "jq .tool_input"),
     "an extension's folder": ("foreign-variable", command("cat «${extensionPath}»/x"), "LLXPRT_PROJECT_DIR"),
+    "a letter too few": ("misspelt-variable", command('"«$LLXPRT_PROJCT_DIR»/ok.sh"'), "`$LLXPRT_PROJECT_DIR`"),
+    "half of the name": ("misspelt-variable", command("«$LLXPRT_PROJECT»/ok.sh"), "`$LLXPRT_PROJECT_DIR`"),
+    "half of an alias": ("misspelt-variable", command("cat «${CLAUDE_PROJECT}»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "another word at its end": ("misspelt-variable", command("cat «$GEMINI_PROJECT_ROOT»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "the name in lower case": ("misspelt-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
     "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
     "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
     "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
@@ -180,6 +185,10 @@ def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: 
         command("bash -c 'cat $LLXPRT_PROJECT_DIR/x'"),
         command("echo '${not a variable}'"),
         command("echo ${CLAUDE_PLUGIN_ROOT:-none}"),
+        command("LLXPRT_PROJECT=/tmp; cat $LLXPRT_PROJECT/x"),
+        command("for LLXPRT_PROJECT in a b; do cat $LLXPRT_PROJECT; done"),
+        command("cat ${LLXPRT_PROJECT:-.}/x"),
+        command("cat $LLXPRT_PROFILE_DIR/x $PROJECT_DIR/x $GEMINI_API_KEY $CLAUDE_CONFIG_DIR/x"),
         command("cd sub && no-such-program"),
         command("command -v no-such-program && no-such-program"),
         command("if [ -x ./x.sh ]; then ./x.sh; fi"),
@@ -196,6 +205,34 @@ def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: 
 )
 def test_nothing_is_found_in_what_is_right(place: Place, text: str) -> None:
     assert place.diagnose_text(text) == []
+
+
+def test_a_variable_that_is_set_is_no_slip(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = command("cat $LLXPRT_PROJECT/x")
+    assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
+
+    monkeypatch.setenv("LLXPRT_PROJECT", "/srv")
+
+    assert place.diagnose_text(text) == []
+
+
+@pytest.mark.parametrize(
+    ("timeout", "told"),
+    [
+        ("3600001", "3600001 is more than an hour"),
+        ("90000000", "90000000 is 25 hours"),
+        ("864000000", "864000000 is 10 days"),
+        ("1e11", "1e11 is 3 years"),
+        ("1e12", "1e12 is more than 30 years"),
+        ("1e308", "1e308 is more than 30 years"),
+        ("1" + "0" * 400, "is more than 30 years"),
+    ],
+)
+def test_a_long_time_out_is_told_in_words(place: Place, timeout: str, told: str) -> None:
+    (found,) = place.diagnose_text(field(f'"timeout": {timeout}'))
+
+    assert found.code == "timeout-long"
+    assert told in found.message
 
 
 def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -> None:

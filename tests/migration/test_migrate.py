@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import pexpect
 import pytest
 
-from llxprt_hooks import Config
+from llxprt_hooks import Config, execute_tool_with_hooks
 from llxprt_hooks.cli.main import run_command_line
+from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.settings import parse
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
@@ -160,6 +161,41 @@ def test_differences_are_told_for_the_events_at_hand(write: Write, capsys: pytes
     told = capsys.readouterr().err
     assert "exit code 2 has no effect once a tool has run" in told
     assert "permissionDecision" not in told
+
+
+CHATTER = "plain text on stdout goes to the model"
+
+
+@pytest.mark.parametrize("event", CLAUDE.events)
+def test_chatter_is_warned_of_where_it_would_reach_the_model(
+    event: str, write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(".claude/settings.json", claude(**{event: [{"hooks": [hook()]}]}))
+
+    migrate("--from", "claude")
+
+    assert (CHATTER in " ".join(capsys.readouterr().err.split())) is (event in {"PreToolUse", "PostToolUse"})
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+@pytest.mark.parametrize(
+    ("command", "read"),
+    [
+        ("echo 1 file formatted", "written\n\n[System] 1 file formatted"),
+        ("echo 1 file formatted >&2", "written"),
+        ("echo 1 file formatted >/dev/null", "written"),
+    ],
+)
+async def test_chatter_reaches_the_model_unless_it_is_redirected(
+    event: str, command: str, read: str, project: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(".claude/settings.json", claude(**{event: [{"matcher": "Write", "hooks": [hook(command)]}]}))
+    migrate("--from", "claude", "--yes")
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+
+    result = await execute_tool_with_hooks(Config.load(project), "write_file", {}, lambda _: "written")
+
+    assert result.llm_content == read
 
 
 def test_names_in_scripts_are_found(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

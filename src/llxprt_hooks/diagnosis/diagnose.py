@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks import commands, hooks, keys, matchers, script_text, scripts, switches, together
+from llxprt_hooks.diagnosis.checks import (
+    commands,
+    compared_tools,
+    hooks,
+    keys,
+    matchers,
+    script_text,
+    scripts,
+    switches,
+    together,
+)
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -22,6 +32,7 @@ ALL_FILES: Final[tuple[Callable[[Inspection], Found], ...]] = (
     together.check_disabled_names,
     together.check_names,
     together.check_escalation,
+    compared_tools.check_compared_tools,
 )
 EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
     switches.check_trust,
@@ -41,6 +52,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_syntax,
     commands.check_quoted_variable,
     commands.check_foreign_variable,
+    commands.check_misspelt_variable,
     commands.check_extension_path,
     commands.check_exit_one,
     scripts.check_program,

@@ -14,7 +14,7 @@ SYNTAX = Rule(
     "syntax", _E, "Nothing in this file counts until it can be read as JSON; comments and trailing commas are fine."
 )
 REFUSED_SETTINGS = Rule(
-    "refused-settings", _E, "Whoever can write to these settings can run commands as you, so they are not heard."
+    "refused-settings", _E, "What others could have written, or nobody can look through, is not heard: it runs as you."
 )
 SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these settings can run commands as you.")
 NOT_TRUSTED = Rule(
@@ -136,6 +136,11 @@ QUOTED_VARIABLE = Rule(
 FOREIGN_VARIABLE = Rule(
     "foreign-variable", _W, "A variable that is not set expands to nothing, and the command does something else."
 )
+MISSPELT_VARIABLE = Rule(
+    "misspelt-variable",
+    _W,
+    "A variable that is not set expands to nothing: the command looks elsewhere, the hook fails, and that allows.",
+)
 PROGRAM_NOT_FOUND = Rule(
     "program-not-found", _W, "A command that cannot be started fails each time, and a failed hook allows."
 )
@@ -151,6 +156,11 @@ SCRIPT_MISSING = Rule(
 )
 SCRIPT_DIRECTORY = Rule(
     "script-directory", _E, "A folder cannot be run: the hook fails each time, and a failed hook allows."
+)
+SCRIPT_UNREADABLE = Rule(
+    "script-unreadable",
+    _E,
+    "No interpreter can run it, and in a project nobody can tell what was approved, so all its hooks are skipped.",
 )
 SCRIPT_NOT_EXECUTABLE = Rule(
     "script-not-executable",
@@ -178,6 +188,11 @@ SCRIPT_SYNTAX = Rule(
     "A shell that cannot read a script ends with exit code 2, and 2 means block: every call is refused.",
 )
 SCRIPT_WRITABLE = Rule("script-writable", _W, "Everybody on this machine can change what runs as you.")
+SCRIPT_CLAUDE_TOOL = Rule(
+    "script-claude-tool",
+    _W,
+    "Scripts are told the names that tools have here: a guard that waits for another name lets every call through.",
+)
 EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
 EXIT_TWO_SILENT = Rule(
     "exit-two-silent",

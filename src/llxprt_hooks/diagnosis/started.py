@@ -117,6 +117,10 @@ class Script:
         return Path(interpreter_word(self.shebang) or "").name
 
 
+Place = tuple[HookEntry, tuple[int, int]]
+"""A hook, and a part of its command."""
+
+
 def interpreter_word(shebang: Sequence[str]) -> str | None:
     """The word of a ``#!`` line that names the interpreter, which may be an argument of ``env``."""
     if not shebang or Path(shebang[0]).name != "env":
@@ -146,6 +150,19 @@ def scripts(inspection: Inspection, hook: HookEntry) -> Iterator[Script]:
         value = word.value(_variables(inspection, hook)) if word else None
         if word and value and "\0" not in value and "$" not in value:
             yield _script(inspection, hook, word, value, reader=reader)
+
+
+def place_of(file: Path, started: Sequence[Script]) -> Place | None:
+    """Where a command starts a file."""
+    real = os.path.realpath(file)
+    return next(((each.hook, each.word.span) for each in started if os.path.realpath(each.path) == real), None)
+
+
+def mentions(file: Path, hooks: Sequence[HookEntry]) -> Iterator[Place]:
+    """Where commands have a file's name, with or without its suffix; it may be another file of that name."""
+    for name in dict.fromkeys((file.name, file.stem)):
+        word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)")
+        yield from ((hook, found.span()) for hook in hooks for found in word.finditer(hook.command))
 
 
 def _argument(program: Program, reader: str) -> Word | None:

@@ -12,6 +12,7 @@ from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.diagnosis.rules import (
     EXIT_ONE,
     FOREIGN_VARIABLE,
+    MISSPELT_VARIABLE,
     QUOTED_VARIABLE,
     SHELL_SYNTAX,
     UNRUNNABLE_COMMAND,
@@ -20,6 +21,7 @@ from llxprt_hooks.diagnosis.rules import (
 from llxprt_hooks.diagnosis.shell import command_error
 from llxprt_hooks.diagnosis.shell_words import simple_commands
 from llxprt_hooks.diagnosis.started import MOST_PROGRAMS
+from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 
@@ -35,6 +37,9 @@ _IN_SINGLE_QUOTES: Final = re.compile(rf"""'(\$(?:\{{(?:{_FOLDER})\}}|(?:{_FOLDE
 _IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))
 _WITHOUT_BRACES: Final = "|".join(filter(str.isidentifier, FOREIGN_VARIABLES))
 _FOREIGN: Final = re.compile(rf"\$(?:\{{({_IN_BRACES})\}}|({_WITHOUT_BRACES})\b)")
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_ALIKE: Final = 0.84
+"""`LLXPRT_PROJECT` and `LLXPRT_PROJECT_ROOT` are as near as that, `LLXPRT_PROFILE_DIR` is not."""
 _LINE_NUMBER: Final = re.compile(r" in line \d+$")
 _READ_AS_CODE: Final = re.compile(r"-\w*c|eval")
 _EXIT_ONE: Final = re.compile(r"(?<!\|\| )\bexit\s+1\b")
@@ -88,6 +93,21 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
         if node and name not in os.environ:
             message = f"`{found[0]}` is not set here"
             yield hook.file.inside(FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
+
+
+def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Slips of the project folder's variable, unless they are set: here, or by the command itself."""
+    node = hook.command_node
+    known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}
+    first = {found[1] or found[2]: found for found in reversed(list(_VARIABLE.finditer(hook.command)))}
+    for name, found in first.items():
+        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, alike=_ALIKE):
+            continue
+        if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
+            message = f"`{found[0]}` is not set"
+            yield hook.file.inside(
+                MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
+            )
 
 
 def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _SECOND: Final = 1000
 _LONGEST_TIMEOUT: Final = 3600 * _SECOND
-_FOR_EVER: Final = 1e15
+_DAY: Final = 24 * _LONGEST_TIMEOUT
+_YEAR: Final = 365.25 * _DAY
 _OTHER_TYPES: Final = {"shell": "command", "script": "command", "bash": "command", "cmd": "command", "exec": "command"}
 
 
@@ -100,10 +101,14 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
 
 
 def _duration(milliseconds: float) -> str:
-    if milliseconds > _FOR_EVER:
-        return "longer than anything lasts"
-    hours = milliseconds / _LONGEST_TIMEOUT
-    return f"{hours:.3g} hours" if hours < 48 else f"{hours / 24:,.0f} days"
+    if milliseconds > 30 * _YEAR:
+        return "more than 30 years"
+    if milliseconds >= 2 * _YEAR:
+        return f"{milliseconds / _YEAR:.0f} years"
+    if milliseconds >= 2 * _DAY:
+        return f"{milliseconds / _DAY:.0f} days"
+    hours = f"{milliseconds / _LONGEST_TIMEOUT:.3g}"
+    return "more than an hour" if hours == "1" else f"{hours} hours"
 
 
 def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,10 @@ _ANYTHING: Final = (".*", ".+", "^.*$", "^.+$")
 _GLOB: Final = re.compile(r"[\w*-]*[\w-]\*[\w*-]*|\*[\w*-]+")
 _ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
 _CLAUDE_TOOL: Final = re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\b))(?:{'|'.join(CLAUDE_TOOLS)})(?![A-Za-z0-9_])")
+_PERMISSION: Final = re.compile(rf"({_CLAUDE_TOOL.pattern})\([^()]*\)(?![?*+{{])")
+"""A rule of Claude Code's permissions, such as ``Bash(rm:*)``, which people take for a matcher."""
+_LOOKED_AT: Final = {"Bash": "tool_input.command", **dict.fromkeys(("Read", "Write", "Edit"), "tool_input.file_path")}
+_BETWEEN_NAMES: Final = re.compile(r"\s*[|,]\s*")
 _OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
 _CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}
 _MOST_SHOWN: Final = 7
@@ -46,12 +50,9 @@ class _Matcher:
 
     group: GroupEntry
     node: Node
+    text: str
     event: HookEventName
     subjects: Sequence[str]
-
-    @property
-    def text(self) -> str:
-        return str(self.node.scalar)
 
     @cached_property
     def matched(self) -> list[str]:
@@ -69,7 +70,7 @@ def check_matcher(inspection: Inspection, group: GroupEntry) -> Iterator[Diagnos
         return
     shape = EVENTS[event]
     checks = _COMPARED if shape.values else _SEARCHED if shape.subject else _IGNORED
-    matcher = _Matcher(group, node, event, shape.values or inspection.tools)
+    matcher = _Matcher(group, node, str(node.scalar), event, shape.values or inspection.tools)
     found = next((told for check in checks if (told := check(matcher))), None)
     if found is not None:
         yield found
@@ -86,7 +87,8 @@ def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
     if matcher.matched:
         return None
     subject = EVENTS[matcher.event].subject
-    meant = _CLAUDE_VALUES.get(matcher.text) or closest(matcher.text, matcher.subjects)
+    foreign = _CLAUDE_VALUES.get(matcher.text)
+    meant = foreign if foreign in matcher.subjects else closest(matcher.text, matcher.subjects)
     if matcher.text in _ANYTHING:
         fix = "For all write `*`, or no matcher."
     elif "|" in matcher.text:
@@ -99,35 +101,80 @@ def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
 
 
 def _invalid(matcher: _Matcher) -> Diagnostic | None:
-    try:
-        Regex(matcher.text)
-    except RegressError as error:
-        message = f"`{matcher.text}` is no regular expression ({str(error).lower()})"
-    except ValueError:  # a lone surrogate, which the engine takes as U+FFFD
+    error = _error(matcher.text)
+    if error is None:
         return None
-    else:
-        return None
-    if _GLOB.fullmatch(matcher.text):
-        fix = f"For what it means as a file pattern write `{_as_expression(matcher.text)}`."
+    if ours := _in_our_names(matcher):
+        fix = ours
+    elif _GLOB.fullmatch(matcher.text):
+        fix = _glob_fix(matcher)
     elif matcher.text.startswith("(?"):
         fix = "It is ECMAScript's syntax, which has no inline flags; write the names in lower case, as tools have them."
     else:
         fix = "Correct it, or put a backslash (in JSON two) before characters that are meant as they are."
-    return matcher.told(MATCHER_INVALID, message, fix)
+    return matcher.told(MATCHER_INVALID, f"`{matcher.text}` is no regular expression ({error})", fix)
+
+
+def _error(text: str) -> str | None:
+    try:
+        Regex(text)
+    except RegressError as error:
+        return str(error).lower()
+    except ValueError:  # a lone surrogate, which the engine takes as U+FFFD
+        return None
+    return None
 
 
 def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
-    found = list(_CLAUDE_TOOL.finditer(matcher.text))
-    lost = [word for word in found if _is_lost(matcher, word[0])]
+    lost = [word for word in _CLAUDE_TOOL.finditer(matcher.text) if _is_lost(matcher, word[0])]
     if not lost:
         return None
-    ours = CLAUDE_TOOLS[lost[0][0]]
+    word = next((word for word in lost if CLAUDE_TOOLS[word[0]]), lost[0])
+    ours = CLAUDE_TOOLS[word[0]]
     called = f"`{ours}` here" if ours else "nothing here: it has no counterpart"
-    message = f"`{lost[0][0]}` is Claude Code's name for a tool that is called {called}"
-    translated = _CLAUDE_TOOL.sub(lambda word: CLAUDE_TOOLS[word[0]] or word[0], matcher.text)
-    names = "|".join(dict.fromkeys(translated.split("|")))
-    fix = f"Write `{names}`." if names != matcher.text else "Take it out."
-    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, lost[0].span(), message, fix)
+    message = f"`{word[0]}` is Claude Code's name for a tool that is called {called}"
+    fix = _in_our_names(matcher) or "Take it out, and the group with it: an empty matcher is for all tools."
+    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, word.span(), message, fix)
+
+
+def _in_our_names(matcher: _Matcher) -> str | None:
+    """What to write for a matcher with Claude Code's names, if they have counterparts."""
+    named = [word[0] for word in _CLAUDE_TOOL.finditer(matcher.text)]
+    wanted = {ours for name in named if (ours := CLAUDE_TOOLS[name])}
+    works = next((text for text in _translations(matcher, wanted) if _selects(matcher, text, wanted)), None)
+    if not wanted or works is None:
+        return None
+    rule = _PERMISSION.search(matcher.text)
+    if rule is None:
+        return f"Write `{works}`."
+    looked_at = _LOOKED_AT.get(rule[1], "tool_input")
+    return f"Write `{works}`: a matcher sees only the tool's name, so let the script look at `{looked_at}`."
+
+
+def _translations(matcher: _Matcher, wanted: set[str]) -> Iterator[str]:
+    """A matcher in our names, the nearest to what is written first, the surest last."""
+    if not _PERMISSION.search(matcher.text):
+        yield _joined(_CLAUDE_TOOL.sub(_ours, matcher.text).split("|"))
+    names = _PERMISSION.sub(lambda rule: f"^{_ours(rule)}$", matcher.text)
+    yield _joined(_BETWEEN_NAMES.split(_CLAUDE_TOOL.sub(_ours, names).strip()))
+    everything = "|".join(sorted({*matcher.matched, *wanted}))
+    yield f"^({everything})$" if "|" in everything else f"^{everything}$"
+
+
+def _ours(word: re.Match[str]) -> str:
+    name = word[1] if word.re is _PERMISSION else word[0]
+    return CLAUDE_TOOLS[name] or name
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "|".join(dict.fromkeys(names))
+
+
+def _selects(matcher: _Matcher, text: str, wanted: set[str]) -> bool:
+    """Whether another text selects what is wanted, and nothing is to be said about it."""
+    other = replace(matcher, text=text)
+    complaints = (_glob(other), _unanchored(other))
+    return _error(text) is None and wanted <= set(other.matched) and not any(complaints)
 
 
 def _is_lost(matcher: _Matcher, name: str) -> bool:
@@ -139,8 +186,8 @@ def _is_lost(matcher: _Matcher, name: str) -> bool:
 def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
     if matcher.matched or _OF_AN_MCP_SERVER.search(matcher.text):
         return None
-    lower = _selected(matcher.event, matcher.text.lower(), matcher.subjects)
-    meant = matcher.text.lower() if lower else closest(matcher.text, matcher.subjects)
+    lower = replace(matcher, text=matcher.text.lower())
+    meant = lower.text if lower.matched and not _unanchored(lower) else closest(matcher.text, matcher.subjects)
     if meant:
         fix = f"Did you mean `{meant}`?"
     else:
@@ -152,8 +199,14 @@ def _glob(matcher: _Matcher) -> Diagnostic | None:
     if not all(_GLOB.fullmatch(part) or "*" not in part for part in matcher.text.split("|")) or "*" not in matcher.text:
         return None
     message = f"`{matcher.text}` is read as a regular expression, and matches {_listed(matcher.matched) or 'nothing'}"
-    fix = f"For what it means as a file pattern write `{_as_expression(matcher.text)}`."
-    return matcher.told(MATCHER_GLOB, message, fix)
+    return matcher.told(MATCHER_GLOB, message, _glob_fix(matcher))
+
+
+def _glob_fix(matcher: _Matcher) -> str:
+    expression = _as_expression(matcher.text)
+    fix = f"For what it means as a file pattern write `{expression}`"
+    known = _selected(matcher.event, expression, matcher.subjects)
+    return f"{fix}." if known else f"{fix}; for a tool of your own give `--tool NAME`."
 
 
 def _unanchored(matcher: _Matcher) -> Diagnostic | None:
@@ -192,7 +245,14 @@ def _listed(names: Sequence[str], last: str = " and ") -> str:
 def _as_expression(glob: str) -> str:
     """The regular expression that selects what a file pattern would.
 
-    >>> _as_expression("write_*|*_file")
-    '^write_|_file$'
+    >>> _as_expression("write_*|*_file|*web*")
+    '^write_|_file$|^.*web'
     """
-    return "|".join(f"^{part.replace('*', '.*')}$".replace("^.*", "").replace(".*$", "") for part in glob.split("|"))
+    return "|".join(map(_alternative, glob.split("|")))
+
+
+def _alternative(glob: str) -> str:
+    whole = f"^{glob.replace('*', '.*')}$"
+    begins = whole.removesuffix(".*$")
+    # With neither end said it would look like a name that is found in others by mistake.
+    return begins if begins != whole else whole.removeprefix("^.*")

@@ -19,6 +19,7 @@ from llxprt_hooks.diagnosis.rules import (
     SCRIPT_MISSING,
     SCRIPT_NOT_EXECUTABLE,
     SCRIPT_SYNTAX,
+    SCRIPT_UNREADABLE,
     SCRIPT_WITHOUT_SHEBANG,
     SCRIPT_WRITABLE,
     SHEBANG_NOT_FOUND,
@@ -113,6 +114,24 @@ def _directory(inspection: Inspection, script: Script) -> Diagnostic | None:
     return _at_word(SCRIPT_DIRECTORY, script, f"{script.path} is a folder", "Name the script in it.")
 
 
+def _unreadable(inspection: Inspection, script: Script) -> Diagnostic | None:
+    # Of a project all files count that commands could mean: told with its trust. By itself a program may be unreadable.
+    if script.hook.file.role is Role.PROJECT or not script.reader or os.access(script.path, os.R_OK):
+        return None
+    return _at_word(SCRIPT_UNREADABLE, script, f"{script.path} cannot be read", readable_fix(script.path))
+
+
+def readable_fix(path: Path) -> str:
+    """How to make a file or folder readable."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        return f"Make it a file that you can read ({error.strerror})."
+    if status.st_uid != os.geteuid():
+        return "It is another user's: let them give you the permission, or put a file of your own there."
+    return f"Run `chmod u+r{'x' if stat.S_ISDIR(status.st_mode) else ''} {quote(str(path))}`."
+
+
 def _not_executable(inspection: Inspection, script: Script) -> Diagnostic | None:
     if script.reader or os.access(script.path, os.X_OK):
         return None
@@ -196,6 +215,7 @@ def _writable(inspection: Inspection, script: Script) -> Diagnostic | None:
 _CHECKS: Final[tuple[Callable[[Inspection, Script], Diagnostic | None], ...]] = (
     _missing,
     _directory,
+    _unreadable,
     _not_executable,
     _crlf,
     _without_shebang,

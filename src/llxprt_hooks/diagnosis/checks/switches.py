@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.diagnosis.checks.scripts import readable_fix
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile
 from llxprt_hooks.diagnosis.rules import (
@@ -16,15 +17,18 @@ from llxprt_hooks.diagnosis.rules import (
     HOOKS_OFF_HERE,
     NOT_TRUSTED,
     REFUSED_SETTINGS,
+    SCRIPT_UNREADABLE,
     SETTINGS_WRITABLE,
     TRUST_STORE,
     UNREAD_FILE,
 )
+from llxprt_hooks.diagnosis.started import mentions, place_of, scripts
 from llxprt_hooks.settings import Document, Kind, Member, Node, TrustState, printable, read_document, trust_status
 from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.merge import merge_switches
+from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
 from llxprt_hooks.settings.trust import TRUST_VARIABLE
 from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.settings import TrustStatus
 
 _SWITCH: Final = ("enableHooks",)
 _OTHER_SPELLINGS: Final = (("tools", "enableHooks"), ("hooksConfig", "enabled"))
@@ -96,7 +101,7 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         return
     status = trust_status(inspection.directory)
     if status.state is TrustState.REFUSED:
-        yield _of_file(file, REFUSED_SETTINGS, status.problems[0].message, _refusal_fix(inspection, file))
+        yield _refused(inspection, file, status)
         return
     for problem in status.problems:
         yield diagnostic_of_file(
@@ -108,12 +113,39 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 
-def _refusal_fix(inspection: Inspection, file: SettingsFile) -> str:
+def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic:
     if file.document.real_file != Path(os.path.realpath(inspection.directory)) / FOLDER / FILE_NAME:
-        return "Put the file itself there, not a link."
-    if file.document.mode & WRITABLE_BY_OTHERS:
-        return f"Run `chmod go-w {quote(str(file.document.file))}`."
-    return "Let the commands name files that can be read, and not too many."
+        fix = "Put the file itself there, not a link."
+    elif file.document.mode & WRITABLE_BY_OTHERS:
+        fix = f"Run `chmod go-w {quote(str(file.document.file))}`."
+    elif unreadable := _unreadable_script(inspection, file, status):
+        return unreadable
+    else:
+        fix = "Let the commands name files that can be read, and not too many."
+    return _of_file(file, REFUSED_SETTINGS, status.problems[0].message, fix)
+
+
+def _unreadable_script(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic | None:
+    """The script that nobody can tell about, where a command names it."""
+    unreadable = _unreadable_path(status)
+    if unreadable is None:
+        return None
+    hooks = [hook for hook in file.hooks if hook.command_node]
+    started = [script for hook in hooks for script in scripts(inspection, hook)]
+    place = place_of(unreadable, started) or next(mentions(unreadable, hooks), None)
+    if place is None:
+        return None
+    hook, span = place
+    node = hook.command_node or hook.node
+    return file.inside(SCRIPT_UNREADABLE, node, span, status.problems[0].message, readable_fix(unreadable))
+
+
+def _unreadable_path(status: TrustStatus) -> Path | None:
+    try:
+        project_scripts((hook.command for hook in status.commands), status.project)
+    except ScriptsError as error:
+        return Path(error.__cause__.filename) if isinstance(error.__cause__, OSError) else None
+    return None
 
 
 _NOT_APPROVED: Final = {

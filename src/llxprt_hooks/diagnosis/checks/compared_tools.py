@@ -1,0 +1,96 @@
+"""Tools by Claude Code's names in scripts and commands that were taken over: the hook runs, and does nothing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
+from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
+from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
+from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.diagnosis.started import Place, Script, mentions, place_of, scripts
+from llxprt_hooks.settings.printable import printable
+from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.diagnosis.diagnostic import Diagnostic
+    from llxprt_hooks.diagnosis.entries import HookEntry
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+_MOST_SHOWN: Final = 4
+_MOST_READ: Final = 100
+"""Scripts; a hostile project could have any number."""
+
+
+def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
+    """Each command, and once each script, that waits for a tool by a name that it does not have here."""
+    hooks = [hook for hook in inspection.hooks if hook.command_node and _is_told_of_a_tool(hook)]
+    for hook in hooks:
+        if words := compared_tools(hook.command):
+            yield _told(hook, _span(hook.command, words[0]), "the command", words)
+    started = [script for hook in hooks for script in scripts(inspection, hook)]
+    for file in islice(_files(inspection, hooks, started), _MOST_READ):
+        words = compared_tools(script_text(file) or "")
+        place = place_of(file, started) or _mention(file, hooks, started) if words else None
+        if place is not None:
+            yield _told(*place, _name(inspection, file), words)
+
+
+def _is_told_of_a_tool(hook: HookEntry) -> bool:
+    return hook.event is not None and EVENTS[hook.event].subject == "tool_name"
+
+
+def _files(inspection: Inspection, hooks: list[HookEntry], started: list[Script]) -> dict[Path, None]:
+    """The scripts that may be shown: those that commands start, and all in the project that they could mean."""
+    files = [Path(os.path.realpath(script.path)) for script in started if script.may_be_shown]
+    project = Path(os.path.realpath(inspection.directory))
+    with suppress(ScriptsError):  # that is told with the project's trust
+        files += [project / name for name in project_scripts((hook.command for hook in hooks), project)]
+    return dict.fromkeys(files)
+
+
+def _mention(file: Path, hooks: list[HookEntry], started: list[Script]) -> Place | None:
+    """Where a command has the file's name, other than in the path of a script that is known to be another."""
+    known = [(script.hook, script.word.span) for script in started]
+    return next((place for place in mentions(file, hooks) if not any(_within(place, each) for each in known)), None)
+
+
+def _within(place: Place, other: Place) -> bool:
+    (hook, (start, end)), (other_hook, (other_start, other_end)) = place, other
+    return hook is other_hook and other_start <= start and end <= other_end
+
+
+def _told(hook: HookEntry, span: tuple[int, int], where: str, words: list[ForeignWord]) -> Diagnostic:
+    lines: dict[str, int] = {}
+    for word in words:
+        lines.setdefault(word.name, word.line)
+    shown = list(lines.items())[:_MOST_SHOWN]
+    by_line = groupby(shown, key=itemgetter(1))
+    told = ", ".join(f"{', '.join(f'`{name}`' for name, _ in names)} in line {line}" for line, names in by_line)
+    ours = ", ".join(dict.fromkeys(f"`{CLAUDE_TOOLS[name]}`" for name, _ in shown))
+    more = " and more" if len(lines) > len(shown) else ""
+    return hook.file.inside(
+        SCRIPT_CLAUDE_TOOL,
+        hook.command_node or hook.node,
+        span,
+        f"{where} compares the tool's name with Claude Code's: {told}{more}",
+        f"Compare with {ours}; with both, where it is for Claude Code too.",
+    )
+
+
+def _span(command: str, word: ForeignWord) -> tuple[int, int]:
+    line = sum(map(len, command.splitlines(keepends=True)[: word.line - 1]))
+    start = command.index(word.name, line + word.column - 1)
+    return start, start + len(word.name)
+
+
+def _name(inspection: Inspection, file: Path) -> str:
+    project = os.path.realpath(inspection.directory)
+    return printable(str(file.relative_to(project) if file.is_relative_to(project) else file))
