@@ -66,7 +66,9 @@ async def execute_tool_with_hooks(
             return _not_run(before)
         tool_input = _final_input(tool_input, before)
     outcome = execute_fn(tool_input)
-    result = _tool_result(await outcome if inspect.isawaitable(outcome) else outcome)
+    if not isinstance(outcome, ToolResult) and inspect.isawaitable(outcome):
+        outcome = await outcome
+    result = outcome if isinstance(outcome, ToolResult) else ToolResult(outcome, outcome)
     after = await fire_after_tool_hook(config, tool_name, tool_input, result) if hooked else None
     if before is None and after is None:
         return result
@@ -76,10 +78,6 @@ async def execute_tool_with_hooks(
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
     changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
     return {**tool_input, **changes} if changes else tool_input
-
-
-def _tool_result(outcome: Any) -> ToolResult:
-    return outcome if isinstance(outcome, ToolResult) else ToolResult(llm_content=outcome, return_display=outcome)
 
 
 def _not_run(before: DefaultHookOutput) -> ToolResult:
