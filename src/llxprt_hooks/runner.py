@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.command import shell_arguments
@@ -42,17 +42,16 @@ class _Occasion:
     ) -> None:
         self.event_name = event_name
         self.hook_input = hook_input
-        self._look_around = look_around
+        self.surroundings = look_around(str(hook_input["cwd"]))
+        self._payload: bytes | None = None
         self._running = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     def payload(self) -> bytes:
         """The input as JSON, which takes longer the larger it is: made when it is first asked for."""
+        if self._payload is None:
+            self._payload = write_json(self.hook_input)
         return self._payload
-
-    @cached_property
-    def _payload(self) -> bytes:
-        return write_json(self.hook_input)
 
     async def run(self, start: Callable[[], Awaitable[Completed]]) -> Completed:
         """Run a process, if need be once another one of this event has ended and given back what it held."""
@@ -82,10 +81,6 @@ class _Occasion:
         for each in waiting:
             if not each.done():
                 each.set_result(None)
-
-    @cached_property
-    def surroundings(self) -> Surroundings:
-        return self._look_around(str(self.hook_input["cwd"]))
 
 
 class HookRunner:
@@ -201,9 +196,13 @@ class HookRunner:
                     raise
                 log.debug("`%s` cannot be started directly: %s", config.command, error)
         shell = _shell_arguments(config.command, os.environ.get("PATH"))
-        if not os.access(shell[0], os.X_OK):  # gone since it was found
-            _shell_arguments.cache_clear()
-            shell = _shell_arguments(config.command, os.environ.get("PATH"))
+        try:
+            return await occasion.run(lambda: run(shell, env=around.environment))
+        except SpawnError as error:
+            if error.started or os.access(shell[0], os.X_OK):
+                raise
+        _shell_arguments.cache_clear()  # it was there once, and may be elsewhere now
+        shell = _shell_arguments(config.command, os.environ.get("PATH"))
         return await occasion.run(lambda: run(shell, env=around.environment))
 
     def _look_around(self, directory: str) -> Surroundings:

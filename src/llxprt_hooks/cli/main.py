@@ -73,6 +73,11 @@ class CommandModules(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
+def _belongs_after_the_command(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(f"-C stands after the command, as in: llxprt-hooks list -C {value}", ctx)
+
+
 def _no_directory() -> click.Option:
     """All commands take -C, so that a script may give it to all, also those to which it means nothing."""
     folder = click.Path(exists=True, file_okay=False)
@@ -85,6 +90,7 @@ def _no_directory() -> click.Option:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="llxprt-hooks")
+@click.option("-C", metavar="DIR", hidden=True, expose_value=False, callback=_belongs_after_the_command)
 def cli() -> None:
     """Hooks for Python agents: scripts of your own that see, check, change, restrict and stop what an agent does.
 
