@@ -83,19 +83,21 @@ class DirectCommand:
 class Surroundings:
     """What the hooks of a directory are started in, one object for as long as environment and directory are the same.
 
-    What follows from them alone is worked out once. What a file or the process may change at any time is looked at
-    each time.
+    What follows from them is worked out once, up to whether the folders that two variables name are there. What decides
+    which program runs is looked at each time.
     """
 
     def __init__(self, inherited: Mapping[str, str], directory: str) -> None:
         self.inherited = inherited
         self.directory = directory
         self.environment = hook_environment(inherited, directory)
-        self._changed: dict[tuple[str, str, bool], dict[str, str]] = {}
+        self._of_program: dict[str, dict[str, str]] = {}
 
     def direct_command(self, command: str) -> DirectCommand | None:
         """The program that a command line comes to, or None where that takes a shell to tell."""
-        if not self._passes_unnoticed or not _is_known_locale(self.environment.get("LC_ALL", "")):
+        if not self._passes_unnoticed or (
+            "LC_ALL" in self.environment and not _is_known_locale(self.environment["LC_ALL"])
+        ):
             return None
         decision = _decide(command, self.directory, self.environment.get("PATH"))
         if decision is None or any(map(_can_be_executed, decision.passed_over)):
@@ -104,19 +106,20 @@ class Surroundings:
 
     def direct_environment(self, command: DirectCommand) -> Mapping[str, str]:
         """The environment as bash hands it on to the one program that it runs."""
-        directory = _logical_directory(self.directory, self.environment.get("PWD"))
-        keeps_old = _is_directory(self.environment.get("OLDPWD", ""), self.directory)
-        key = command.executable, directory, keeps_old
-        if key not in self._changed:
-            if len(self._changed) >= _MOST_REMEMBERED:
-                self._changed.clear()
-            self._changed[key] = self._changed_environment(*key)
-        return self._changed[key]
+        environment = self._of_program.get(command.executable)
+        if environment is None:
+            if len(self._of_program) >= _MOST_REMEMBERED:
+                self._of_program.clear()
+            environment = self._of_program[command.executable] = {**self._handed_on, "_": command.executable}
+        return environment
 
-    def _changed_environment(self, executable: str, directory: str, keeps_old: bool) -> dict[str, str]:
+    @cached_property
+    def _handed_on(self) -> dict[str, str]:
+        keeps_old = _is_directory(self.environment.get("OLDPWD", ""), self.directory)
         taken = _PROMPTS if keeps_old else (*_PROMPTS, "OLDPWD")
         kept = {name: value for name, value in self.environment.items() if name not in taken}
-        return {**kept, "PWD": directory, "SHLVL": str(_shell_level(self.environment)), "_": executable}
+        directory = _logical_directory(self.directory, self.environment.get("PWD"))
+        return {**kept, "PWD": directory, "SHLVL": str(_shell_level(self.environment))}
 
     @cached_property
     def _passes_unnoticed(self) -> bool:

@@ -151,11 +151,11 @@ _TABLE: Mapping[Case, Callable[[Ending], Reading]] = {
 
 def _from_stdout(stdout: bytes) -> DefaultHookOutput | None:
     """JSON first, plain text otherwise (HOOK-212); silence is no output (HOOK-065)."""
+    fields = _json_object(stdout) if stdout else None
+    if fields is not None:
+        return DefaultHookOutput(fields)
     text = _trimmed(stdout)
-    if not text:
-        return None
-    fields = _json_object(stdout)
-    return convert_plain_text_to_hook_output(text, EXIT_CODE_SUCCESS) if fields is None else DefaultHookOutput(fields)
+    return convert_plain_text_to_hook_output(text, EXIT_CODE_SUCCESS) if text else None
 
 
 def _json_object(stdout: bytes) -> Mapping[str, Any] | None:
