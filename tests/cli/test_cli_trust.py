@@ -77,6 +77,16 @@ def test_what_keeps_approved_hooks_from_working_is_said(guarded: World) -> None:
     assert "`llxprt-hooks validate` finds" in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("answer", "state"), [("n\n", "untrusted"), ("No\n", "untrusted"), ("y\n", "trusted"), ("", "trusted")]
+)
+def test_an_answer_in_a_pipe_counts(guarded: World, answer: str, state: str) -> None:
+    run = guarded.run("trust", stdin=answer, approved=False)
+
+    assert guarded.state() == state
+    assert run.status == (0 if state == "trusted" else 1)
+
+
 @pytest.mark.parametrize("home", ["", "not/absolute"])
 def test_without_a_home_nothing_is_approved(guarded: World, home: str) -> None:
     run = guarded.run("trust", approved=False, HOME=home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
     Hooks of a project run only once they are approved. The approval is for exactly what is shown: when the project
     changes anything about its hooks, or one of the scripts that they name, it has to be given again. It is kept in
     your own folder, ~/.llxprt, never in the project. On a terminal you are asked before it is given; elsewhere the
-    command itself is taken for your word.
+    command itself is taken for your word, unless its standard input says no.
 
     \b
     Examples:
@@ -49,7 +50,8 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
     if dry_run or status.state is TrustState.TRUSTED:
         say(console, f"{status.project}: {TRUST_WORDS[status.state]}")
         return ExitStatus.OK
-    if not yes and _is_interactive() and not click.confirm(f"Approve the hooks of {visible(str(status.project))}?"):
+    question = f"Approve the hooks of {visible(str(status.project))}?"
+    if not yes and (not click.confirm(question) if _is_interactive() else _says_no()):
         say(console, "nothing was approved")
         return ExitStatus.FAILED
     try:
@@ -93,3 +95,10 @@ def _show(console: Console, status: TrustStatus) -> None:
 
 def _is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _says_no() -> bool:
+    """Whether an answer is waiting in a pipe, to a question that is not asked there, and is a no."""
+    if sys.stdin is None or not select.select([sys.stdin], [], [], 0)[0]:
+        return False
+    return sys.stdin.readline().strip().casefold() in ("n", "no")
