@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from llxprt_hooks.bus import HookExecutionResponse, MessageBusType
 from llxprt_hooks.bus_messages import describe_failure, read_request
+from llxprt_hooks.clock import timestamp
 from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
 from llxprt_hooks.logger import debug_logger
@@ -226,7 +226,7 @@ class HookEventHandler:
         return {
             "session_id": self._config.session_id,
             "cwd": self._config.working_dir,
-            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "timestamp": timestamp(),
             "hook_event_name": event_name.value,
             "transcript_path": self._config.transcript_path,
         }

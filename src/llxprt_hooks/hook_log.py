@@ -14,11 +14,11 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.clock import timestamp
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.outputs import create_specific_hook_output
@@ -88,7 +88,7 @@ class HookLog:
         del execution["output"]  # may repeat the payload; what it comes to is said below
         record = {
             "id": uuid.uuid4().hex[:8],
-            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "timestamp": timestamp(),
             "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
             "command": result.hook_config.command,

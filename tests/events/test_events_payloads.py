@@ -115,7 +115,7 @@ async def test_the_timestamp_has_milliseconds_even_on_the_full_second(lab, monke
         def now(cls, tz=None):
             return cls(2026, 1, 2, 3, 4, 5, 0, tz)
 
-    monkeypatch.setattr("llxprt_hooks.event_handler.datetime", FullSecond)
+    monkeypatch.setattr("llxprt_hooks.clock.datetime", FullSecond)
     handler = await ready(lab.config({"BeforeTool": lab.hook()}))
     await handler.fire_before_tool_event("glob", {})
     assert lab.payload()["timestamp"] == "2026-01-02T03:04:05.000Z"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.clock import timestamp
 from llxprt_hooks.settings import append_privately, user_folder
 from llxprt_hooks.wire import write_json
 
@@ -31,8 +31,7 @@ class Transcript:
         """Append one entry."""
         if not self.path:
             return
-        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = write_json({"timestamp": timestamp, "type": kind, **fields}) + b"\n"
+        line = write_json({"timestamp": timestamp(), "type": kind, **fields}) + b"\n"
         try:
             append_privately(self._file, line)
         except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from llxprt_hooks.cli.choices import Choice, choices, unapproved
 from llxprt_hooks.cli.hints import hints_on
 from llxprt_hooks.cli.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.cli.quiet import without_warnings
+from llxprt_hooks.clock import timestamp
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
@@ -118,7 +118,7 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
     base = {
         "session_id": config.session_id,
         "cwd": config.working_dir,
-        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": timestamp(),
         "hook_event_name": event_name.value,
         "transcript_path": config.transcript_path,
     }

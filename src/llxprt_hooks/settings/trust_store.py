@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.clock import timestamp
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.levels import user_folder
@@ -60,7 +60,7 @@ class TrustStore:
             projects = _members(store)
             record = _members(store, str(project))
             record["hash"] = json.dumps(fingerprint)
-            record["approved_at"] = json.dumps(_now())
+            record["approved_at"] = json.dumps(timestamp())
             record["parts"] = json.dumps(dict(parts or {}))
             projects[str(project)] = _object(record, indent="  ")
             self._write(projects)
@@ -109,7 +109,3 @@ def _members(store: Document | None, *path: str) -> dict[str, str]:
 def _object(members: Mapping[str, str], *, indent: str = "") -> str:
     lines = ",\n".join(f"{indent}  {json.dumps(key)}: {value}" for key, value in members.items())
     return f"{{\n{lines}\n{indent}}}" if lines else "{}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,10 @@
+"""The time of day, as hooks and records have it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def timestamp() -> str:
+    """Now, in ISO 8601 with milliseconds, as JavaScript writes it: ``2026-11-16T04:23:53.305Z``."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
