@@ -52,7 +52,7 @@ def _request(messages: int, text: str) -> GenerateContentParameters:
 
 def _payload(request: GenerateContentParameters) -> dict[str, Any]:
     """What the hook is sent of the request."""
-    from llxprt_hooks.translator import request_payload
+    from llxprt_hooks.model import request_payload
 
     return {"hook_event_name": "BeforeModel", "llm_request": request_payload(request)}
 

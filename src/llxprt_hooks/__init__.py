@@ -1,6 +1,20 @@
 """Hooks for Python agents: external scripts see, check, change, restrict and stop tool and model calls.
 
-Names are loaded when they are first used, so that importing the package costs next to nothing.
+The folders, from what a program calls down to what runs a hook:
+
+- ``triggers``: what an agent calls around its tool and model calls
+- ``config``: what a program hands over
+- ``trust``, ``settings``: which files count, and what they contain
+- ``engine``: settings in, decision out. Start with ``engine.event_handler``: the way of one event in one function
+- ``bus``: the same by message
+- ``model``: hook format to SDK types and back, one module per SDK
+- ``protocol``: what crosses the pipe between the engine and a hook
+- ``shell``, ``process``: from a command string to a finished program
+
+On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happened, what is wrong), ``recipes`` and
+``migration``, the reference ``agent``, and the command line, ``cli``.
+
+Names are imported when they are first used, so importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -9,197 +23,100 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus import (
-        HookExecutionFailure,
-        HookExecutionRequest,
-        HookExecutionResponse,
-        InProcessMessageBus,
-        MessageBus,
-        MessageBusType,
-    )
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.definitions import ConfigSource, HookConfig, HookDefinition, HookType
-    from llxprt_hooks.event_handler import HookEventHandler
-    from llxprt_hooks.events import (
-        HookEventName,
-        NotificationType,
-        PreCompressTrigger,
-        SessionEndReason,
-        SessionStartSource,
-    )
-    from llxprt_hooks.hook_log import HookLog
-    from llxprt_hooks.observer import HookObserver, Observers
-    from llxprt_hooks.outputs import (
-        AfterModelHookOutput,
-        BeforeModelHookOutput,
-        BeforeToolHookOutput,
-        BeforeToolSelectionHookOutput,
-        BlockingError,
-        DefaultHookOutput,
-        HookDecision,
-        create_hook_output,
-    )
-    from llxprt_hooks.planner import ExecutionPlan
-    from llxprt_hooks.registry import HookRegistry, HookRegistryEntry, HookRegistryNotInitializedError
-    from llxprt_hooks.results import (
-        AggregatedHookResult,
-        HookExecutionError,
-        HookExecutionResult,
-        HookStageError,
-        ProcessedHookResult,
-    )
-    from llxprt_hooks.settings import (
-        Extension,
-        Problem,
-        Settings,
-        TrustStatus,
-        grant_trust,
-        load_settings,
-        revoke_trust,
-        trust_status,
-    )
-    from llxprt_hooks.system import HookSystem, HookSystemNotInitializedError, HookSystemStatus
-    from llxprt_hooks.tool_result import ToolResult
-    from llxprt_hooks.translator import GenerateContentParameters, HookTranslator, TranslationError
-    from llxprt_hooks.triggers.model import (
-        AfterModelHookResult,
-        BeforeModelHookResult,
-        BeforeToolSelectionHookResult,
-        fire_after_model_hook,
-        fire_before_model_hook,
-        fire_before_tool_selection_hook,
-    )
-    from llxprt_hooks.triggers.tool import execute_tool_with_hooks, fire_after_tool_hook, fire_before_tool_hook
+    from llxprt_hooks.bus.in_process import InProcessMessageBus as InProcessMessageBus
+    from llxprt_hooks.bus.messages import HookExecutionFailure as HookExecutionFailure
+    from llxprt_hooks.bus.messages import HookExecutionRequest as HookExecutionRequest
+    from llxprt_hooks.bus.messages import HookExecutionResponse as HookExecutionResponse
+    from llxprt_hooks.bus.messages import MessageBus as MessageBus
+    from llxprt_hooks.bus.messages import MessageBusType as MessageBusType
+    from llxprt_hooks.config import Config as Config
+    from llxprt_hooks.engine.definitions import ConfigSource as ConfigSource
+    from llxprt_hooks.engine.definitions import HookConfig as HookConfig
+    from llxprt_hooks.engine.definitions import HookDefinition as HookDefinition
+    from llxprt_hooks.engine.definitions import HookType as HookType
+    from llxprt_hooks.engine.event_handler import HookEventHandler as HookEventHandler
+    from llxprt_hooks.engine.observer import HookObserver as HookObserver
+    from llxprt_hooks.engine.observer import Observers as Observers
+    from llxprt_hooks.engine.planner import ExecutionPlan as ExecutionPlan
+    from llxprt_hooks.engine.registry import HookRegistry as HookRegistry
+    from llxprt_hooks.engine.registry import HookRegistryEntry as HookRegistryEntry
+    from llxprt_hooks.engine.registry import HookRegistryNotInitializedError as HookRegistryNotInitializedError
+    from llxprt_hooks.engine.results import AggregatedHookResult as AggregatedHookResult
+    from llxprt_hooks.engine.results import HookExecutionError as HookExecutionError
+    from llxprt_hooks.engine.results import HookExecutionResult as HookExecutionResult
+    from llxprt_hooks.engine.results import HookStageError as HookStageError
+    from llxprt_hooks.engine.results import ProcessedHookResult as ProcessedHookResult
+    from llxprt_hooks.engine.system import HookSystem as HookSystem
+    from llxprt_hooks.engine.system import HookSystemNotInitializedError as HookSystemNotInitializedError
+    from llxprt_hooks.engine.system import HookSystemStatus as HookSystemStatus
+    from llxprt_hooks.events import HookEventName as HookEventName
+    from llxprt_hooks.events import NotificationType as NotificationType
+    from llxprt_hooks.events import PreCompressTrigger as PreCompressTrigger
+    from llxprt_hooks.events import SessionEndReason as SessionEndReason
+    from llxprt_hooks.events import SessionStartSource as SessionStartSource
+    from llxprt_hooks.inspection.log import HookLog as HookLog
+    from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
+    from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
+    from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
+    from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
+    from llxprt_hooks.model.translator import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.translator import HookTranslator as HookTranslator
+    from llxprt_hooks.model.translator import TranslationError as TranslationError
+    from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
+    from llxprt_hooks.protocol.outputs import BlockingError as BlockingError
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput as DefaultHookOutput
+    from llxprt_hooks.protocol.outputs import HookDecision as HookDecision
+    from llxprt_hooks.protocol.tool_result import ToolResult as ToolResult
+    from llxprt_hooks.settings.extensions import Extension as Extension
+    from llxprt_hooks.settings.problem import Problem as Problem
+    from llxprt_hooks.triggers.model import AfterModelHookResult as AfterModelHookResult
+    from llxprt_hooks.triggers.model import BeforeModelHookResult as BeforeModelHookResult
+    from llxprt_hooks.triggers.model import BeforeToolSelectionHookResult as BeforeToolSelectionHookResult
+    from llxprt_hooks.triggers.model import fire_after_model_hook as fire_after_model_hook
+    from llxprt_hooks.triggers.model import fire_before_model_hook as fire_before_model_hook
+    from llxprt_hooks.triggers.model import fire_before_tool_selection_hook as fire_before_tool_selection_hook
+    from llxprt_hooks.triggers.tool import execute_tool_with_hooks as execute_tool_with_hooks
+    from llxprt_hooks.triggers.tool import fire_after_tool_hook as fire_after_tool_hook
+    from llxprt_hooks.triggers.tool import fire_before_tool_hook as fire_before_tool_hook
+    from llxprt_hooks.trust.load import Settings as Settings
+    from llxprt_hooks.trust.load import load_settings as load_settings
+    from llxprt_hooks.trust.status import TrustStatus as TrustStatus
+    from llxprt_hooks.trust.status import grant_trust as grant_trust
+    from llxprt_hooks.trust.status import revoke_trust as revoke_trust
+    from llxprt_hooks.trust.status import trust_status as trust_status
 
 __version__ = "0.2.0"
 
-_HOMES = {
-    "HookExecutionFailure": "bus",
-    "HookExecutionRequest": "bus",
-    "HookExecutionResponse": "bus",
-    "InProcessMessageBus": "bus",
-    "MessageBus": "bus",
-    "MessageBusType": "bus",
-    "Config": "config",
-    "ConfigSource": "definitions",
-    "HookConfig": "definitions",
-    "HookDefinition": "definitions",
-    "HookType": "definitions",
-    "HookEventHandler": "event_handler",
-    "HookEventName": "events",
-    "NotificationType": "events",
-    "PreCompressTrigger": "events",
-    "SessionEndReason": "events",
-    "SessionStartSource": "events",
-    "HookLog": "hook_log",
-    "HookObserver": "observer",
-    "Observers": "observer",
-    "AfterModelHookOutput": "outputs",
-    "BeforeModelHookOutput": "outputs",
-    "BeforeToolHookOutput": "outputs",
-    "BeforeToolSelectionHookOutput": "outputs",
-    "BlockingError": "outputs",
-    "DefaultHookOutput": "outputs",
-    "HookDecision": "outputs",
-    "create_hook_output": "outputs",
-    "ExecutionPlan": "planner",
-    "HookRegistry": "registry",
-    "HookRegistryEntry": "registry",
-    "HookRegistryNotInitializedError": "registry",
-    "AggregatedHookResult": "results",
-    "HookExecutionError": "results",
-    "HookExecutionResult": "results",
-    "HookStageError": "results",
-    "ProcessedHookResult": "results",
-    "Extension": "settings",
-    "Problem": "settings",
-    "Settings": "settings",
-    "TrustStatus": "settings",
-    "grant_trust": "settings",
-    "load_settings": "settings",
-    "revoke_trust": "settings",
-    "trust_status": "settings",
-    "HookSystem": "system",
-    "HookSystemNotInitializedError": "system",
-    "HookSystemStatus": "system",
-    "ToolResult": "tool_result",
-    "GenerateContentParameters": "translator",
-    "HookTranslator": "translator",
-    "TranslationError": "translator",
-    "AfterModelHookResult": "triggers.model",
-    "BeforeModelHookResult": "triggers.model",
-    "BeforeToolSelectionHookResult": "triggers.model",
-    "fire_after_model_hook": "triggers.model",
-    "fire_before_model_hook": "triggers.model",
-    "fire_before_tool_selection_hook": "triggers.model",
-    "execute_tool_with_hooks": "triggers.tool",
-    "fire_after_tool_hook": "triggers.tool",
-    "fire_before_tool_hook": "triggers.tool",
+_EXPORTS = {
+    "bus.in_process": "InProcessMessageBus",
+    "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType",
+    "config": "Config",
+    "engine.definitions": "ConfigSource HookConfig HookDefinition HookType",
+    "engine.event_handler": "HookEventHandler",
+    "engine.observer": "HookObserver Observers",
+    "engine.planner": "ExecutionPlan",
+    "engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
+    "engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError ProcessedHookResult",
+    "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
+    "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
+    "inspection.log": "HookLog",
+    "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
+    "model.translator": "GenerateContentParameters HookTranslator TranslationError",
+    "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
+    "protocol.tool_result": "ToolResult",
+    "settings.extensions": "Extension",
+    "settings.problem": "Problem",
+    "triggers.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "
+    "fire_after_model_hook fire_before_model_hook fire_before_tool_selection_hook",
+    "triggers.tool": "execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
+    "trust.load": "Settings load_settings",
+    "trust.status": "TrustStatus grant_trust revoke_trust trust_status",
 }
+"""Each module with the names that the package exports from it."""
 
-__all__ = [
-    "AfterModelHookOutput",
-    "AfterModelHookResult",
-    "AggregatedHookResult",
-    "BeforeModelHookOutput",
-    "BeforeModelHookResult",
-    "BeforeToolHookOutput",
-    "BeforeToolSelectionHookOutput",
-    "BeforeToolSelectionHookResult",
-    "BlockingError",
-    "Config",
-    "ConfigSource",
-    "DefaultHookOutput",
-    "ExecutionPlan",
-    "Extension",
-    "GenerateContentParameters",
-    "HookConfig",
-    "HookDecision",
-    "HookDefinition",
-    "HookEventHandler",
-    "HookEventName",
-    "HookExecutionError",
-    "HookExecutionFailure",
-    "HookExecutionRequest",
-    "HookExecutionResponse",
-    "HookExecutionResult",
-    "HookLog",
-    "HookObserver",
-    "HookRegistry",
-    "HookRegistryEntry",
-    "HookRegistryNotInitializedError",
-    "HookStageError",
-    "HookSystem",
-    "HookSystemNotInitializedError",
-    "HookSystemStatus",
-    "HookTranslator",
-    "HookType",
-    "InProcessMessageBus",
-    "MessageBus",
-    "MessageBusType",
-    "NotificationType",
-    "Observers",
-    "PreCompressTrigger",
-    "Problem",
-    "ProcessedHookResult",
-    "SessionEndReason",
-    "SessionStartSource",
-    "Settings",
-    "ToolResult",
-    "TranslationError",
-    "TrustStatus",
-    "create_hook_output",
-    "execute_tool_with_hooks",
-    "fire_after_model_hook",
-    "fire_after_tool_hook",
-    "fire_before_model_hook",
-    "fire_before_tool_hook",
-    "fire_before_tool_selection_hook",
-    "grant_trust",
-    "load_settings",
-    "revoke_trust",
-    "trust_status",
-]
+_HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,17 +12,18 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.definitions import ConfigSource, HookSet
-from llxprt_hooks.environ import process_environment
-from llxprt_hooks.runner import DEFAULT_OUTPUT_LIMIT
-from llxprt_hooks.settings import Extension, load_settings, merge_hooks
-from llxprt_hooks.system import HookSystem
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.runner import DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.engine.system import HookSystem
+from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.shell.environment import process_environment
+from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus import MessageBus
-    from llxprt_hooks.observer import HookObserver
-    from llxprt_hooks.settings import Settings
-    from llxprt_hooks.translator import AnyTranslator
+    from llxprt_hooks.bus.messages import MessageBus
+    from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.trust.load import Settings
 
 
 class Config:

@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 import pexpect
 
-from llxprt_hooks.cli.inventory import take_inventory
-from llxprt_hooks.settings import TrustState, grant_trust, trust_status
+from llxprt_hooks.inspection.inventory import take_inventory
+from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 COMMAND = str(Path(sys.executable).with_name("llxprt-hooks"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import DefaultHookOutput, HookEventName
-from llxprt_hooks.cli.effects import effects
+from llxprt_hooks.inspection.effects import effects
 
 E = HookEventName
 DENY = {"decision": "deny", "reason": "no"}

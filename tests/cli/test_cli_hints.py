@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.cli.hints import hints_on
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.runner import HookRunner
+from llxprt_hooks.inspection.hints import hints_on
 
 E = HookEventName
 TOOL_INPUT = {"cwd": "/", "tool_name": "t", "tool_input": {}}

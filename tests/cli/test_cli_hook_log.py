@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from cli_world import DEADLINE, World
 
-from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook, hook_log
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.hook_log import log_file, read_log
-from llxprt_hooks.outputs import DefaultHookOutput
-from llxprt_hooks.results import AggregatedHookResult, HookExecutionResult
+from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
+from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.inspection.log import log_file, read_log
+from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 DENY = {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]}
 
@@ -263,9 +264,10 @@ def test_a_user_without_a_home_is_served_all_the_same(world: World) -> None:
 
 WRITER = """
 import sys
-from llxprt_hooks import HookEventName, HookLog, hook_log
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.results import HookExecutionResult
+from llxprt_hooks import HookEventName, HookLog
+from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.results import HookExecutionResult
 name, count, hook_log.LARGEST = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 log = HookLog()
 print("ready", flush=True)

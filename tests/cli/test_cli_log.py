@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from cli_world import ESCAPE, Call, World, until
 
-from llxprt_hooks import HookEventName, HookLog, hook_log
+from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.cli.commands.stats import percentile, summarise
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.outputs import DefaultHookOutput
-from llxprt_hooks.results import HookExecutionError, HookExecutionResult
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
+from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 E = HookEventName
 

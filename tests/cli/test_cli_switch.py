@@ -12,7 +12,7 @@ import pytest
 from cli_world import ESCAPE, World, files_in
 
 from llxprt_hooks.cli import switch
-from llxprt_hooks.settings.scripts import project_scripts
+from llxprt_hooks.trust.scripts import project_scripts
 
 COMMENTED = """\
 {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, HookConfig, HookEventName, HookExecutionResult, HookType
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.runner import HookRunner
 
 RunHooks = Callable[..., Awaitable[list[HookExecutionResult]]]
 MakeConfig = Callable[..., Config]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.protocol import Ending, read_ending
-from llxprt_hooks.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 
 if TYPE_CHECKING:
-    from llxprt_hooks.outputs import DefaultHookOutput
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 OR_EVENTS = (
     HookEventName.BEFORE_TOOL,

@@ -28,8 +28,8 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.outputs import create_specific_hook_output
-from llxprt_hooks.protocol import Ending, read_ending
+from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 
 # The common fields
 

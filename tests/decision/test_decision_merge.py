@@ -34,8 +34,8 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.protocol import Ending
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.protocol.exit_codes import Ending
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 AFTER_TOOL = HookEventName.AFTER_TOOL

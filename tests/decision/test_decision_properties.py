@@ -22,8 +22,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.protocol import Ending, read_ending
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 
 BLOCKING = ("block", "deny")
 DECISIONS = (*BLOCKING, "allow", "approve", "ask")

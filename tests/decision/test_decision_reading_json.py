@@ -13,8 +13,8 @@ import pytest
 from decision_endings import any_json
 from hypothesis import example, given
 
-from llxprt_hooks.protocol import Ending, read_ending
-from llxprt_hooks.wire import read_json, read_json_text, write_json
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.json_codec import read_json, read_json_text, write_json
 
 DEEP = 12_000
 """More than the stack of any Python holds."""

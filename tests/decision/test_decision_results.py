@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import AggregatedHookResult, HookEventName, HookStageError
-from llxprt_hooks.results import build_failure_envelope, make_empty_success_result
+from llxprt_hooks.engine.results import build_failure_envelope, make_empty_success_result
 
 
 class Unspeakable(Exception):

@@ -18,7 +18,7 @@ from decision_endings import any_json, any_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llxprt_hooks.wire import read_json, write_json
+from llxprt_hooks.protocol.json_codec import read_json, write_json
 
 LONE = "\ud800"
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.definitions import HookSet, read_definitions
 from llxprt_hooks.diagnosis import Severity
 from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
+from llxprt_hooks.engine.definitions import HookSet, read_definitions
+from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.matcher import compile_matcher
-from llxprt_hooks.settings import load_settings
+from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
     from diagnosis_marks import Place

@@ -9,7 +9,7 @@ import pytest
 from diagnosis_marks import Place, extension, settings, span, unmarked
 
 from llxprt_hooks.diagnosis import diagnose, inspect_file, project_of
-from llxprt_hooks.settings import grant_trust
+from llxprt_hooks.trust.status import grant_trust
 
 HOOKS = '"BeforeTool": [{ "hooks": [{ "type": "command", "command": "true" }] }]'
 CLEAN = settings(HOOKS)

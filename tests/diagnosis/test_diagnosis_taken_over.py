@@ -9,8 +9,8 @@ import pytest
 from diagnosis_marks import command, group, settings, span, unmarked
 
 from llxprt_hooks.diagnosis.foreign_words import compared_tools
+from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.matcher import compile_matcher
 
 if TYPE_CHECKING:
     from diagnosis_marks import Place

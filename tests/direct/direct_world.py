@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llxprt_hooks.command import hook_environment, shell_arguments
-from llxprt_hooks.direct import DirectCommand, Surroundings
 from llxprt_hooks.process import Completed, run_process
+from llxprt_hooks.shell.command_line import hook_environment, shell_arguments
+from llxprt_hooks.shell.direct_exec import DirectCommand, Surroundings
 
 STDIN = b'{"hook_event_name": "BeforeTool"}\n'
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from direct_world import World, decided
 
-from llxprt_hooks.direct import Surroundings
+from llxprt_hooks.shell.direct_exec import Surroundings
 
 # Command, and the argv that it comes to; {d} is the project's directory, {root} what is around it.
 DIRECT: dict[str, tuple[str, ...]] = {

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookExecutionResult
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.direct import Surroundings
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.runner import HookRunner
+from llxprt_hooks.shell.direct_exec import Surroundings
 
 SAY = '#!/bin/sh\necho "$0 $*"\n'
 

@@ -18,7 +18,7 @@ from docs_pages import ROOT, Section, code, sections, table
 import llxprt_hooks.agent.notes as notes
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
-from llxprt_hooks.hook_log import log_file, set_aside
+from llxprt_hooks.inspection.log import log_file, set_aside
 from llxprt_hooks.settings import Level, settings_file, user_folder
 
 PAGE = "docs/commands.md"
@@ -252,7 +252,7 @@ HANDED_ON = {
     "agent/tools/shell.py": "the commands of the agent inherit it",
     "cli/commands/demo.py": "sets variables, reads none",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
-    "environ.py": "hooks inherit it",
+    "shell/environment.py": "hooks inherit it",
 }
 """Files that use the environment otherwise than for variables of fixed names, each with the reason."""
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, GenerateContentParameters, HookEventHandler
-from llxprt_hooks.aggregator import HookAggregator
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.logger import apply_debug_variable
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.registry import HookRegistry
-from llxprt_hooks.runner import HookRunner
 
 
 class Lab:

@@ -11,7 +11,7 @@ import uuid
 
 import pytest
 
-import llxprt_hooks.bus
+import llxprt_hooks.bus.messages
 from llxprt_hooks import (
     AggregatedHookResult,
     Config,
@@ -23,9 +23,9 @@ from llxprt_hooks import (
     MessageBusType,
     fire_before_tool_hook,
 )
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.runner import HookRunner
 
 REQUEST, RESPONSE = MessageBusType.HOOK_EXECUTION_REQUEST, MessageBusType.HOOK_EXECUTION_RESPONSE
 
@@ -215,7 +215,7 @@ def test_messages_carry_their_type_and_the_event_name_is_an_enum():
 
 @pytest.mark.requirement("DELTA-HBUS-001")
 def test_both_messages_belong_to_the_union_of_what_the_bus_carries():
-    assert {HookExecutionRequest, HookExecutionResponse} <= set(typing.get_args(llxprt_hooks.bus.Message))
+    assert {HookExecutionRequest, HookExecutionResponse} <= set(typing.get_args(llxprt_hooks.bus.messages.Message))
 
 
 # Correlation.

@@ -24,10 +24,10 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.event_handler import HookEventHandler
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.event_handler import HookEventHandler
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.runner import HookRunner
 
 EVENTS = ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
 MODEL_TRIGGERS = ("before model", "after model", "tool selection")
@@ -191,14 +191,14 @@ class BrokenReading(HookEventHandler):
 async def test_a_part_that_breaks_allows_everything_with_a_warning(
     lab, triggers, trigger, monkeypatch, name, part, warnings_of_engine
 ):
-    monkeypatch.setattr(f"llxprt_hooks.system.{name}", part)
+    monkeypatch.setattr(f"llxprt_hooks.engine.system.{name}", part)
     fire, default = triggers[trigger]
     assert await fire(lab.config({event: lab.hook(event, BLOCK) for event in EVENTS})) == default
     assert any("failed" in warning for warning in warnings_of_engine())
 
 
 async def test_a_decision_stands_where_only_the_report_of_it_breaks(lab, monkeypatch, warnings_of_engine):
-    monkeypatch.setattr("llxprt_hooks.system.HookEventHandler", BrokenReading)
+    monkeypatch.setattr("llxprt_hooks.engine.system.HookEventHandler", BrokenReading)
     output = await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook("BeforeTool", BLOCK)}), "write_file", {})
     assert output.is_blocking_decision()
     assert any("failed" in warning for warning in warnings_of_engine())
@@ -208,7 +208,7 @@ async def test_a_decision_stands_where_only_the_report_of_it_breaks(lab, monkeyp
 async def test_a_reading_that_breaks_allows_model_calls_with_a_warning(
     lab, triggers, trigger, monkeypatch, warnings_of_engine
 ):
-    monkeypatch.setattr("llxprt_hooks.system.HookEventHandler", BrokenReading)
+    monkeypatch.setattr("llxprt_hooks.engine.system.HookEventHandler", BrokenReading)
     fire, default = triggers[trigger]
     assert await fire(lab.config({event: lab.hook(event, BLOCK) for event in EVENTS})) == default
     assert any("failed" in warning for warning in warnings_of_engine())
@@ -236,7 +236,7 @@ def breaking(name):
 
 
 def translator(*broken) -> HookTranslator:
-    from llxprt_hooks.translator.genai_v1 import HookTranslatorGenAIv1
+    from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
     return type("Broken", (HookTranslatorGenAIv1,), {name: breaking(name) for name in broken})()
 

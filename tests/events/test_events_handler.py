@@ -16,12 +16,12 @@ from llxprt_hooks import (
     ProcessedHookResult,
     SessionStartSource,
     TranslationError,
-    event_handler,
 )
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.results import build_failure_envelope
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine import event_handler
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.results import build_failure_envelope
+from llxprt_hooks.engine.runner import HookRunner
 
 REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
 RESPONSE = {"text": "hello"}

@@ -27,9 +27,9 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.runner import HookRunner
 
 PARTS = (HookRegistry, HookPlanner, HookRunner, HookAggregator, HookEventHandler)
 

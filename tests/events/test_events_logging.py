@@ -17,7 +17,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.aggregator import HookAggregator
+from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.logger import debug_logger, selects
 
 HANDLER = "llxprt:core:hooks:handler"

@@ -22,9 +22,9 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
-    inputs,
 )
-from llxprt_hooks.translator import default_translator
+from llxprt_hooks.model import default_translator
+from llxprt_hooks.protocol import inputs
 
 BASE = {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"}
 
@@ -115,7 +115,7 @@ async def test_the_timestamp_has_milliseconds_even_on_the_full_second(lab, monke
         def now(cls, tz=None):
             return cls(2026, 1, 2, 3, 4, 5, 0, tz)
 
-    monkeypatch.setattr("llxprt_hooks.clock.datetime", FullSecond)
+    monkeypatch.setattr("llxprt_hooks.protocol.clock.datetime", FullSecond)
     handler = await ready(lab.config({"BeforeTool": lab.hook()}))
     await handler.fire_before_tool_event("glob", {})
     assert lab.payload()["timestamp"] == "2026-01-02T03:04:05.000Z"

@@ -81,7 +81,7 @@ def test_hook_system_and_event_handler_are_exported_by_the_package():
 
 @pytest.mark.requirement("HOOK-142")
 def test_hook_system_has_a_module_of_its_own():
-    assert import_module("llxprt_hooks.system").HookSystem is HookSystem
+    assert import_module("llxprt_hooks.engine.system").HookSystem is HookSystem
 
 
 @pytest.mark.requirement("HOOK-143")
@@ -96,7 +96,7 @@ def test_hook_system_has_a_module_of_its_own():
     ],
 )
 def test_the_event_handler_has_a_module_of_its_own_and_fires_the_five_events(method):
-    handler = import_module("llxprt_hooks.event_handler").HookEventHandler
+    handler = import_module("llxprt_hooks.engine.event_handler").HookEventHandler
     assert handler is HookEventHandler
     assert inspect.iscoroutinefunction(getattr(handler, method))
 
@@ -301,7 +301,7 @@ def test_a_tool_result_has_no_blocked_field():
 def test_both_errors_of_missing_initialization_are_of_a_kind_and_say_what_to_do():
     system_error = llxprt_hooks.HookSystemNotInitializedError
     registry_error = llxprt_hooks.HookRegistryNotInitializedError
-    assert import_module("llxprt_hooks.system").HookSystemNotInitializedError is system_error
+    assert import_module("llxprt_hooks.engine.system").HookSystemNotInitializedError is system_error
     assert system_error.__bases__ == registry_error.__bases__
     assert "initialize" in str(system_error())
     assert "initialize" in str(registry_error())

@@ -21,10 +21,10 @@ from llxprt_hooks import (
     InProcessMessageBus,
     MessageBusType,
 )
-from llxprt_hooks.wire import read_json
+from llxprt_hooks.protocol.json_codec import read_json
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus import Message, Subscriber, Unsubscribe
+    from llxprt_hooks.bus.messages import Message, Subscriber, Unsubscribe
 
 TYPES = {"hook-execution-request": "hook-execution-response", "HOOK_EXECUTION_REQUEST": "HOOK_EXECUTION_RESPONSE"}
 

@@ -10,8 +10,8 @@ from fuzz_documents import any_json, any_text, documents, lines
 from fuzz_guard import corpus, fuzz, unhanged
 from hypothesis import strategies as st
 
-from llxprt_hooks.hook_log import read_log
-from llxprt_hooks.wire import write_json
+from llxprt_hooks.inspection.log import read_log
+from llxprt_hooks.protocol.json_codec import write_json
 
 if TYPE_CHECKING:
     from fuzz_world import World

@@ -11,14 +11,14 @@ from fuzz_guard import corpus, fuzz, unhanged
 from fuzz_world import World, quiet
 from hypothesis import strategies as st
 
-from llxprt_hooks.aggregator import HookAggregator
-from llxprt_hooks.definitions import HookConfig, HookType
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
+from llxprt_hooks.engine.runner import apply_hook_output_to_input
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.hook_log import HookLog, read_log
-from llxprt_hooks.protocol import Ending, Reading, read_ending
-from llxprt_hooks.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
-from llxprt_hooks.runner import apply_hook_output_to_input
-from llxprt_hooks.wire import read_json, write_json
+from llxprt_hooks.inspection.log import HookLog, read_log
+from llxprt_hooks.protocol.exit_codes import Ending, Reading, read_ending
+from llxprt_hooks.protocol.json_codec import read_json, write_json
 
 OUTPUTS = [
     {"decision": "deny", "reason": "no secrets", "systemMessage": "note", "suppressOutput": True},

@@ -12,8 +12,9 @@ from fuzz_world import Ended, World, quiet
 from hypothesis import strategies as st
 
 from llxprt_hooks import Config, HookEventName
-from llxprt_hooks.registry import HookRegistry
-from llxprt_hooks.settings import Settings, load_settings, trust_status
+from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.trust.load import Settings, load_settings
+from llxprt_hooks.trust.status import trust_status
 
 SETTINGS = {
     "enableHooks": True,

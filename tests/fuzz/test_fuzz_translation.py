@@ -24,9 +24,9 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.outputs import create_specific_hook_output
-from llxprt_hooks.translator import TranslationError, request_payload, response_payload
-from llxprt_hooks.wire import read_json, write_json
+from llxprt_hooks.model import TranslationError, request_payload, response_payload
+from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.protocol.json_codec import read_json, write_json
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
 CALL = {"functionCall": {"id": "1", "name": "glob", "args": {"pattern": "*"}}}

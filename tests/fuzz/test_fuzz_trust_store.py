@@ -11,8 +11,8 @@ from fuzz_guard import corpus, fuzz, unhanged
 from fuzz_world import World, quiet
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings import TrustState, grant_trust, revoke_trust, trust_status
 from llxprt_hooks.settings.jsonc import JsoncError, parse
+from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
 OURS, HASH = "/placeholder/of/the/project", "placeholder-of-the-hash"
 """Stand for the project and its fingerprint, which every test has anew."""

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from regress import Regex
 
+from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.matcher import compile_matcher
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.matchers import TOOLS, rename_gemini_tools, translate_tools, translate_words
 

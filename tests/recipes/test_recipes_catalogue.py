@@ -16,7 +16,7 @@ from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, UnknownRecipeError, find_recipe
 from llxprt_hooks.recipes.catalogue import COLLECTION
-from llxprt_hooks.settings import TrustState, grant_trust, trust_status
+from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 EVERY = (FIRST_HOOK, *NAMES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from llxprt_hooks import Config, HookEventHandler, HookEventName, HookExecutionResult
-from llxprt_hooks.definitions import HookConfig, HookSet, HookType
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.registry import HookRegistry
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.definitions import HookConfig, HookSet, HookType
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.engine.runner import HookRunner
 
 REQUEST = {
     "model": "gemini-2.5-pro",

@@ -9,8 +9,8 @@ import pytest
 from running_hooks import EVENT_FIELDS, group, handler_of, hook, payload, says, seen
 
 from llxprt_hooks import HookEventName, HookExecutionResult
-from llxprt_hooks.outputs import DefaultHookOutput
-from llxprt_hooks.runner import HookRunner, apply_hook_output_to_input
+from llxprt_hooks.engine.runner import HookRunner, apply_hook_output_to_input
+from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

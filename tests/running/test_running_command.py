@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from running_hooks import run
 
-from llxprt_hooks.command import expand_command
+from llxprt_hooks.shell.command_line import expand_command
 
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 SHELLS = ("bash", "dash" if shutil.which("dash") else "sh")

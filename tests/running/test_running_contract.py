@@ -15,9 +15,9 @@ import pytest
 from running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.definitions import HookConfig, HookType
-from llxprt_hooks.planner import HookPlanner
-from llxprt_hooks.runner import HookRunner
+from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.runner import HookRunner
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")

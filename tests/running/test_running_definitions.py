@@ -9,7 +9,14 @@ import pytest
 from running_hooks import EVENT_FIELDS, group
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.definitions import ConfigSource, HookConfig, HookDefinition, HookSet, HookType, read_definitions
+from llxprt_hooks.engine.definitions import (
+    ConfigSource,
+    HookConfig,
+    HookDefinition,
+    HookSet,
+    HookType,
+    read_definitions,
+)
 
 
 def definitions(hooks: dict[str, Any]) -> list[HookDefinition]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
-from llxprt_hooks.environ import process_environment
+from llxprt_hooks.shell.environment import process_environment
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from running_hooks import SUBJECTS, group, planned, registry_of
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.matcher import compile_matcher
+from llxprt_hooks.engine.matcher import compile_matcher
 
 TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 

@@ -9,9 +9,9 @@ import pytest
 from running_hooks import SUBJECTS, Sets, group, planned, registry_of
 
 from llxprt_hooks import Config, Extension, HookEventName
-from llxprt_hooks.definitions import ConfigSource, HookSet
-from llxprt_hooks.planner import ExecutionPlan, HookPlanner
-from llxprt_hooks.registry import HookRegistry, HookRegistryEntry
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
+from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

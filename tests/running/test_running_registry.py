@@ -9,8 +9,8 @@ import pytest
 from running_hooks import Sets, group, planned, registry_of
 
 from llxprt_hooks import Config, Extension, HookEventName, HookRegistryNotInitializedError
-from llxprt_hooks.definitions import ConfigSource, HookSet
-from llxprt_hooks.registry import HookRegistry, HookRegistryEntry
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

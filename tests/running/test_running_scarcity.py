@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
-from llxprt_hooks.environ import process_environment
-from llxprt_hooks.protocol import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.shell.environment import process_environment
 
 MANY = """
 import asyncio, resource

@@ -17,9 +17,9 @@ import pytest
 from running_hooks import handler_of, hook, payload, run
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks import runner as runner_module
+from llxprt_hooks.engine import runner as runner_module
+from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_process
-from llxprt_hooks.runner import HookRunner
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks.settings import Extension, load_settings
+from llxprt_hooks.settings import Extension
 from llxprt_hooks.settings.extensions import place_path
+from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
     from conftest import Write

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings import Level, Problem, TrustState, load_settings, merge_hooks, settings_file
+from llxprt_hooks.settings import Level, Problem, merge_hooks, settings_file
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
     from conftest import Write

@@ -19,19 +19,15 @@ from llxprt_hooks.settings import (
     HookEnvironment,
     Level,
     Problem,
-    TrustError,
-    TrustState,
     exclusive_lock,
-    grant_trust,
-    load_settings,
-    printable,
-    revoke_trust,
-    scripts,
     settings_file,
-    trust_status,
 )
 from llxprt_hooks.settings.extensions import place_path
-from llxprt_hooks.settings.scripts import project_scripts
+from llxprt_hooks.text import printable
+from llxprt_hooks.trust import scripts
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.scripts import project_scripts
+from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
 
 if TYPE_CHECKING:
     from conftest import Write

@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks.settings import (
-    HookCommand,
-    Level,
-    TrustError,
-    TrustState,
-    TrustStore,
-    document,
-    grant_trust,
-    hook_fingerprint,
-    load_settings,
-    revoke_trust,
-    trust_status,
-)
+from llxprt_hooks.settings import Level, document
+from llxprt_hooks.trust.fingerprint import HookCommand, hook_fingerprint
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
+from llxprt_hooks.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from conftest import Write
@@ -563,7 +555,7 @@ class TestStore:
         script = textwrap.dedent("""
             import sys
             from pathlib import Path
-            from llxprt_hooks.settings import TrustStore
+            from llxprt_hooks.trust.store import TrustStore
             store, name = TrustStore(), sys.argv[1]
             sys.stdin.readline()
             for number in range(10):

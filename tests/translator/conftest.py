@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llxprt_hooks.translator.genai_v1 import HookTranslatorGenAIv1
+from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llxprt_hooks.translator.alignment import Message, Step, align, rearrange
+from llxprt_hooks.model.alignment import Message, Step, align, rearrange
 
 
 def messages(line: str) -> list[Message]:

@@ -7,9 +7,9 @@ import copy
 import pytest
 from google.genai import types
 
-from llxprt_hooks.translator import GenerateContentParameters
-from llxprt_hooks.translator.answers import CONFIG
-from llxprt_hooks.translator.genai_v1 import CONFIG_NAMES
+from llxprt_hooks.model import GenerateContentParameters
+from llxprt_hooks.model.answers import CONFIG
+from llxprt_hooks.model.google_genai import CONFIG_NAMES
 
 IMAGE = types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")
 FILE = types.Part.from_uri(file_uri="gs://bucket/a.pdf", mime_type="application/pdf")

@@ -7,7 +7,7 @@ import logging
 import pytest
 from google.genai import types
 
-from llxprt_hooks.translator import TranslationError
+from llxprt_hooks.model import TranslationError
 
 CALL = types.Part.from_function_call(name="read_file", args={})
 

@@ -8,7 +8,7 @@ import logging
 import pytest
 from google.genai import types
 
-from llxprt_hooks.translator import GenerateContentParameters, TranslationError
+from llxprt_hooks.model import GenerateContentParameters, TranslationError
 
 IMAGE = types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")
 CALL = types.Part.from_function_call(name="read_file", args={"file_path": "a.py"})

@@ -8,7 +8,7 @@ import sys
 import pytest
 from google.genai import types
 
-from llxprt_hooks.translator import (
+from llxprt_hooks.model import (
     GenerateContentParameters,
     TranslationError,
     default_translator,
@@ -163,7 +163,7 @@ def run(code: str) -> str:
 def test_importing_the_translator_imports_no_sdk():
     code = """
 import sys
-from llxprt_hooks.translator import default_translator, request_payload
+from llxprt_hooks.model import default_translator, request_payload
 request_payload({"messages": []})
 print("google.genai" in sys.modules, "pydantic" in sys.modules)
 default_translator()
@@ -176,7 +176,7 @@ def test_without_the_sdk_the_error_says_what_to_install():
     code = """
 import sys
 sys.modules["google.genai"] = None
-from llxprt_hooks.translator import TranslationError, default_translator
+from llxprt_hooks.model import TranslationError, default_translator
 try:
     default_translator()
 except TranslationError as error:

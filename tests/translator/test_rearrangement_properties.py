@@ -13,8 +13,8 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.translator import GenerateContentParameters, TranslationError, alignment
-from llxprt_hooks.translator.answers import (
+from llxprt_hooks.model import GenerateContentParameters, TranslationError, alignment
+from llxprt_hooks.model.answers import (
     CANDIDATE,
     CONFIG,
     CONTENT,
@@ -24,7 +24,7 @@ from llxprt_hooks.translator.answers import (
     TOOL_CONFIG,
     USAGE,
 )
-from llxprt_hooks.translator.genai_v1 import HookTranslatorGenAIv1
+from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
 TRANSLATOR = HookTranslatorGenAIv1()
 

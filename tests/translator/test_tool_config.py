@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.genai import types
 
-from llxprt_hooks.translator import TranslationError
+from llxprt_hooks.model import TranslationError
 
 
 def config(mode: str | None = None, names: list[str] | None = None) -> types.ToolConfig:

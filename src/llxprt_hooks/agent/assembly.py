@@ -17,11 +17,11 @@ from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.agent.tools.workspace import Workspace
 from llxprt_hooks.agent.transcript import Transcript
 from llxprt_hooks.config import Config
-from llxprt_hooks.hook_log import HookLog
-from llxprt_hooks.observer import Observers
+from llxprt_hooks.engine.observer import Observers
+from llxprt_hooks.inspection.log import HookLog
 
 if TYPE_CHECKING:
-    from llxprt_hooks.observer import HookObserver
+    from llxprt_hooks.engine.observer import HookObserver
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.events import HookEventName, NotificationType
-from llxprt_hooks.inputs import MATCHED_FIELDS
+from llxprt_hooks.protocol.inputs import MATCHED_FIELDS
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:

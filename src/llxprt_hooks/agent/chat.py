@@ -11,7 +11,7 @@ from llxprt_hooks.agent.answer import complete_answer, first_content, shown_text
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, Audience, ModelBlocked, Silence
 from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.translator import GenerateContentParameters
+from llxprt_hooks.model import GenerateContentParameters
 from llxprt_hooks.triggers.model import (
     fire_after_model_hook,
     fire_before_model_hook,

@@ -19,7 +19,7 @@ from llxprt_hooks.agent.restriction import sendable_tool_config
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from llxprt_hooks.translator import GenerateContentParameters
+    from llxprt_hooks.model import GenerateContentParameters
 
 KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 """The first one that is set counts, as in the SDK, which says so where both are."""

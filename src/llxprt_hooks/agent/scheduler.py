@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.notes import Audience, ToolState
-from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers.tool import execute_tool_with_hooks
 
 if TYPE_CHECKING:

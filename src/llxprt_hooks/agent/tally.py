@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.events import CAN_BLOCK
 
 if TYPE_CHECKING:
-    from llxprt_hooks.definitions import HookConfig
+    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.results import HookExecutionResult, ProcessedHookResult
 
 
 @dataclass(slots=True)

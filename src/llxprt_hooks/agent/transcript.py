@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.clock import timestamp
+from llxprt_hooks.protocol.clock import timestamp
+from llxprt_hooks.protocol.json_codec import write_json
 from llxprt_hooks.settings import append_privately, user_folder
-from llxprt_hooks.wire import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

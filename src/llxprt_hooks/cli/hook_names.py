@@ -21,7 +21,7 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        from llxprt_hooks.cli.inventory import take_inventory
+        from llxprt_hooks.inspection.inventory import take_inventory
 
         events: dict[str, list[str]] = {}
         for item in take_inventory(ctx.params.get("directory") or ".").items:
@@ -34,7 +34,7 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
 
 def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the names of hooks that have run."""
-    from llxprt_hooks.hook_log import read_log
+    from llxprt_hooks.inspection.log import read_log
 
     return _items((str(record["hook"]) for record in read_log()), incomplete)
 

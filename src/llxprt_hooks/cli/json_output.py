@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from llxprt_hooks.wire import write_json
+from llxprt_hooks.protocol.json_codec import write_json
 
 
 def print_json(value: object) -> None:

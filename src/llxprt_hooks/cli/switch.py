@@ -13,28 +13,25 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.close_names import did_you_mean
-from llxprt_hooks.cli.inventory import take_inventory
+from llxprt_hooks.inspection.inventory import take_inventory
 from llxprt_hooks.settings import (
     Document,
     Level,
     Problem,
-    TrustError,
-    TrustState,
     exclusive_lock,
-    grant_trust,
-    hook_fingerprint,
     parse,
     read_document,
     settings_file,
-    trust_status,
     write_atomically,
 )
 from llxprt_hooks.settings.edit import EditError, set_disabled
 from llxprt_hooks.settings.levels import absolute_project
-from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.fingerprint import hook_fingerprint
+from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
-    from llxprt_hooks.cli.inventory import Inventory, Item
+    from llxprt_hooks.inspection.inventory import Inventory, Item
 
 
 def disable_hook(directory: str, name: str) -> list[Path]:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from llxprt_hooks.cli.effects import effects
 from llxprt_hooks.cli.terminal import say, stdout_console, tell
-from llxprt_hooks.wire import decode_text, write_json
+from llxprt_hooks.inspection.effects import effects
+from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
-    from llxprt_hooks.cli.trial import Trial
-    from llxprt_hooks.registry import HookRegistryEntry
-    from llxprt_hooks.results import HookExecutionResult
+    from llxprt_hooks.engine.registry import HookRegistryEntry
+    from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.inspection.trial import Trial
 
 MOST_LINES = 100
 """Of one stream or payload; ``--json`` has all of them."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.checks import (
     commands,
     compared_tools,
+    cross_file,
     hooks,
     keys,
     matchers,
     script_text,
     scripts,
     switches,
-    together,
 )
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
 
@@ -27,11 +27,11 @@ Found = Iterator[Diagnostic]
 ALL_FILES: Final[tuple[Callable[[Inspection], Found], ...]] = (
     switches.check_enabled,
     switches.check_unread_files,
-    together.check_repeated,
-    together.check_disabled,
-    together.check_disabled_names,
-    together.check_names,
-    together.check_escalation,
+    cross_file.check_repeated,
+    cross_file.check_disabled,
+    cross_file.check_disabled_names,
+    cross_file.check_names,
+    cross_file.check_escalation,
     compared_tools.check_compared_tools,
 )
 EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (

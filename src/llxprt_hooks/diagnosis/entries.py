@@ -8,11 +8,11 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.definitions import HookType
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Source, diagnostic_at
 from llxprt_hooks.diagnosis.suggestions import meant_event
+from llxprt_hooks.engine.definitions import HookType
+from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.matcher import Matches, compile_matcher
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
 

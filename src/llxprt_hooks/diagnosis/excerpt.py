@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from llxprt_hooks.settings import printable
+from llxprt_hooks.text import printable
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from llxprt_hooks.definitions import DEFAULT_TIMEOUT
+from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
 from llxprt_hooks.events import (
     HookEventName,
     NotificationType,

@@ -8,7 +8,7 @@ import subprocess
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.command import shell_arguments
+from llxprt_hooks.shell.command_line import shell_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -36,7 +36,7 @@ What holds, whatever the program does. The word in front is the one that the tes
 Not in its power: a process that left the group (a daemon with ``setsid``), and one that the caller may not signal.
 """
 
+from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.run import Completed, run_process
-from llxprt_hooks.process.spawn_error import SpawnError
 
 __all__ = ["Completed", "SpawnError", "run_process"]

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.drain import Drain
+from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
 from llxprt_hooks.process.feed import Feed
-from llxprt_hooks.process.spawn_error import SpawnError, explain
 from llxprt_hooks.process.start import abandon, end, start
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, settings_file
 from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
-from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS
+from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from llxprt_hooks.settings.printable import printable
+from llxprt_hooks.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.settings.printable import printable
+from llxprt_hooks.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from llxprt_hooks.model.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.results import ProcessedHookResult
-    from llxprt_hooks.translator import GenerateContentParameters
+    from llxprt_hooks.engine.results import ProcessedHookResult
+    from llxprt_hooks.model import GenerateContentParameters
 
 log = debug_logger("triggers:model")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.event_handler import HookEventHandler
+    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.events import HookEventName
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.outputs import BeforeToolHookOutput
-from llxprt_hooks.tool_result import ToolResult, with_text
+from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
+from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.outputs import DefaultHookOutput
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("triggers:tool")
 

@@ -146,7 +146,7 @@ def test_no_caller_knows_the_hook_format():
     imported = {
         alias.name
         for node in nodes
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.translator")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
         for alias in node.names
     }
     assert imported <= {"GenerateContentParameters"}

@@ -10,8 +10,8 @@ from interactive_display import Display
 from rich.console import Console
 
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
-from llxprt_hooks.cli.modes.screen import Screen
-from llxprt_hooks.cli.modes.shown_text import visible
+from llxprt_hooks.cli.tui.screen import Screen
+from llxprt_hooks.cli.tui.shown_text import visible
 
 WIDTH = 50
 

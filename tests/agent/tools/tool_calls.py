@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from llxprt_hooks.agent.tools import Workspace
-    from llxprt_hooks.tool_result import ToolResult
+    from llxprt_hooks.protocol.tool_result import ToolResult
 
 SECRET = "the secret outside"
 

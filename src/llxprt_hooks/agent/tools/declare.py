@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.tool import Kind, Tool
 from llxprt_hooks.agent.tools.wording import one_line
-from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace

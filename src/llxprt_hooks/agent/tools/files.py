@@ -11,7 +11,7 @@ from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.tool import Kind
 from llxprt_hooks.agent.tools.wording import counted, lines_of, one_line, size
-from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Entry, Workspace

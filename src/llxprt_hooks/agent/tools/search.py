@@ -19,7 +19,7 @@ from llxprt_hooks.agent.tools.tool import Kind, Tool
 from llxprt_hooks.agent.tools.walk import Patience, walk
 from llxprt_hooks.agent.tools.wording import counted, one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace

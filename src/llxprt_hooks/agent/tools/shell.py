@@ -12,7 +12,7 @@ from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.tool import Kind, Tool
 from llxprt_hooks.agent.tools.wording import one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.tool_result import ToolResult
+from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace

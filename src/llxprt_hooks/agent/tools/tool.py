@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
-    from llxprt_hooks.tool_result import ToolResult
+    from llxprt_hooks.protocol.tool_result import ToolResult
 
 
 class Kind(StrEnum):

@@ -13,12 +13,12 @@ import click
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.hook_names import tool_names
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
-from llxprt_hooks.cli.samples import sample_input
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.wire import decode_text
+from llxprt_hooks.inspection.samples import sample_input
+from llxprt_hooks.protocol.json_codec import decode_text
 
 if TYPE_CHECKING:
-    from llxprt_hooks.cli.trial import Trial
+    from llxprt_hooks.inspection.trial import Trial
 
 JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
@@ -79,9 +79,9 @@ async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> int:
     from llxprt_hooks.cli.json_output import print_json
-    from llxprt_hooks.cli.trial import attempt
+    from llxprt_hooks.cli.spinner import Waiting
     from llxprt_hooks.cli.trial_report import print_trial, trial_to_dict
-    from llxprt_hooks.cli.waiting import Waiting
+    from llxprt_hooks.inspection.trial import attempt
 
     with Waiting() as waiting:
         trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)

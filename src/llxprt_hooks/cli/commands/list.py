@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.cli.inventory import Inventory, Item
     from llxprt_hooks.cli.terminal import Part
+    from llxprt_hooks.inspection.inventory import Inventory, Item
 
 NONE_CONFIGURED = "no hooks are configured; `llxprt-hooks init` makes a first one"
 NONE_USABLE = "no hooks that can be used; `llxprt-hooks validate` says why"
@@ -36,7 +36,7 @@ def command(as_json: bool, directory: str) -> int:
       llxprt-hooks list
       llxprt-hooks list --json | jq '.hooks[] | select(.runs) | .name'
     """
-    from llxprt_hooks.cli.inventory import take_inventory
+    from llxprt_hooks.inspection.inventory import take_inventory
 
     inventory = take_inventory(directory)
     if as_json:
@@ -50,8 +50,8 @@ def command(as_json: bool, directory: str) -> int:
 
 
 def _print_hooks(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.inventory import TRUST_WORDS
     from llxprt_hooks.cli.terminal import fits, say, stdout_console
+    from llxprt_hooks.inspection.inventory import TRUST_WORDS
 
     console = stdout_console()
     if not inventory.items:
@@ -125,8 +125,8 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.inventory import why_off
     from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.inspection.inventory import why_off
 
     off = why_off(inventory.settings) if inventory.items else None
     for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):

@@ -73,7 +73,7 @@ def command(
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log 1f3a9c02 --json | jq .payload | llxprt-hooks fire BeforeTool --input -
     """
-    from llxprt_hooks.hook_log import log_file, read_log
+    from llxprt_hooks.inspection.log import log_file, read_log
 
     def wanted(record: Record) -> bool:
         return (
@@ -134,7 +134,7 @@ def _place(file: Path) -> Place:
 
 def news(file: Path, place: Place) -> Iterator[Record]:
     """Records as they are added after a place, for ever; from a file that is set aside it goes on to the new one."""
-    from llxprt_hooks.hook_log import set_aside
+    from llxprt_hooks.inspection.log import set_aside
 
     inode, position = place
     while True:
@@ -153,7 +153,7 @@ def news(file: Path, place: Place) -> Iterator[Record]:
 
 def _read_on(file: Path, position: int) -> tuple[list[Record], int]:
     """The records after a position, and the position up to which there are whole lines."""
-    from llxprt_hooks.hook_log import read_record
+    from llxprt_hooks.inspection.log import read_record
 
     try:
         with file.open("rb") as opened:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.wire import decode_text
+from llxprt_hooks.protocol.json_codec import decode_text
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.assembly import AgentOptions
@@ -108,12 +108,12 @@ def _options(
 
 
 async def _run_once(options: AgentOptions, prompt: str, output_format: str) -> int:
-    from llxprt_hooks.cli.modes.once import run_once
+    from llxprt_hooks.cli.tui.once import run_once
 
     return await run_once(options, prompt, output_format)
 
 
 async def _converse(options: AgentOptions) -> int:
-    from llxprt_hooks.cli.modes.interactive import converse
+    from llxprt_hooks.cli.tui.interactive import converse
 
     return await converse(options)

@@ -52,7 +52,7 @@ def command(as_json: bool, project: str | None) -> int:
       llxprt-hooks stats
       llxprt-hooks stats -C . --json
     """
-    from llxprt_hooks.hook_log import read_log
+    from llxprt_hooks.inspection.log import read_log
 
     figures = summarise(record for record in read_log() if project is None or ran_in(project, record))
     if as_json:

@@ -15,7 +15,7 @@ from llxprt_hooks.cli.options import directory_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.settings import TrustStatus
+    from llxprt_hooks.trust.status import TrustStatus
 
 
 @click.command("trust")
@@ -35,9 +35,9 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
       llxprt-hooks trust --dry-run
       llxprt-hooks trust -C path/to/project
     """
-    from llxprt_hooks.cli.inventory import TRUST_WORDS
     from llxprt_hooks.cli.terminal import say, stdout_console, visible
-    from llxprt_hooks.settings import TrustError, TrustState, grant_trust, trust_status
+    from llxprt_hooks.inspection.inventory import TRUST_WORDS
+    from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
 
     console = stdout_console()
     status = trust_status(directory)
@@ -78,8 +78,8 @@ def _show(console: Console, status: TrustStatus) -> None:
     """All that the approval is for."""
     from llxprt_hooks.cli.terminal import say
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.settings import printable
-    from llxprt_hooks.wire import decode_text, write_json
+    from llxprt_hooks.protocol.json_codec import decode_text, write_json
+    from llxprt_hooks.text import printable
 
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""

@@ -17,7 +17,7 @@ def command(directory: str) -> int:
       llxprt-hooks untrust -C path/to/project
     """
     from llxprt_hooks.cli.terminal import say, stdout_console
-    from llxprt_hooks.settings import TrustError, revoke_trust, trust_status
+    from llxprt_hooks.trust.status import TrustError, revoke_trust, trust_status
 
     try:
         withdrawn = revoke_trust(directory)

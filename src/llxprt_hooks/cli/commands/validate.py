@@ -105,7 +105,7 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
 
     from llxprt_hooks.cli.terminal import say, tell
     from llxprt_hooks.diagnosis.excerpt import excerpt
-    from llxprt_hooks.settings import printable
+    from llxprt_hooks.text import printable
 
     colour = _COLOURS[diagnostic.severity]
     tell(
@@ -128,7 +128,7 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
 def _print_advice(console: Console, label: str, advice: str) -> None:
     """A label, and text that is indented by it."""
     from llxprt_hooks.cli.terminal import line, say
-    from llxprt_hooks.settings import printable
+    from llxprt_hooks.text import printable
 
     indent = " " * (_NUMBER_WIDTH + 3)
     width = max(10, console.width - len(indent) - len(label))
@@ -137,7 +137,7 @@ def _print_advice(console: Console, label: str, advice: str) -> None:
 
 
 def _path(file: Path) -> str:
-    from llxprt_hooks.settings import printable
+    from llxprt_hooks.text import printable
 
     here = Path.cwd()
     return printable(str(file.relative_to(here) if file.is_relative_to(here) else file))

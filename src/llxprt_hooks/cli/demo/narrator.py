@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.notes import AnswerText, Note, Stopped, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus
-from llxprt_hooks.cli.effects import effects
-from llxprt_hooks.cli.modes.printing import arguments_line
 from llxprt_hooks.cli.terminal import say
+from llxprt_hooks.cli.tui.printing import arguments_line
+from llxprt_hooks.inspection.effects import effects
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.cli.terminal import Part
-    from llxprt_hooks.definitions import HookConfig
+    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.results import HookExecutionResult, ProcessedHookResult
 
 
 class Narrator:

@@ -7,7 +7,6 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.command import PROJECT_DIR_VARIABLES
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.diagnosis.rules import (
     EXIT_ONE,
@@ -20,10 +19,11 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shell import command_error
 from llxprt_hooks.diagnosis.shell_words import simple_commands
-from llxprt_hooks.diagnosis.started import MOST_PROGRAMS
+from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
 from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
+from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
 from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.started import Place, Script, mentions, place_of, scripts
-from llxprt_hooks.settings.printable import printable
-from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
+from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
+from llxprt_hooks.text import printable
+from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.definitions import HookType
 from llxprt_hooks.diagnosis.checks.keys import NO_EVENTS
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import (
@@ -18,6 +17,7 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shape import HOOKS
 from llxprt_hooks.diagnosis.suggestions import claude_event, closest
+from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.settings import Kind
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.definitions import HookType
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile, is_bare_hook
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, FOREIGN_KEYS
 from llxprt_hooks.diagnosis.rules import (
@@ -34,6 +33,7 @@ from llxprt_hooks.diagnosis.shape import (
     Value,
 )
 from llxprt_hooks.diagnosis.suggestions import closest, meant_event, same_letters
+from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.environment import read_environment

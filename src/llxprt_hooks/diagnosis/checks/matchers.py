@@ -22,7 +22,7 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.matcher import compile_matcher
+from llxprt_hooks.engine.matcher import compile_matcher
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import GroupEntry

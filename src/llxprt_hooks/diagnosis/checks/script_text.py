@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.diagnosis.rules import EXIT_ONE, EXIT_TWO_SILENT, STDOUT_NOISE
-from llxprt_hooks.diagnosis.started import Script, scripts
+from llxprt_hooks.diagnosis.started_programs import Script, scripts
 from llxprt_hooks.events import CAN_BLOCK
 
 if TYPE_CHECKING:

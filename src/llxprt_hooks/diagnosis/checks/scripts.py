@@ -25,7 +25,7 @@ from llxprt_hooks.diagnosis.rules import (
     SHEBANG_NOT_FOUND,
 )
 from llxprt_hooks.diagnosis.shell import script_error
-from llxprt_hooks.diagnosis.started import SHELLS, Script, interpreter_word, programs, scripts
+from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
 from llxprt_hooks.diagnosis.suggestions import closest
 
 if TYPE_CHECKING:

@@ -22,21 +22,22 @@ from llxprt_hooks.diagnosis.rules import (
     TRUST_STORE,
     UNREAD_FILE,
 )
-from llxprt_hooks.diagnosis.started import mentions, place_of, scripts
-from llxprt_hooks.settings import Document, Kind, Member, Node, TrustState, printable, read_document, trust_status
+from llxprt_hooks.diagnosis.started_programs import mentions, place_of, scripts
+from llxprt_hooks.settings import Document, Kind, Member, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.merge import merge_switches
-from llxprt_hooks.settings.scripts import ScriptsError, project_scripts
-from llxprt_hooks.settings.trust import TRUST_VARIABLE
-from llxprt_hooks.settings.trust_store import WRITABLE_BY_OTHERS
+from llxprt_hooks.text import printable
+from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
+from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from llxprt_hooks.diagnosis.inspection import Inspection
-    from llxprt_hooks.settings import TrustStatus
+    from llxprt_hooks.trust.status import TrustStatus
 
 _SWITCH: Final = ("enableHooks",)
 _OTHER_SPELLINGS: Final = (("tools", "enableHooks"), ("hooksConfig", "enabled"))

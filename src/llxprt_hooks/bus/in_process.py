@@ -1,0 +1,57 @@
+"""A message bus within one process."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.bus.messages import MessageBusType, message_channel
+from llxprt_hooks.logger import debug_logger
+
+if TYPE_CHECKING:
+    from llxprt_hooks.bus.messages import Message, Subscriber, Unsubscribe
+
+log = debug_logger("bus")
+
+
+class InProcessMessageBus:
+    """A message bus within one process. ``publish`` returns when every subscriber is done.
+
+    >>> bus = InProcessMessageBus()
+    >>> unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, print)
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: dict[str, list[Subscriber]] = {}
+
+    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Unsubscribe:
+        """Call ``subscriber`` with each message of a type, until the returned function is called."""
+        subscription: Subscriber = lambda message: subscriber(message)  # noqa: E731  # one object per subscription
+        subscribers = self._subscribers.setdefault(message_type, [])
+        subscribers.append(subscription)
+
+        def unsubscribe() -> None:
+            if subscription in subscribers:
+                subscribers.remove(subscription)
+
+        return unsubscribe
+
+    async def publish(self, message: Message) -> None:
+        """Hand a message to all subscribers of its type; one that raises harms nobody else."""
+        subscribers = list(self._subscribers.get(message_channel(message), ()))
+        if len(subscribers) == 1:
+            await _deliver(subscribers[0], message)
+        elif subscribers:
+            async with asyncio.TaskGroup() as group:
+                for subscriber in subscribers:
+                    group.create_task(_deliver(subscriber, message))
+
+
+async def _deliver(subscriber: Subscriber, message: Message) -> None:
+    try:
+        outcome = subscriber(message)
+        if inspect.isawaitable(outcome):
+            await outcome
+    except Exception:
+        log.warning("a subscriber failed on a message of type %s", message_channel(message), exc_info=True)

@@ -1,0 +1,397 @@
+"""An interactive session in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session, get_app_session
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.filters import is_searching
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.utils import is_dumb_terminal
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.errors import AgentError
+from llxprt_hooks.agent.notes import Warned
+from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.tui.printing import tell_on_stderr
+from llxprt_hooks.cli.tui.screen import Screen
+from llxprt_hooks.cli.tui.shown_text import excerpt, visible
+from llxprt_hooks.cli.tui.shutdown import leave
+from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.settings import user_folder
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+    from llxprt_hooks.agent.assembly import AgentOptions
+    from llxprt_hooks.agent.session import Session
+    from llxprt_hooks.agent.tools.tool import Tool
+
+log = debug_logger("agent")
+
+HELP = {
+    "/hooks": "list the hooks",
+    "/hooks disable NAME": "switch a hook off for this session",
+    "/hooks enable NAME": "switch it on again",
+    "/compress": "put a summary in the place of the conversation",
+    "/clear": "forget the conversation",
+    "/help": "this help",
+    "/quit": "end the session",
+    "Ctrl-C": "interrupt the agent at its work, or clear the line",
+    "Ctrl-D": "end the session",
+    "Ctrl-R": "search earlier prompts",
+    "Alt-Enter": "begin a new line",
+    "Tab": "complete a command",
+}
+
+_MOST_LINES_OF_AN_EDIT = 20
+
+
+async def converse(options: AgentOptions) -> ExitStatus:
+    """Talk with the user until they leave."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal has every character
+    screen = Screen(Console(highlight=False, markup=False, emoji=False))
+    conversation = _Conversation(screen)
+    with _logged_on(screen):
+        try:
+            session = conversation.session = assemble(options, screen, ask=conversation.ask, observer=screen)
+        except AgentError as error:
+            tell_on_stderr(Warned(str(error)))
+            return ExitStatus.FAILED
+        session.start()
+        reason, status = await conversation.talk()
+        session.end(reason)
+        screen.leaving()
+        with suppress(asyncio.CancelledError):  # told to end once more
+            await conversation.interruptible(leave(session, status))
+        return status
+
+
+class _Conversation:
+    """Reads prompts and commands, and has them carried out."""
+
+    session: Session
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._work: asyncio.Future[None] | None = None
+
+    @cached_property
+    def _prompts(self) -> PromptSession[str]:
+        return _line_editor(
+            [("bold", "> ")],
+            prompt_continuation="  ",
+            history=_history(),
+            completer=WordCompleter(self._completions, sentence=True),
+            complete_style=CompleteStyle.READLINE_LIKE,
+            complete_while_typing=False,
+            enable_suspend=True,
+            key_bindings=_keys(),
+        )
+
+    @cached_property
+    def _questions(self) -> PromptSession[str]:
+        return _line_editor()
+
+    async def talk(self) -> tuple[SessionEndReason, ExitStatus]:
+        """Until the user leaves or the program is told to end; how that came, and what to exit with."""
+        self._heed_signals()
+        self._greet()
+        try:
+            while True:
+                try:
+                    line = await self._read()
+                except KeyboardInterrupt:
+                    self._screen.say("Ctrl-D or /quit ends the session.")
+                    continue
+                except EOFError:
+                    return SessionEndReason.PROMPT_INPUT_EXIT, ExitStatus.OK
+                if line.strip() in ("/quit", "/exit"):
+                    return SessionEndReason.EXIT, ExitStatus.OK
+                if line.strip():
+                    with _typed_keys_unseen():
+                        await self.interruptible(self._carry_out(line))
+        except (asyncio.CancelledError, OSError, termios.error):  # a signal, or the terminal is gone
+            return SessionEndReason.OTHER, ExitStatus.INTERRUPTED
+
+    async def ask(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Ask whether a tool may run; anything but yes is no."""
+        with self._screen.asking(_what_to_allow(tool, arguments)):
+            self._forget_typed_keys()
+            try:
+                answer = await self._questions.prompt_async(
+                    [("bold", f"Allow {tool.name}?"), ("", " [y/N] ")], handle_sigint=False, set_exception_handler=False
+                )
+            except EOFError:
+                return False
+            except KeyboardInterrupt:
+                self._interrupt()
+                raise asyncio.CancelledError from None
+        return answer.strip().lower() in ("y", "yes")
+
+    async def interruptible(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work that Ctrl-C ends, with the hooks and tools it runs; the session stays usable."""
+        self._work = asyncio.ensure_future(work)
+        try:
+            await self._work
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            self._screen.tell(Warned("interrupted"))
+        except AgentError as error:
+            self._screen.tell(Warned(str(error)))
+        except Exception as error:  # a mistake of ours is no reason to lose the user's session
+            self._screen.tell(Warned(f"this should not have happened: {error!r}"))
+            log.debug("the session goes on after an error", exc_info=True)
+        finally:
+            self._work = None
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        task = asyncio.current_task()
+        if task is not None:
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+            loop.add_signal_handler(signal.SIGHUP, self._hang_up, task)
+
+    def _interrupt(self) -> None:
+        if self._work is not None:
+            self._screen.interrupting()
+            self._work.cancel()
+
+    def _hang_up(self, task: asyncio.Task[Any]) -> None:
+        self._screen.console.quiet = True  # there is no terminal any more
+        task.cancel()
+
+    def _greet(self) -> None:
+        system = self.session.config.get_hook_system()
+        count = system.get_status().total_hooks if system else 0
+        hooks = {0: "No hooks are on.", 1: "1 hook is on."}.get(count, f"{count} hooks are on.")
+        self._screen.say(f"{hooks} Type a prompt, or /help.")
+
+    async def _read(self) -> str:
+        with self._screen.prompting():
+            line = await self._prompts.prompt_async(handle_sigint=False, set_exception_handler=False)
+        return line.encode("utf-8", "replace").decode()  # bytes that are no UTF-8 arrive as lone surrogates
+
+    def _forget_typed_keys(self) -> None:
+        """What was typed before a question was seen is no answer to it."""
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        clear_typeahead(self._questions.input)
+
+    # What a line asks for.
+
+    async def _carry_out(self, line: str) -> None:
+        name, _, argument = line.partition(" ")
+        if name.startswith("/") and "/" not in name[1:] and "\n" not in line:
+            await _COMMANDS.get(name, _Conversation._unknown)(self, argument.strip())
+            return
+        with self._screen.working():
+            await self.session.respond(line.strip())
+
+    async def _hooks(self, argument: str) -> None:
+        system = self.session.config.get_hook_system()
+        if system is None:
+            settings = self.session.config.settings
+            for notice in settings.notices if settings else ():
+                self._screen.tell(Warned(notice))
+            self._screen.tell(Warned("hooks are disabled: set `enableHooks` to true in the settings"))
+            return
+        await system.initialize()
+        verb, _, name = argument.partition(" ")
+        if verb in ("", "list"):
+            self._list_hooks()
+        elif verb not in ("enable", "disable") or not name.strip():
+            self._screen.tell(Warned("usage: /hooks [list | enable NAME | disable NAME]"))
+        elif name.strip() not in self._hook_names():
+            self._screen.tell(Warned(f"no hook is called {name.strip()}; /hooks lists them"))
+        else:
+            system.set_hook_enabled(name.strip(), verb == "enable")
+            self._screen.say(f"{name.strip()} is {verb}d for this session")
+
+    def _list_hooks(self) -> None:
+        system = self.session.config.get_hook_system()
+        table = Table("", "event", "matcher", "hook", box=None, header_style="bold", pad_edge=False)
+        for entry in system.get_all_hooks() if system else []:
+            state = Text("on", "green") if entry.enabled else Text("off", "yellow")
+            cells = (entry.event_name.value, entry.matcher or "*", entry.name)
+            table.add_row(state, *(Text(visible(cell), overflow="fold") for cell in cells))
+        self._screen.show(table if table.row_count else Text("no hooks are configured"))
+
+    async def _compress(self, _: str) -> None:
+        if not self.session.chat.history:
+            self._screen.say("there is nothing to compress yet")
+            return
+        with self._screen.working():
+            done = await self.session.compress(PreCompressTrigger.MANUAL)
+        if done:
+            self._screen.say("a summary has taken the place of the conversation")
+        else:
+            self._screen.tell(Warned("nothing was compressed: there was no summary"))
+
+    async def _clear(self, _: str) -> None:
+        self.session.clear()
+        self._screen.say("the conversation is forgotten")
+
+    async def _help(self, _: str) -> None:
+        self._screen.show(_aligned({what: Text(does) for what, does in HELP.items()}))
+
+    async def _unknown(self, _: str) -> None:
+        self._screen.tell(Warned("no such command; /help lists them (a prompt may begin with a space)"))
+
+    def _completions(self) -> list[str]:
+        switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
+        return [*_COMMANDS, "/quit", *switches]
+
+    def _hook_names(self) -> list[str]:
+        system = self.session.config.get_hook_system()
+        known = system.get_all_hooks() if system and system.initialized else []
+        return list(dict.fromkeys(entry.name for entry in known))
+
+
+_COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
+    "/hooks": _Conversation._hooks,
+    "/compress": _Conversation._compress,
+    "/clear": _Conversation._clear,
+    "/help": _Conversation._help,
+}
+
+
+def _what_to_allow(tool: Tool, arguments: Mapping[str, Any]) -> Table:
+    """A call as the user has to judge it: all of a command, enough of an edit."""
+    most_lines = None if tool.kind is Kind.EXECUTE else _MOST_LINES_OF_AN_EDIT
+    texts = {
+        name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
+    }
+    return _aligned({visible(name): Text(excerpt(text, most_lines)) for name, text in texts.items()})
+
+
+def _aligned(rows: Mapping[str, Text]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="cyan")
+    grid.add_column(overflow="fold")
+    for name, text in rows.items():
+        grid.add_row(name, text)
+    return grid
+
+
+def _line_editor(*arguments: Any, **options: Any) -> PromptSession[str]:
+    """An editor that sends no control sequences to a terminal that does not know them."""
+    if not is_dumb_terminal():
+        return PromptSession(*arguments, **options)
+    with create_app_session(output=DummyOutput()):
+        editor: PromptSession[str] = PromptSession(*arguments, **options)
+    editor.app.output = get_app_session().output
+    return editor
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c", filter=~is_searching)
+    def clear_line(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt())
+
+    @keys.add("escape", "enter")
+    def begin_line(event: KeyPressEvent) -> None:
+        event.current_buffer.newline()
+
+    return keys
+
+
+class _PromptHistory(FileHistory):
+    """Prompts of this and earlier sessions; a disk that is full is no reason to lose the session."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
+def _history() -> History:
+    """Readable by the user only; kept in memory where it cannot be kept on disk."""
+    file = user_folder() / "prompt_history"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(fd, 0o600)
+        finally:
+            os.close(fd)
+    except OSError:
+        return InMemoryHistory()
+    return _PromptHistory(file)
+
+
+@contextmanager
+def _typed_keys_unseen() -> Iterator[None]:
+    """Keys that are typed while the agent works are left for the next prompt and not shown among its output."""
+    before = termios.tcgetattr(sys.stdin)
+    unseen = termios.tcgetattr(sys.stdin)
+    unseen[3] &= ~(termios.ECHO | termios.ICANON)
+    unseen[6][termios.VSUSP] = bytes([os.fpathconf(sys.stdin.fileno(), "PC_VDISABLE")])
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, unseen)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+class _ScreenLog(logging.Handler):
+    """Shows warnings where they do not get in the way of what is being drawn or typed."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note = Warned(record.getMessage())
+        if threading.get_ident() == self._thread:
+            self._screen.tell(note)
+        else:
+            self._loop.call_soon_threadsafe(self._screen.tell, note)
+
+
+@contextmanager
+def _logged_on(screen: Screen) -> Iterator[None]:
+    root = logging.getLogger()
+    before, root.handlers = root.handlers, [_ScreenLog(screen)]
+    try:
+        yield
+    finally:
+        root.handlers = before
+
+
+def _is_cancelled() -> bool:
+    """Whether it is the whole program that has been told to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

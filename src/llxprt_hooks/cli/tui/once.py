@@ -1,0 +1,58 @@
+"""A run on one prompt, without a user to talk to: ``-p``, piped input and ``--headless`` alike."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.errors import AgentError
+from llxprt_hooks.agent.notes import Warned
+from llxprt_hooks.agent.session import Outcome
+from llxprt_hooks.agent.tally import HookTally
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.tui.printing import OUTPUTS, run_summary
+from llxprt_hooks.cli.tui.shutdown import leave
+from llxprt_hooks.events import SessionEndReason
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.assembly import AgentOptions
+
+
+async def run_once(options: AgentOptions, prompt: str, output_format: str) -> ExitStatus:
+    """Work on one prompt and print what came of it."""
+    output = OUTPUTS[output_format]()
+    tally = HookTally()
+    try:
+        session = assemble(options, output, observer=tally)
+    except AgentError as error:
+        output.tell(Warned(str(error)))
+        return ExitStatus.FAILED
+    _end_orderly_on(signal.SIGTERM)
+    session.start()
+    outcome = Outcome()
+    try:
+        outcome = await session.respond(prompt)
+        status = _status(outcome)
+    except AgentError as error:
+        output.tell(Warned(str(error)))
+        status = ExitStatus.FAILED
+    except asyncio.CancelledError:
+        status = ExitStatus.INTERRUPTED
+    session.end(SessionEndReason.EXIT)
+    await leave(session, status, lambda: output.finish(run_summary(session, outcome, tally)))
+    return status
+
+
+def _status(outcome: Outcome) -> ExitStatus:
+    if outcome.stop_reason is not None:
+        return ExitStatus.STOPPED
+    return ExitStatus.OK if outcome.blocked is None else ExitStatus.BLOCKED
+
+
+def _end_orderly_on(number: signal.Signals) -> None:
+    """End as on Ctrl-C: hooks and tools that run are ended too."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)

@@ -1,0 +1,131 @@
+"""What a non-interactive run prints: plain text, one JSON document, or a JSON object a line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from llxprt_hooks.agent.notes import AnswerText, Audience, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
+from llxprt_hooks.protocol.json_codec import decode_text, write_json
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.session import Outcome, Session
+    from llxprt_hooks.agent.tally import HookTally
+
+
+class RunOutput(Audience, Protocol):
+    """An audience that also prints the end of a run."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """The run is over."""
+
+
+class TextOutput:
+    """Answers on stdout as they come; all else, a line each, on stderr."""
+
+    def __init__(self) -> None:
+        self._within_line = False
+
+    def tell(self, note: Note) -> None:
+        if isinstance(note, AnswerText):
+            print(note.text, end="", flush=True)
+            self._within_line = not note.text.endswith("\n")
+        else:
+            self._end_line()
+            tell_on_stderr(note)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """All has been said; an answer that broke off may have left its line open."""
+        self._end_line()
+
+    def _end_line(self) -> None:
+        if self._within_line:
+            print(flush=True)
+            self._within_line = False
+
+
+class JsonOutput:
+    """One object at the end."""
+
+    def tell(self, note: Note) -> None:
+        if isinstance(note, (ModelBlocked, Stopped, Warned)):
+            tell_on_stderr(note)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        _print_json(summary)
+
+
+class StreamJsonOutput:
+    """An object a line as things happen, and the summary as the last one."""
+
+    def tell(self, note: Note) -> None:
+        _print_json(note.to_dict())
+        if isinstance(note, (ModelBlocked, Stopped, Warned)):
+            tell_on_stderr(note)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        _print_json({"type": "result", **summary})
+
+
+OUTPUTS: Mapping[str, Callable[[], RunOutput]] = {
+    "text": TextOutput,
+    "json": JsonOutput,
+    "stream-json": StreamJsonOutput,
+}
+
+
+def run_summary(session: Session, outcome: Outcome, tally: HookTally) -> dict[str, Any]:
+    """What ``-o json`` prints."""
+    return {
+        "session_id": session.config.session_id,
+        "response": session.response,
+        "stop_reason": outcome.stop_reason,
+        "tool_calls": [call.to_dict() for call in session.tool_calls],
+        "usage": session.usage.to_dict(),
+        "hooks": tally.to_dict(),
+    }
+
+
+def call_line(call: ToolCall) -> str | None:
+    """A tool call's state as one line for people; None for states that are not worth one."""
+    if call.state is CallState.EXECUTING:
+        return f"{call.name} {arguments_line(call.args)}"
+    if call.state is not CallState.IDLE:
+        return None
+    if call.result.suppress_display:
+        return f"{call.name}: {call.status}"
+    shown = str(call.result.return_display).strip().splitlines()
+    first = f": {shown[0]:.200}" if shown else ""
+    return f"{call.name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{call.name}{first}"
+
+
+def tell_on_stderr(note: Note) -> None:
+    """A note as a line on stderr."""
+    line = _line(note)
+    if line:
+        print(line, file=sys.stderr, flush=True)
+
+
+def _line(note: Note) -> str | None:
+    if isinstance(note, ToolState):
+        line = call_line(note.call)
+        return f"  {line}" if line else None
+    if isinstance(note, ModelBlocked):
+        return f"llxprt-hooks: the model call was blocked by a hook: {note.reason}"
+    if isinstance(note, Stopped):
+        return f"llxprt-hooks: stopped by a hook: {note.reason}"
+    return f"llxprt-hooks: {note.message}" if isinstance(note, Warned) else None
+
+
+def arguments_line(arguments: Mapping[str, Any]) -> str:
+    """Arguments as JSON, cut to what fits a line."""
+    text = decode_text(write_json(dict(arguments)))
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    click.echo(write_json(value))  # as bytes: JSON is UTF-8 whatever the terminal's encoding is

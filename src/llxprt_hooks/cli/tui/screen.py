@@ -1,0 +1,235 @@
+"""The interactive screen: streamed Markdown, tool calls, and who is being waited for.
+
+What is done is printed once and stays, in the terminal's own scrollback. Only what is under way, never more than fits
+the window, is drawn again and again below it. Text of the model, of tools and of hooks has its control characters
+written out before the terminal gets it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import run_in_terminal
+from rich.live import Live
+from rich.segment import Segment, SegmentLines
+from rich.table import Table
+from rich.text import Text
+
+from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
+from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay, Wait
+from llxprt_hooks.cli.tui.shown_text import call_words, excerpt, visible
+from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
+    from llxprt_hooks.events import HookEventName
+
+FRAME = 0.08
+"""Seconds between two drawings of what is under way."""
+
+_MOST_LINES = 10
+
+_ENDINGS: Mapping[CallStatus, tuple[str, str, str]] = {
+    CallStatus.SUCCESS: ("✓", "green", ""),
+    CallStatus.ERROR: ("✗", "red", "failed: "),
+    CallStatus.BLOCKED: ("⊘", "red", "blocked by a hook: "),
+    CallStatus.RESTRICTED: ("⊘", "red", ""),
+    CallStatus.CANCELLED: ("✗", "yellow", ""),
+}
+"""How the end of a call is shown: the mark, its colour, and what precedes the outcome."""
+
+
+class Screen:
+    """Shows a session on a terminal, and observes its hooks to say which one takes its time."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._answer = StreamedAnswer(console)
+        self._under_way = UnderWay()
+        self._growing: list[list[Segment]] = []
+        self._live: Live | None = None
+        self._next_frame: asyncio.TimerHandle | None = None
+        self._put: Callable[[RenderableType], None] = console.print
+        self._last_kind = ""
+
+    # What the session does.
+
+    @contextmanager
+    def prompting(self) -> Iterator[None]:
+        """While a prompt is on the screen, what is printed appears above it."""
+        self._space("prompt")
+        before, self._put = self._put, self._put_above_prompt
+        try:
+            yield
+        finally:
+            self._put = before
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """While the agent works, what is under way is drawn."""
+        self._under_way.begin()
+        self._draw()
+        try:
+            yield
+        finally:
+            self._halt()
+            self._under_way.end()
+            self._put_answer(final=True)
+
+    @contextmanager
+    def asking(self, question: RenderableType) -> Iterator[None]:
+        """While a question is on the screen, nothing else is; what happens meanwhile is printed after it."""
+        self._halt()
+        self._print("question", question)
+        held: list[RenderableType] = []
+        before, self._put = self._put, held.append
+        try:
+            yield
+        finally:
+            self._put = before
+            for renderable in held:
+                self._put(renderable)
+            self._draw()
+
+    def interrupting(self) -> None:
+        """The user wants the work to end."""
+        self._under_way.interrupted = True
+
+    def leaving(self) -> None:
+        """The session has ended; events that nobody awaited are waited for after all."""
+        asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_last_hooks)
+
+    def say(self, text: str, style: str = "dim") -> None:
+        """A word to the user."""
+        self.show(Text(visible(text), style))
+
+    def show(self, renderable: RenderableType) -> None:
+        """Something the user asked to see."""
+        self._print("notice", renderable)
+
+    # What the agent tells.
+
+    def tell(self, note: Note) -> None:
+        if isinstance(note, AnswerText):
+            self._answer.add(note.text)
+        elif isinstance(note, AnswerEnd):
+            self._put_answer(final=True)
+        elif isinstance(note, ToolState):
+            self._tell_call(note.call)
+        elif isinstance(note, ModelBlocked):
+            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {note.reason}"))
+        elif isinstance(note, Stopped):
+            self.show(_marked("■", "yellow", f"stopped by a hook: {note.reason}"))
+        elif isinstance(note, Warned):
+            self.show(_marked("!", "yellow", excerpt(note.message, _MOST_LINES)))
+
+    def _tell_call(self, call: ToolCall) -> None:
+        if call.state is CallState.EXECUTING:
+            self._under_way.call_started(call)
+        elif call.state is CallState.IDLE and call.status is not None:
+            self._under_way.call_ended(call)
+            self._print("call", _finished_call(call, call.status))
+
+    # What hooks do.
+
+    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
+        wait = self._under_way.hook_started(event_name, hook_config)
+        if event_name in AWAITED and not self.console.is_interactive:
+            asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, wait)
+
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        self._under_way.hook_ended(result.event_name, result.hook_config)
+
+    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
+        """Each hook has told for itself."""
+
+    def _tell_of_wait(self, wait: Wait) -> None:
+        """Where nothing can be drawn and erased again, a line has to do."""
+        if wait in self._under_way.hooks:
+            self.say(wait.what)
+
+    def _tell_of_last_hooks(self) -> None:
+        for wait in self._under_way.hooks:
+            self.say(wait.what)
+
+    # How it gets there.
+
+    def _print(self, kind: str, renderable: RenderableType) -> None:
+        self._space(kind)
+        self._put(renderable)
+
+    def _space(self, kind: str) -> None:
+        """Things of one kind stand together, with an empty line between them and others."""
+        if self._last_kind not in ("", kind):
+            self._put("")
+        self._last_kind = kind
+
+    def _put_above_prompt(self, renderable: RenderableType) -> None:
+        run_in_terminal(lambda: self.console.print(renderable))
+
+    def _put_answer(self, *, room: int = 0, final: bool = False) -> None:
+        """Print what is finished of the answer, and keep what is not, as much as there is room for, to be drawn."""
+        finished, self._growing = self._answer.rendered(room=room, final=final)
+        if finished:
+            self._print("answer", SegmentLines(finished, new_lines=True))
+
+    def _draw(self) -> None:
+        """Draw what is under way, and go on doing so."""
+        if not self._under_way.working:
+            return
+        started = time.monotonic()
+        self._put_answer(room=max(1, self.console.height - self._under_way.height - 4))
+        if self.console.is_interactive:
+            if self._live is None:
+                self._live = Live(self, console=self.console, transient=True, auto_refresh=False)
+                self._live.start()
+            self._live.refresh()
+        pause = max(FRAME, 4 * (time.monotonic() - started))  # a huge block may take its time, but not all the time
+        self._next_frame = asyncio.get_running_loop().call_later(pause, self._draw)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What is under way."""
+        if not (self._growing and self._last_kind == "answer"):
+            yield Text()
+        if self._growing:
+            yield SegmentLines(self._growing, new_lines=True)
+            yield Text()
+        yield from self._under_way.lines("answering" if self._growing else "thinking")
+
+    def _halt(self) -> None:
+        """Draw no more, and erase what was drawn."""
+        if self._next_frame is not None:
+            self._next_frame.cancel()
+            self._next_frame = None
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def _finished_call(call: ToolCall, status: CallStatus) -> RenderableType:
+    """What was called, and what came of it. What the model was told besides is none of the screen's business."""
+    mark, style, words = _ENDINGS[status]
+    shown = _marked(mark, style, call_words(call))
+    if call.result.suppress_display:
+        shown.add_row("", Text("the outcome was hidden by a hook", "dim"))
+    elif call.result.return_display:
+        outcome = excerpt(f"{words}{call.result.return_display}", _MOST_LINES)
+        shown.add_row("", Text(outcome, "dim" if status is CallStatus.SUCCESS else style))
+    return shown
+
+
+def _marked(mark: str, style: str, text: str) -> Table:
+    """A mark, and text that is indented by it."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style), Text(visible(text)))
+    return grid

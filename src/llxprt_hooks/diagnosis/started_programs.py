@@ -1,0 +1,190 @@
+"""What a hook's command starts: programs, and the scripts that they are or that they read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.diagnosis.diagnostic import Source
+from llxprt_hooks.diagnosis.entries import HookEntry, Role
+from llxprt_hooks.diagnosis.shell import is_word_of_the_shell
+from llxprt_hooks.diagnosis.shell_words import Word, simple_commands
+from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from llxprt_hooks.diagnosis.inspection import Inspection
+
+SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
+
+_PASS_ON: Final = ("exec", "env", "nohup", "time")
+"""Programs whose argument is a program, where no option comes between."""
+
+_BEYOND: Final = frozenset(
+    """
+    [ [[ ! { } alias case cd command coproc do done elif else esac eval fi for function if popd pushd select source test
+    then trap type until which while
+    """.split()  # noqa: SIM905  # a list literal would take half a page
+)
+"""After these it takes a shell to tell what runs, where, or whether it runs at all."""
+
+_SHELL_OPTION: Final = re.compile(r"-[aefuvxl]+")
+_PYTHON_OPTION: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
+_INTERPRETERS: Final = {
+    **dict.fromkeys(SHELLS, _SHELL_OPTION),
+    **dict.fromkeys(("python", "python3", "pypy3"), _PYTHON_OPTION),
+    **dict.fromkeys(("node", "ruby", "perl", "php"), re.compile(r"(?!)")),
+}
+"""Programs whose first argument is a script, and the options that may come before it."""
+
+MOST_PROGRAMS: Final = 20
+"""Of one command; a hostile one could start any number."""
+
+_MOST_READ: Final = 256 * 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A program that a command starts, by name or path, with its arguments."""
+
+    words: Sequence[Word]
+    name: str
+
+    @property
+    def is_path(self) -> bool:
+        return "/" in self.name
+
+    @cached_property
+    def is_known(self) -> bool:
+        """Whether it is found by its name, or the shell has a meaning for it."""
+        return shutil.which(self.name) is not None or is_word_of_the_shell(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Script:
+    """A file that a command starts, or has an interpreter read."""
+
+    hook: HookEntry
+    word: Word
+    path: Path
+    reader: str
+    """The interpreter that the command names; empty where the file is started by itself."""
+    may_be_shown: bool
+    """Whether lines of it may be shown: a project's settings must not make us print files outside the project."""
+
+    @cached_property
+    def mode(self) -> int | None:
+        """What the system says about the file; None where there is none."""
+        try:
+            return self.path.stat().st_mode
+        except OSError:
+            return None
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its beginning; empty where it cannot be read."""
+        if self.mode is None or not stat.S_ISREG(self.mode):
+            return b""
+        try:
+            with self.path.open("rb") as opened:
+                return opened.read(_MOST_READ)
+        except OSError:
+            return b""
+
+    @cached_property
+    def source(self) -> Source:
+        return Source(self.path, self.data.decode(errors="replace"))
+
+    @cached_property
+    def shebang(self) -> list[str]:
+        """The words after ``#!``; empty where there are none."""
+        first = self.data.partition(b"\n")[0][:512]
+        return first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
+
+    @property
+    def interpreter(self) -> str:
+        """The name of the program that reads it; empty where that is not known."""
+        if self.reader:
+            return self.reader
+        return Path(interpreter_word(self.shebang) or "").name
+
+
+Place = tuple[HookEntry, tuple[int, int]]
+"""A hook, and a part of its command."""
+
+
+def interpreter_word(shebang: Sequence[str]) -> str | None:
+    """The word of a ``#!`` line that names the interpreter, which may be an argument of ``env``."""
+    if not shebang or Path(shebang[0]).name != "env":
+        return shebang[0] if shebang else None
+    return next((word for word in shebang[1:] if not word.startswith("-") and "=" not in word), None)
+
+
+def programs(inspection: Inspection, hook: HookEntry) -> Iterator[Program]:
+    """The programs that a command certainly starts, in order."""
+    variables = _variables(inspection, hook)
+    for words in islice(simple_commands(hook.command), MOST_PROGRAMS):
+        while words and words[0].text in _PASS_ON:
+            words = [word for word in words[1:] if "=" not in word.text]
+        name = words[0].value(variables) if words else None
+        if not name or name in _BEYOND or "\0" in name:
+            return
+        yield Program(words, name)
+
+
+def scripts(inspection: Inspection, hook: HookEntry) -> Iterator[Script]:
+    """The files that a command starts or has read."""
+    for program in programs(inspection, hook):
+        if program.is_path and "$" not in program.name:
+            yield _script(inspection, hook, program.words[0], program.name, reader="")
+        reader = Path(program.name).name
+        word = _argument(program, reader)
+        value = word.value(_variables(inspection, hook)) if word else None
+        if word and value and "\0" not in value and "$" not in value:
+            yield _script(inspection, hook, word, value, reader=reader)
+
+
+def place_of(file: Path, started: Sequence[Script]) -> Place | None:
+    """Where a command starts a file."""
+    real = os.path.realpath(file)
+    return next(((each.hook, each.word.span) for each in started if os.path.realpath(each.path) == real), None)
+
+
+def mentions(file: Path, hooks: Sequence[HookEntry]) -> Iterator[Place]:
+    """Where commands have a file's name, with or without its suffix; it may be another file of that name."""
+    for name in dict.fromkeys((file.name, file.stem)):
+        word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)")
+        yield from ((hook, found.span()) for hook in hooks for found in word.finditer(hook.command))
+
+
+def _argument(program: Program, reader: str) -> Word | None:
+    """The script among an interpreter's arguments."""
+    option = _INTERPRETERS.get(reader)
+    if option is None:
+        return None
+    first = next((word for word in program.words[1:] if not option.fullmatch(word.text)), None)
+    return first if first and not first.text.startswith("-") else None
+
+
+def _script(inspection: Inspection, hook: HookEntry, word: Word, value: str, *, reader: str) -> Script:
+    path = Path(os.path.normpath(inspection.directory / value))
+    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(inspection.directory))
+    return Script(hook, word, path, reader, inside or hook.file.role not in (Role.PROJECT, Role.FILE))
+
+
+def _variables(inspection: Inspection, hook: HookEntry) -> dict[str, str]:
+    directory = str(inspection.directory)
+    known = {**dict.fromkeys(PROJECT_DIR_VARIABLES, directory), "PWD": directory}
+    if home := os.environ.get("HOME"):
+        known["HOME"] = home
+    if hook.file.extension:
+        known["extensionPath"] = str(hook.file.extension)
+    return known

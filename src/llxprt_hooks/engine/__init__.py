@@ -1,0 +1,1 @@
+"""The engine: settings in, decision out."""

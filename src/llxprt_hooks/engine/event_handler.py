@@ -1,0 +1,285 @@
+"""The event handler: plan, translate, run, merge, report; for each event, on direct call or by message.
+
+Whatever fails inside becomes a failure envelope that names the stage; nothing but cancellation is ever raised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from llxprt_hooks.bus.messages import HookExecutionResponse, MessageBusType, describe_failure, read_request
+from llxprt_hooks.engine.observer import tell
+from llxprt_hooks.engine.reporting import report_event
+from llxprt_hooks.engine.results import (
+    AggregatedHookResult,
+    HookStageError,
+    ProcessedHookResult,
+    build_failure_envelope,
+    make_empty_success_result,
+)
+from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model import request_payload, response_payload
+from llxprt_hooks.protocol.clock import timestamp
+from llxprt_hooks.protocol.exit_codes import fail_closed_block
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    import logging
+
+    from llxprt_hooks.bus.messages import IncomingRequest, Message, MessageBus
+    from llxprt_hooks.engine.aggregator import HookAggregator
+    from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.engine.planner import HookPlanner
+    from llxprt_hooks.engine.runner import HookRunner
+    from llxprt_hooks.model import AnyTranslator
+
+
+class EventConfig(Protocol):
+    """What the event handler asks of a configuration: the base fields of every payload."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def working_dir(self) -> str: ...
+    @property
+    def transcript_path(self) -> str: ...
+
+
+class HookEventHandler:
+    """Fires events. One instance serves all events of a configuration, any number of them at once."""
+
+    def __init__(
+        self,
+        config: EventConfig,
+        planner: HookPlanner,
+        runner: HookRunner,
+        aggregator: HookAggregator,
+        *,
+        message_bus: MessageBus | None = None,
+        logger: logging.Logger | None = None,
+        translator: AnyTranslator | None = None,
+        observer: HookObserver | None = None,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._config = config
+        self._planner = planner
+        self._runner = runner
+        self._aggregator = aggregator
+        self._bus = message_bus
+        self._log = logger or debug_logger("handler")
+        self._request_payload = translator.request_payload if translator else request_payload
+        self._response_payload = translator.response_payload if translator else response_payload
+        self._observer = observer
+        self._prepare = prepare
+        self._unsubscribe = (
+            message_bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._on_request) if message_bus else None
+        )
+
+    # The eleven events.
+
+    async def fire_before_tool_event(self, tool_name: str, tool_input: Mapping[str, Any]) -> AggregatedHookResult:
+        """A tool is about to run."""
+        return await self._fire(HookEventName.BEFORE_TOOL, {"tool_name": tool_name, "tool_input": tool_input})
+
+    async def fire_after_tool_event(
+        self, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
+    ) -> AggregatedHookResult:
+        """A tool has run; its result has not reached the model yet."""
+        fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
+        return await self._fire(HookEventName.AFTER_TOOL, fields)
+
+    async def fire_before_model_event(self, request: Any) -> AggregatedHookResult:
+        """The model is about to be called with this request."""
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+
+    async def fire_after_model_event(self, request: Any, response: Any) -> AggregatedHookResult:
+        """The model has answered completely; the answer has not been used yet."""
+        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": request, "llm_response": response})
+
+    async def fire_before_tool_selection_event(self, request: Any) -> AggregatedHookResult:
+        """The model is about to choose among the tools of this request."""
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+
+    async def fire_session_start_event(
+        self, source: SessionStartSource = SessionStartSource.STARTUP
+    ) -> AggregatedHookResult:
+        """A session begins."""
+        return await self._fire(HookEventName.SESSION_START, {"source": source})
+
+    async def fire_session_end_event(self, reason: SessionEndReason = SessionEndReason.EXIT) -> AggregatedHookResult:
+        """A session ends."""
+        return await self._fire(HookEventName.SESSION_END, {"reason": reason})
+
+    async def fire_before_agent_event(self, prompt: str) -> AggregatedHookResult:
+        """The agent is about to work on a prompt."""
+        return await self._fire(HookEventName.BEFORE_AGENT, {"prompt": prompt})
+
+    async def fire_after_agent_event(
+        self, prompt: str, prompt_response: str, stop_hook_active: bool = False
+    ) -> AggregatedHookResult:
+        """The agent is done with a prompt."""
+        fields = {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
+        return await self._fire(HookEventName.AFTER_AGENT, fields)
+
+    async def fire_pre_compress_event(self, trigger: str) -> AggregatedHookResult:
+        """The conversation is about to be compressed."""
+        return await self._fire(HookEventName.PRE_COMPRESS, {"trigger": trigger})
+
+    async def fire_notification_event(
+        self, notification_type: str, message: str, details: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
+        """The user is being told or asked something."""
+        fields = {"notification_type": notification_type, "message": message, "details": details or {}}
+        return await self._fire(HookEventName.NOTIFICATION, fields)
+
+    async def fire_event(
+        self, event_name: str, hook_input: Mapping[str, Any], *, keep_base_fields: bool = False
+    ) -> AggregatedHookResult:
+        """Fire any event from its input as a mapping, checked first.
+
+        With ``keep_base_fields`` the base fields in the input are used, so that a recorded payload can be fired again.
+        """
+        event: HookEventName | None = None
+        stage = "initialization"
+        try:
+            self._prepare()
+            stage = "validation"
+            event = _narrowed(event_name)
+            problem = input_problem(event, hook_input)
+            if problem:
+                raise HookStageError("validation", problem, {"eventName": event.value})
+        except Exception as error:
+            return self._failure(error, stage, event)
+        fields = {name: hook_input[name] for name in EVENT_FIELDS[event]}
+        base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
+        return await self._fire(event, fields, base)
+
+    def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether any hook would run; a look-up, nothing more."""
+        return self._planner.create_execution_plan(event_name, subject) is not None
+
+    def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
+        """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
+        output = result.final_output
+        if output is None:
+            return ProcessedHookResult(result, False, None, None, False)
+        return ProcessedHookResult(
+            aggregated=result,
+            should_stop=output.should_stop_execution(),
+            stop_reason=output.get_stop_reason(),
+            system_message=output.system_message or None,
+            suppress_output=bool(output.suppress_output),
+        )
+
+    def dispose(self) -> None:
+        """Stop listening to the message bus."""
+        if self._unsubscribe:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    # The way of one event.
+
+    async def _fire(
+        self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
+        stage, plan, wall_time = "planning", None, 0.0
+        try:
+            plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
+            if plan is None:
+                nothing = make_empty_success_result()
+                self._report(event_name, nothing, wall_time)
+                return nothing
+            stage = "translation"
+            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
+            stage = "execution"
+            started = time.perf_counter()
+            execute = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
+            results = await execute(plan.hook_configs, event_name, hook_input)
+            wall_time = (time.perf_counter() - started) * 1000
+            stage = "aggregation"
+            aggregated = self._aggregator.aggregate_results(results, event_name)
+        except Exception as error:
+            aggregated = self._failure(error, stage, event_name)
+            if plan is not None and any(config.fail_closed for config in plan.hook_configs):
+                aggregated.final_output = fail_closed_block(str(aggregated.errors[0]))
+        self._report(event_name, aggregated, wall_time)
+        return aggregated
+
+    def _report(self, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float) -> None:
+        """Say what happened; whatever goes wrong in saying it, what hooks decided stands."""
+        try:
+            processed = self.process_common_hook_output_fields(aggregated)
+            report_event(self._log, event_name, processed, wall_time)
+        except Exception as error:
+            self._log.warning("%s: the report of it failed: %s", event_name, error)
+            return
+        if aggregated.results:
+            tell(self._observer, lambda observer: observer.event_ended(event_name, processed, wall_time))
+
+    def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
+        return {
+            "session_id": self._config.session_id,
+            "cwd": self._config.working_dir,
+            "timestamp": timestamp(),
+            "hook_event_name": event_name.value,
+            "transcript_path": self._config.transcript_path,
+        }
+
+    def _translated(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
+        translated = dict(fields)
+        if "llm_request" in fields:
+            translated["llm_request"] = self._request_payload(fields["llm_request"])
+        if "llm_response" in fields:
+            translated["llm_response"] = self._response_payload(fields["llm_response"])
+        if isinstance(fields.get("tool_response"), ToolResult):
+            translated["tool_response"] = fields["tool_response"].to_dict()
+        return translated
+
+    def _failure(self, error: Exception, stage: str, event_name: HookEventName | None) -> AggregatedHookResult:
+        self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
+        event = {} if event_name is None else {"eventName": event_name.value}
+        return build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
+
+    # By message.
+
+    async def _on_request(self, message: Message) -> None:
+        request = read_request(message)
+        aggregated = await self.fire_event(request.event_name, request.input)
+        failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
+        await self._publish(
+            request,
+            HookExecutionResponse(
+                correlation_id=request.correlation_id,
+                success=aggregated.success,
+                output=aggregated,
+                error=None if failure is None else describe_failure(failure),
+            ),
+        )
+
+    async def _publish(self, request: IncomingRequest, response: HookExecutionResponse) -> None:
+        if self._bus is None:
+            return
+        try:
+            message = request.answer(response)
+        except Exception as error:
+            failure = describe_failure(HookStageError("response_formatting", f"the result has no wire form: {error}"))
+            message = request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
+        try:
+            await self._bus.publish(message)
+        except Exception:
+            self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+
+
+def _narrowed(event_name: object) -> HookEventName:
+    try:
+        return HookEventName(event_name)  # type: ignore[arg-type]  # any object may be asked about
+    except ValueError:
+        supported = ", ".join(HookEventName)
+        raise HookStageError(
+            "unsupported_event", f"{event_name!r:.60} is no hook event; the events are {supported}"
+        ) from None

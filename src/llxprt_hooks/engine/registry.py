@@ -1,0 +1,134 @@
+"""The registry: every usable hook of the configuration, validated once, in order of priority."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from llxprt_hooks.engine.definitions import DefinitionProblem, HookDefinition, HookSet, read_definitions
+from llxprt_hooks.engine.matcher import Matches, compile_matcher
+from llxprt_hooks.logger import debug_logger
+
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.definitions import ConfigSource, HookConfig
+    from llxprt_hooks.events import HookEventName
+
+log = debug_logger("registry")
+
+
+class HookRegistryNotInitializedError(RuntimeError):
+    """The registry was asked for hooks before ``initialize``."""
+
+    def __init__(self) -> None:
+        super().__init__("the hook registry is not initialized: call `initialize` before asking it for hooks")
+
+
+class RegistryConfig(Protocol):
+    """What the registry asks of a configuration."""
+
+    @property
+    def hook_sets(self) -> Sequence[HookSet]:
+        """The ``hooks`` objects of settings and active extensions, as they stand."""
+
+    @property
+    def disabled_hooks(self) -> Sequence[str]:
+        """Names, or commands of hooks without a name, that are switched off."""
+
+
+@dataclass(slots=True)
+class HookRegistryEntry:
+    """One registered hook. Only ``enabled`` ever changes."""
+
+    definition: HookDefinition
+    matches: Matches
+    enabled: bool
+
+    @property
+    def config(self) -> HookConfig:
+        return self.definition.config
+
+    @property
+    def event_name(self) -> HookEventName:
+        return self.definition.event_name
+
+    @property
+    def source(self) -> ConfigSource:
+        return self.definition.source
+
+    @property
+    def matcher(self) -> str | None:
+        return self.definition.matcher
+
+    @property
+    def sequential(self) -> bool:
+        return self.definition.sequential
+
+    @property
+    def name(self) -> str:
+        """What ``enable``, ``disable`` and lists call it."""
+        return self.config.identity
+
+
+class HookRegistry:
+    """Holds the hooks of a configuration."""
+
+    def __init__(self, config: RegistryConfig) -> None:
+        self._config = config
+        self._entries: list[HookRegistryEntry] | None = None
+        self._by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
+        self.problems: list[DefinitionProblem] = []
+        self.revision = 0
+        """Counts changes, so that whoever remembers an answer knows when it is stale."""
+
+    def initialize(self) -> None:
+        """Read and validate the configuration, once; what cannot be used is discarded with a warning (HOOK-191)."""
+        if self._entries is not None:
+            return
+        entries: list[HookRegistryEntry] = []
+        problems: list[DefinitionProblem] = []
+        disabled = frozenset(self._config.disabled_hooks)
+        for hook_set in self._config.hook_sets:
+            definitions, found = read_definitions(hook_set)
+            problems += found
+            entries += [
+                HookRegistryEntry(
+                    definition=definition,
+                    matches=compile_matcher(definition.event_name, definition.matcher),
+                    enabled=definition.config.identity not in disabled,
+                )
+                for definition in definitions
+            ]
+        entries.sort(key=lambda entry: entry.source.priority)
+        by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
+        for entry in entries:
+            by_event.setdefault(entry.event_name, []).append(entry)
+        for problem in problems:
+            log.warning("%s", problem)
+        self.problems, self._by_event, self._entries = problems, by_event, entries
+        log.debug("%d hooks registered, %d problems", len(entries), len(problems))
+
+    def get_hooks_for_event(self, event_name: HookEventName) -> list[HookRegistryEntry]:
+        """The enabled hooks of an event, highest priority first."""
+        self._initialized()
+        return [entry for entry in self._by_event.get(event_name, ()) if entry.enabled]
+
+    def get_all_hooks(self) -> list[HookRegistryEntry]:
+        """All hooks, enabled or not, highest priority first."""
+        return list(self._initialized())
+
+    def set_hook_enabled(self, name: str, enabled: bool) -> bool:
+        """Switch all hooks of that name, or with that command where they have no name; false if there is none."""
+        named = [entry for entry in self._initialized() if entry.name == name]
+        for entry in named:
+            entry.enabled = enabled
+        if named:
+            self.revision += 1
+        else:
+            log.warning("no hook is called %r, nothing was switched", name)
+        return bool(named)
+
+    def _initialized(self) -> list[HookRegistryEntry]:
+        if self._entries is None:
+            raise HookRegistryNotInitializedError
+        return self._entries

@@ -1,0 +1,107 @@
+"""What comes of running hooks: of one hook, of all hooks of an event, and what a caller has to heed in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
+
+class HookExecutionError(Exception):
+    """A hook could not be run, or did not end as it should; the message says which and why."""
+
+
+class HookStageError(Exception):
+    """The engine itself failed while it handled an event; ``stage`` says how far it had come."""
+
+    def __init__(self, stage: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.details = details or {}
+
+
+@dataclass(frozen=True, slots=True)
+class HookExecutionResult:
+    """The run of one hook.
+
+    ``success`` is execution health, not policy: exit code 2 blocks and is no success (HOOK-070). A hook that a signal
+    ended has ``exit_code`` 0 (HOOK-196) and the truth in ``signal``.
+    """
+
+    hook_config: HookConfig
+    event_name: HookEventName
+    success: bool
+    output: DefaultHookOutput | None = None
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    duration: float = 0.0
+    error: Exception | None = None
+    hint: str | None = None
+    """Advice for the author of the hook, where what it did is a classic mistake."""
+    hook_input: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What it was sent."""
+
+
+@dataclass(slots=True)
+class AggregatedHookResult:
+    """The runs of all hooks of one event, merged."""
+
+    success: bool
+    final_output: DefaultHookOutput | None = None
+    all_outputs: list[DefaultHookOutput] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    total_duration: float = 0.0
+    results: list[HookExecutionResult] = field(default_factory=list)
+    """The single runs, in plan order."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result under its names on the wire."""
+        return {
+            "success": self.success,
+            "finalOutput": None if self.final_output is None else self.final_output.to_dict(),
+            "allOutputs": [output.to_dict() for output in self.all_outputs],
+            "errors": [str(error) for error in self.errors],
+            "totalDuration": self.total_duration,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedHookResult:
+    """What every caller has to heed in a result, read in one place (DELTA-HAPP-001)."""
+
+    aggregated: AggregatedHookResult
+    should_stop: bool
+    stop_reason: str | None
+    system_message: str | None
+    suppress_output: bool
+
+
+def make_empty_success_result() -> AggregatedHookResult:
+    """The result of an event that no hook was there for; a fresh one each time (DELTA-HFAIL-004)."""
+    return AggregatedHookResult(success=True)
+
+
+def build_failure_envelope(
+    error: BaseException, stage: str, details: dict[str, Any] | None = None
+) -> AggregatedHookResult:
+    """The result of an event during which the engine itself failed (DELTA-HFAIL-001)."""
+    if isinstance(error, HookStageError):
+        return AggregatedHookResult(success=False, errors=[error])
+    failure = HookStageError(stage, f"hook {stage} failed: {_text(error)}", details)
+    failure.__cause__ = error
+    return AggregatedHookResult(success=False, errors=[failure])
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # an error of the embedding program, whose own text fails
+        return type(error).__name__

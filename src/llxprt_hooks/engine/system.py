@@ -1,0 +1,119 @@
+"""The hook system: owns the parts of the engine, wires them together, and initializes them when first needed."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.engine.event_handler import EventConfig, HookEventHandler
+from llxprt_hooks.engine.planner import HookPlanner
+from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry, RegistryConfig
+from llxprt_hooks.engine.runner import HookRunner
+from llxprt_hooks.logger import apply_debug_variable, debug_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.bus.messages import MessageBus
+    from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.model import AnyTranslator
+
+
+class HookSystemNotInitializedError(RuntimeError):
+    """The hook system was used before ``initialize``."""
+
+    def __init__(self) -> None:
+        super().__init__("the hook system is not initialized: await `initialize` before using it")
+
+
+class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
+    """What the engine asks of a configuration."""
+
+    @property
+    def message_bus(self) -> MessageBus | None: ...
+    @property
+    def translator(self) -> AnyTranslator | None: ...
+    @property
+    def observer(self) -> HookObserver | None: ...
+    @property
+    def output_limit(self) -> int: ...
+    def inherited_environment(self) -> Mapping[str, str]:
+        """What hooks inherit of this process's environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookSystemStatus:
+    """Whether the system is initialized and how many hooks it knows."""
+
+    initialized: bool
+    total_hooks: int
+
+
+class HookSystem:
+    """One per configuration, shared by all events."""
+
+    def __init__(self, config: HookSystemConfig) -> None:
+        apply_debug_variable()
+        self._lock = threading.Lock()
+        self.initialized = False
+        self._registry = HookRegistry(config)
+        self._event_handler = HookEventHandler(
+            config,
+            HookPlanner(self._registry),
+            HookRunner(
+                output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
+            ),
+            HookAggregator(config.translator),
+            message_bus=config.message_bus,
+            logger=debug_logger("handler"),
+            translator=config.translator,
+            observer=config.observer,
+            prepare=self._initialize,
+        )
+
+    async def initialize(self) -> None:
+        """Read and validate the hooks; the second and later calls do nothing (HOOK-004)."""
+        self._initialize()
+
+    def get_registry(self) -> HookRegistry:
+        self._require_initialized()
+        return self._registry
+
+    def get_event_handler(self) -> HookEventHandler:
+        self._require_initialized()
+        return self._event_handler
+
+    def ready_event_handler(self) -> HookEventHandler:
+        """The event handler, initialized on the spot where that has not been done yet."""
+        self._initialize()
+        return self._event_handler
+
+    def get_status(self) -> HookSystemStatus:
+        count = len(self._registry.get_all_hooks()) if self.initialized else 0
+        return HookSystemStatus(initialized=self.initialized, total_hooks=count)
+
+    def get_all_hooks(self) -> list[HookRegistryEntry]:
+        """Every registered hook, enabled or not."""
+        return self.get_registry().get_all_hooks()
+
+    def set_hook_enabled(self, name: str, enabled: bool) -> bool:
+        """Switch hooks on or off by name, or by command where they have none; false if there is none."""
+        return self.get_registry().set_hook_enabled(name, enabled)
+
+    def dispose(self) -> None:
+        """Let go of the message bus. The system can still be used by direct calls."""
+        self._event_handler.dispose()
+
+    def _initialize(self) -> None:
+        if self.initialized:
+            return
+        with self._lock:
+            if not self.initialized:  # another thread may have done it meanwhile (HOOK-003)
+                self._registry.initialize()
+                self.initialized = True
+
+    def _require_initialized(self) -> None:
+        if not self.initialized:
+            raise HookSystemNotInitializedError

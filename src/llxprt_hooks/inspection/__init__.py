@@ -1,0 +1,1 @@
+"""What hooks are configured, what they would do, and what they did."""

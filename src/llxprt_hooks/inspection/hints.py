@@ -1,0 +1,224 @@
+"""Advice on the classic mistakes of hook authors, drawn from what a hook did."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.inspection.effects import CHANGES
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
+from llxprt_hooks.protocol.json_codec import read_json_text
+from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.results import HookExecutionResult
+
+Advice = Iterator[str]
+
+_FIELDS = ("decision", "reason", "continue", "stopReason", "suppressOutput", "systemMessage", "hookSpecificOutput")
+_SPECIFIC_FIELDS = (
+    "hookEventName",
+    "additionalContext",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "tool_input",
+    "llm_request",
+    "llm_response",
+    "toolConfig",
+)
+_FOREIGN_FIELDS = {"updatedInput": "tool_input"}
+"""Claude Code's names for what is called otherwise here."""
+
+_TRACEBACK = "Traceback (most recent call last):"
+_NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
+_CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
+
+_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
+"""Events of which other agents add to the conversation what hooks print."""
+
+
+def hints_on(result: HookExecutionResult) -> list[str]:
+    """What the author of a hook may want to know; empty when all seems well."""
+    name = " ".join(result.hook_config.identity.split())
+    return [f"{name}: {hint}" for advise in _ADVISERS for hint in advise(result)]
+
+
+def _from_protocol(result: HookExecutionResult) -> Advice:
+    if result.hint:
+        yield result.hint
+
+
+def _json_lost_to_exit_code(result: HookExecutionResult) -> Advice:
+    if result.exit_code in (None, EXIT_CODE_SUCCESS) or result.hint or _object(result.stdout) is None:
+        return
+    yield (
+        f"it printed JSON but exited with {result.exit_code}, so the JSON was not read: "
+        "exit 0 with a JSON decision, or exit 2 with the reason on stderr"
+    )
+
+
+def _text_around_json(result: HookExecutionResult) -> Advice:
+    text = result.stdout
+    if not result.success or _object(text) is not None:
+        return
+    start, end = text.find("{"), text.rfind("}")
+    if start >= 0 and _object(text[start : end + 1]):
+        yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
+    elif text.strip().startswith("{") and text.strip().endswith("}"):
+        yield f"what it printed looks like JSON but is none ({_json_error(text)}), so it was taken as a message"
+
+
+def _exit_1_for_2(result: HookExecutionResult) -> Advice:
+    if result.exit_code != 1 or result.hook_config.fail_closed:
+        return
+    if _TRACEBACK in result.stderr:
+        yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
+    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+        yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
+
+
+def _short_timeout(result: HookExecutionResult) -> Advice:
+    timeout = result.hook_config.timeout
+    if result.error is None or "timed out" not in str(result.error):
+        return
+    if timeout < 1000:
+        meant = f"{timeout:g} s would be {timeout * 1000:g}"
+        yield f"its time-out is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
+    else:
+        yield "does it wait for input, a lock or the network? If it just takes long, give it a longer `timeout`"
+
+
+def _not_started(result: HookExecutionResult) -> Advice:
+    if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
+        yield "127 here means that the script's first line names no program that exists, or ends like a line of Windows"
+    elif result.exit_code == 127:
+        yield "127 means that a program was not found: is the path right, as seen from the project folder?"
+    if result.exit_code == 126:
+        yield "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
+
+
+def _shell_error(result: HookExecutionResult) -> Advice:
+    if result.exit_code == EXIT_CODE_BLOCKING_ERROR and "syntax error" in result.stderr:
+        yield "the shell could not read the command, and its exit code for that is 2, which blocks"
+
+
+def _script_not_found(result: HookExecutionResult) -> Advice:
+    """What python3, dash and others say of a script that is not there, bash aside, which ends with 127."""
+    if result.exit_code == EXIT_CODE_BLOCKING_ERROR and _CANNOT_OPEN.search(result.stderr):
+        yield "its interpreter did not find the script, and ends with 2 then, which blocks: is the path right?"
+
+
+def _fields(result: HookExecutionResult) -> Advice:
+    """Fields that are not read: of another name, in another place, or of another type."""
+    fields = _object(result.stdout) if result.success else None
+    if fields is None:
+        return
+    for name in fields:
+        if name in _SPECIFIC_FIELDS:
+            yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
+        elif name not in _FIELDS and (meant := closest(name, _FIELDS)):
+            yield f"`{name}` is not read: did you mean `{meant}`?"
+    specific = fields.get("hookSpecificOutput")
+    for name in specific if isinstance(specific, dict) else ():
+        if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
+            yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
+    if fields and not any(name in _FIELDS or name in _SPECIFIC_FIELDS or closest(name, _FIELDS) for name in fields):
+        yield f"none of the fields that it printed is read; those that are: {', '.join(_FIELDS)}"
+    if "stopReason" in fields and fields.get("continue") is not False:
+        yield '`stopReason` counts only beside `"continue": false`'
+    with _warnings_of("outputs") as warnings:
+        DefaultHookOutput(fields)
+    yield from warnings
+
+
+def _no_effect(result: HookExecutionResult) -> Advice:
+    """What a hook said in a place where nobody heeds it."""
+    if result.output is None or result.error is not None:
+        return
+    event, output = result.event_name, create_specific_hook_output(result.event_name, result.output.to_dict())
+    if event not in CHANGES:
+        if not result.output.implied:
+            yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
+        elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+            yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
+    elif output.is_blocking_decision() and event not in CAN_BLOCK:
+        instead = "; to tell the model something, exit with 0 and print it" if event is HookEventName.AFTER_TOOL else ""
+        yield f"{event} cannot be blocked, so its decision has no effect{instead}"
+    elif output.decision == "ask":
+        yield "`ask` allows: hooks cannot have the user asked"
+    heeded = {"hookEventName", *(change.field for change in CHANGES.get(event, ()))}
+    if event is HookEventName.BEFORE_TOOL:
+        heeded.update(("permissionDecision", "permissionDecisionReason"))
+    for name in output.hook_specific_output or {} if event in CHANGES else ():
+        if name in _SPECIFIC_FIELDS and name not in heeded:
+            yield f"`hookSpecificOutput.{name}` has no effect in {event}"
+    answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
+    if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
+        yield '`llm_response` counts only beside a block: add `"decision": "block"`'
+
+
+_ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
+    _from_protocol,
+    _json_lost_to_exit_code,
+    _text_around_json,
+    _exit_1_for_2,
+    _short_timeout,
+    _not_started,
+    _shell_error,
+    _script_not_found,
+    _fields,
+    _no_effect,
+)
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    """The JSON object that a text is, as hooks' outputs are read: it may be encoded twice (HOOK-193)."""
+    try:
+        value = read_json_text(text)
+        if isinstance(value, str):
+            value = read_json_text(value)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _json_error(text: str) -> str:
+    try:
+        read_json_text(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg.lower()}, line {error.lineno} column {error.colno}"
+    except ValueError as error:
+        return str(error)
+    return "an object is expected"
+
+
+@contextmanager
+def _warnings_of(part: str) -> Iterator[list[str]]:
+    """The warnings that a part of the engine logs meanwhile, which go nowhere else."""
+    logger = debug_logger(part)
+    collected: list[str] = []
+    before = logger.level, logger.propagate, logger.handlers
+    logger.setLevel(logging.WARNING)
+    logger.propagate, logger.handlers = False, [_Collector(collected)]
+    try:
+        yield collected
+    finally:
+        level, logger.propagate, logger.handlers = before
+        logger.setLevel(level)
+
+
+class _Collector(logging.Handler):
+    def __init__(self, collected: list[str]) -> None:
+        super().__init__()
+        self._collected = collected
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._collected.append(record.getMessage().removeprefix("hook output: "))

@@ -1,0 +1,161 @@
+"""What is configured: every hook with its source, its state, and whether it may run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.config import Config
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
+from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.inspection.log_suppression import without_warnings
+from llxprt_hooks.settings import Level
+from llxprt_hooks.trust.status import TrustState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.engine.definitions import HookDefinition
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.trust.load import Settings
+
+HOOKS_ARE_OFF = 'hooks are off: no level of settings has `"enableHooks": true`'
+
+TRUST_WORDS: Mapping[TrustState, str] = {
+    TrustState.TRUSTED: "approved",
+    TrustState.APPROVED_BY_ENVIRONMENT: "approved for this process",
+    TrustState.UNTRUSTED: "not approved",
+    TrustState.CHANGED: "changed since approved",
+    TrustState.REFUSED: "refused",
+}
+"""How a project's hooks stand; those of other levels need no approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One hook."""
+
+    definition: HookDefinition
+    source: str
+    """project, user, system, or the extension."""
+    enabled: bool
+    """Whether no list of disabled hooks has it."""
+    trust: TrustState | None = None
+    """How the project stands whose hook it is; None for hooks of other levels."""
+
+    @property
+    def name(self) -> str:
+        """What ``enable`` and ``disable`` call it."""
+        return self.definition.config.identity
+
+    @property
+    def approved(self) -> bool:
+        """False for a project's hook that the user has not approved: it does not run."""
+        return self.trust in (None, TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT)
+
+    def to_dict(self) -> dict[str, Any]:
+        config = self.definition.config
+        return {
+            "name": self.name,
+            "command": config.command,
+            "type": config.type.value,
+            "description": config.description,
+            "event": self.definition.event_name.value,
+            "matcher": self.definition.matcher,
+            "sequential": self.definition.sequential,
+            "timeout_ms": config.timeout,
+            "fail_closed": config.fail_closed,
+            "source": self.source,
+            "file": self.definition.origin,
+            "where": self.definition.where,
+            "enabled": self.enabled,
+            "approved": self.approved,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All hooks that concern a project, those that may not run included."""
+
+    settings: Settings
+    hooks_enabled: bool
+    items: list[Item]
+    problems: list[str]
+
+    def of_event(self, event_name: HookEventName) -> list[Item]:
+        return [item for item in self.items if item.definition.event_name == event_name]
+
+    def runs(self, item: Item) -> bool:
+        """Whether a hook is run when its matcher matches."""
+        return self.hooks_enabled and item.enabled and item.approved
+
+    def state(self, item: Item) -> str:
+        """Enabled, or what keeps it from running."""
+        obstacles = ["disabled"] * (not item.enabled)
+        if item.trust and not item.approved:
+            obstacles.append(TRUST_WORDS[item.trust])
+        if not obstacles and not self.hooks_enabled:
+            return "hooks are off"
+        return ", ".join(obstacles) or "enabled"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``list --json`` prints."""
+        return {
+            "enabled": self.hooks_enabled,
+            "trust": self.settings.trust.state.value,
+            "hooks": [{**item.to_dict(), "runs": self.runs(item)} for item in self.items],
+            "notices": list(self.settings.notices),
+            "problems": self.problems,
+        }
+
+
+def take_inventory(directory: str) -> Inventory:
+    """Read the settings and list what they come to; nothing is run."""
+    with without_warnings():
+        config = Config.load(directory)
+        registry = HookRegistry(config)
+        registry.initialize()
+    settings = loaded_settings(config)
+    items = [_item(entry.definition, settings, entry.enabled) for entry in registry.get_all_hooks()]
+    problems = [*map(str, settings.problems), *map(str, registry.problems)]
+    return Inventory(settings, config.enable_hooks, [*_unapproved(settings), *items], problems)
+
+
+def why_off(settings: Settings) -> str | None:
+    """What keeps all hooks from running, unless it is an approval that is missing: of that there is a notice."""
+    return None if settings.enabled_if_approved else HOOKS_ARE_OFF
+
+
+def loaded_settings(config: Config) -> Settings:
+    """The settings that a configuration was loaded from."""
+    if config.settings is None:
+        raise AssertionError("a loaded configuration has settings")
+    return config.settings
+
+
+def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
+    """The project's hooks that do not run because the user has not approved them."""
+    trust = settings.trust
+    hooks = trust.statement.get("hooks")
+    if trust.counts or not isinstance(hooks, dict):
+        return []
+    definitions, _ = read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file)))
+    return definitions
+
+
+def _unapproved(settings: Settings) -> list[Item]:
+    own = settings.trust.statement.get("hooksConfig")
+    listed = own.get("disabled") if isinstance(own, dict) else None
+    names = listed if isinstance(listed, list) else []
+    disabled = {*settings.disabled, *(name for name in names if isinstance(name, str))}
+    return [
+        Item(definition, Level.PROJECT, definition.config.identity not in disabled, settings.trust.state)
+        for definition in unapproved_hooks(settings)
+    ]
+
+
+def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item:
+    levels = {str(source.file): source.level for source in settings.sources}
+    level = levels.get(definition.origin)
+    trust = settings.trust.state if level is Level.PROJECT else None
+    return Item(definition, level or definition.origin, enabled, trust)

@@ -1,0 +1,98 @@
+"""The outputs of model events, which answer in the caller's own SDK types, and the output class of every event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.model.default import default_translator
+from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.translator import AnyTranslator, GenerateContentParameters
+
+
+class ModelHookOutput(DefaultHookOutput):
+    """An output of a model event: what it holds in hook format is translated into the caller's SDK types."""
+
+    __slots__ = ("_translator",)
+
+    def __init__(
+        self, data: Mapping[str, Any], *, implied: bool = False, translator: AnyTranslator | None = None
+    ) -> None:
+        super().__init__(data, implied=implied)
+        self._translator = translator
+
+    @property
+    def translator(self) -> AnyTranslator:
+        """What turns the hook format into the caller's own SDK types."""
+        return self._translator or default_translator()
+
+
+class BeforeModelHookOutput(ModelHookOutput):
+    """May answer in the model's place, or change what the model is asked."""
+
+    __slots__ = ()
+
+    def get_synthetic_response(self) -> Any | None:
+        """The answer to use in the model's place, as an SDK response, only if the hook gave one (HOOK-194)."""
+        response = self._specific("llm_response")
+        return self.translator.from_hook_llm_response(response) if response else None
+
+    def apply_llm_request_modifications(self, request: GenerateContentParameters) -> GenerateContentParameters:
+        """The request with the hook's changes laid over it; the given one is left alone."""
+        changes = self._specific("llm_request")
+        return self.translator.from_hook_llm_request(changes, request) if changes else request
+
+
+class AfterModelHookOutput(ModelHookOutput):
+    """May replace the model's answer."""
+
+    __slots__ = ()
+
+    def get_modified_response(self) -> Any | None:
+        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048)."""
+        response = self._specific("llm_response")
+        if response:
+            return self.translator.from_hook_llm_response(response)
+        reason = self.get_stop_reason()
+        if reason is None:
+            return None
+        stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
+        return self.translator.from_hook_llm_response({"candidates": [stop]})
+
+
+class BeforeToolSelectionHookOutput(ModelHookOutput):
+    """May restrict which tools the model can call."""
+
+    __slots__ = ()
+
+    def apply_tool_config_modifications(self, tool_config: Any, tools: Any) -> tuple[Any, Any]:
+        """The tool configuration with the hook's restriction, and the tools, which are never filtered (HOOK-167)."""
+        changes = self._specific("toolConfig")
+        if not changes:
+            return tool_config, tools
+        return self.translator.from_hook_tool_config(changes, tool_config), tools
+
+
+_MODEL_OUTPUTS: Mapping[str, type[ModelHookOutput]] = {
+    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
+    HookEventName.AFTER_MODEL: AfterModelHookOutput,
+    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+}
+
+
+def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
+    """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
+    return _MODEL_OUTPUTS.get(event_name, DefaultHookOutput)(data)
+
+
+def create_specific_hook_output(
+    event_name: str, data: Mapping[str, Any], *, translator: AnyTranslator | None = None
+) -> DefaultHookOutput:
+    """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
+    if event_name == HookEventName.BEFORE_TOOL:
+        return BeforeToolHookOutput(data)
+    model_output = _MODEL_OUTPUTS.get(event_name)
+    return DefaultHookOutput(data) if model_output is None else model_output(data, translator=translator)

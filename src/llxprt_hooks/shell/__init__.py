@@ -1,0 +1,1 @@
+"""From a command string to an argument vector and an environment."""

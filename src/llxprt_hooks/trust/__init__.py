@@ -1,0 +1,1 @@
+"""Whether a project's hooks may run."""

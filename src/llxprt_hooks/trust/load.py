@@ -1,0 +1,123 @@
+"""From files on disk to merged, trusted hook settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.environment import HookEnvironment
+from llxprt_hooks.settings.extensions import find_extensions
+from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
+from llxprt_hooks.settings.merge import HookSource, merge_keys, merge_lists, merge_switches
+from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.text import printable
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from llxprt_hooks.settings.extensions import Extension
+    from llxprt_hooks.trust.status import TrustStatus
+
+log = debug_logger("settings")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the settings files come to; a project that is not trusted has no part in it."""
+
+    enabled: bool
+    enabled_if_approved: bool
+    """Whether hooks would be on if the project were approved; the same as ``enabled`` where it is."""
+    sources: tuple[HookSource, ...]
+    """The levels that have hooks, highest priority first."""
+    disabled: tuple[str, ...]
+    environment: HookEnvironment
+    """Which variables hooks inherit."""
+    hooks_config: Mapping[str, Any]
+    """The keys of ``hooksConfig`` other than ``enabled``, ``disabled`` and ``environment``."""
+    extensions: tuple[Extension, ...]
+    problems: tuple[Problem, ...]
+    notices: tuple[str, ...]
+    """What was skipped because it is not approved or not in this folder, and what to do about it."""
+    trust: TrustStatus
+
+
+def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
+    """Read all levels and extensions. Nothing in a file makes this raise; what is wrong is told in ``problems``."""
+    project = absolute_project(project_dir)
+    contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
+    documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
+    fields = {level: read_hook_fields(document) for level, document in documents.items()}
+    trust = assess_trust(project, contents.get(Level.PROJECT))
+    heard = {level: said for level, said in fields.items() if level is not Level.PROJECT or trust.counts}
+    extensions, extension_problems = find_extensions(user_folder() / "extensions")
+    problems = [
+        *(content for content in contents.values() if isinstance(content, Problem)),
+        *(problem for said in fields.values() for problem in said.problems),
+        *trust.problems,
+        *extension_problems,
+    ]
+    settings = Settings(
+        enabled=merge_switches(said.enabled for said in heard.values()),
+        enabled_if_approved=merge_switches(said.enabled for said in fields.values()),
+        sources=tuple(
+            HookSource(level, documents[level].file, said.hooks, documents[level])
+            for level, said in heard.items()
+            if any(said.hooks.values())
+        ),
+        disabled=merge_lists(said.disabled for said in heard.values()),
+        environment=HookEnvironment(tuple(said.environment for said in heard.values() if said.environment)),
+        hooks_config=merge_keys(said.config for said in heard.values()),
+        extensions=extensions,
+        problems=tuple(dict.fromkeys(problems)),
+        notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),
+        trust=trust,
+    )
+    for warning in (*settings.problems, *settings.notices):
+        log.warning("%s", warning)
+    return settings
+
+
+UNHEARD: Final = {
+    TrustState.UNTRUSTED: "this project is not approved",
+    TrustState.CHANGED: "the project has changed since it was approved",
+}
+"""Why a project's settings are not heard, in words."""
+
+
+def _notices(trust: TrustStatus) -> tuple[str, ...]:
+    if trust.state not in UNHEARD:
+        return ()
+    count = len(trust.commands)
+    skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
+    file = printable(str(trust.file))
+    changed = f": {', '.join(map(printable, trust.changed))}" if trust.changed else ""
+    look = "what has changed" if changed else "that file"
+    notice = (
+        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {UNHEARD[trust.state]}{changed}. "
+        f"Look at {look}, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
+    )
+    return (notice,)
+
+
+def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:
+    """A folder that is none, or one below that of a project: whose guards would be missed."""
+    if settings is not None:
+        return
+    if not project.is_dir():
+        yield f"{printable(str(project))} is no folder, so there are no hooks of a project."
+        return
+    home = user_folder().parent
+    for folder in project.parents:
+        if folder == home:
+            return
+        if (folder / FOLDER / FILE_NAME).is_file():
+            name = printable(str(folder))
+            yield f"The hooks of {name} do not count in folders below it: start there, or name it (-C {name})."
+            return

@@ -1,0 +1,182 @@
+"""Whether a project's hooks may run (ruling 21): asking, granting, revoking.
+
+A cloned repository must not run code by being opened. What a project's settings say about hooks counts only once
+the user has approved exactly that; any change needs approval again.
+
+>>> status = trust_status(".")                                          # doctest: +SKIP
+>>> for hook in status.commands: print(hook.event, hook.command)        # doctest: +SKIP
+>>> grant_trust(".", expected_fingerprint=status.fingerprint)           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
+from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.text import printable
+from llxprt_hooks.trust.fingerprint import (
+    hook_commands,
+    hook_fingerprint,
+    hook_parts,
+    hook_statement,
+)
+from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS, TrustStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.trust.fingerprint import HookCommand
+
+TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
+"""Set to ``1``, it approves the project's hooks for one process."""
+
+
+class TrustState(StrEnum):
+    """How a project stands."""
+
+    NOTHING_TO_TRUST = "nothing_to_trust"
+    """Its settings say nothing about hooks."""
+    TRUSTED = "trusted"
+    CHANGED = "changed"
+    """Approved once, but not as it is now."""
+    UNTRUSTED = "untrusted"
+    APPROVED_BY_ENVIRONMENT = "approved_by_environment"
+    REFUSED = "refused"
+    """Not to be approved: its settings or scripts cannot be read, or the settings are a link or open to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStatus:
+    """How a project stands, and what is at stake."""
+
+    state: TrustState
+    project: Path
+    """Its real path, by which it is known in the store."""
+    file: Path | None = None
+    """Its settings file, where there is one."""
+    fingerprint: str = ""
+    """Stands for all of the following; pass it on when granting, so that what was shown is what is approved."""
+    statement: Mapping[str, Any] = field(default_factory=dict)
+    """All that the project's settings say about hooks."""
+    commands: tuple[HookCommand, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """The project's files that the commands name; their content is approved too."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """What the fingerprint stands for, in parts, each with its own hash."""
+    changed: tuple[str, ...] = ()
+    """Where it is another than the approved one: the scripts that are new, gone or changed, and the settings file."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether the project has a say about hooks."""
+        return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
+
+
+class TrustError(Exception):
+    """An approval that could not be given or withdrawn, in a sentence for the user."""
+
+
+def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
+    """How a project stands, and what would run."""
+    project = absolute_project(project_dir)
+    file = settings_file(Level.PROJECT, project)
+    return assess_trust(project, read_document(file) if file else None)
+
+
+def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None) -> TrustStatus:
+    """Approve what a project says about hooks, for good; with ``expected_fingerprint``, only if it is still that."""
+    status = trust_status(project_dir)
+    if status.state is TrustState.REFUSED:
+        raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
+    if expected_fingerprint not in {None, status.fingerprint}:
+        project = printable(str(status.project))
+        raise TrustError(f"the hooks of {project} have changed since they were shown, look at them again")
+    if status.state is TrustState.NOTHING_TO_TRUST:
+        return status
+    store = TrustStore()
+    try:
+        store.approve(status.project, status.fingerprint, status.parts)
+    except OSError as error:
+        raise TrustError(f"the approval could not be recorded in {store.file}: {error}") from error
+    return replace(status, state=TrustState.TRUSTED, changed=(), problems=())
+
+
+def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
+    """Withdraw a project's approval; whether there was one."""
+    store = TrustStore()
+    try:
+        return store.forget(Path(os.path.realpath(absolute_project(project_dir))))
+    except OSError as error:
+        raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
+
+
+def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
+    """How a project stands whose settings file was read already, so that what is judged is what is used."""
+    project = Path(os.path.realpath(project_dir))
+    if settings is None:
+        return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
+    if isinstance(settings, Problem):
+        return TrustStatus(TrustState.REFUSED, project, settings.file, problems=(settings,))
+    statement = hook_statement(settings.root.to_value())
+    if not statement:
+        return TrustStatus(TrustState.NOTHING_TO_TRUST, project, settings.file)
+    commands = hook_commands(statement)
+    known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
+    try:
+        _refuse_odd_file(settings, project)
+        scripts = project_scripts((hook.command for hook in commands), project)
+    except (_RefusedError, ScriptsError) as error:
+        skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
+        return replace(known, problems=(skipped,))
+    fingerprint = hook_fingerprint(statement, scripts)
+    state, problem = _judge(project, fingerprint)
+    parts = hook_parts(statement, scripts)
+    return replace(
+        known,
+        state=state,
+        fingerprint=fingerprint,
+        scripts=tuple(scripts),
+        parts=parts,
+        changed=_changed(project, parts) if state is TrustState.CHANGED else (),
+        problems=(problem,) if problem else (),
+    )
+
+
+def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
+    approved, problem = TrustStore().approved_hash(project)
+    if approved == fingerprint:
+        return TrustState.TRUSTED, problem
+    if os.environ.get(TRUST_VARIABLE) == "1":
+        return TrustState.APPROVED_BY_ENVIRONMENT, problem
+    return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
+
+
+def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
+    approved = TrustStore().approved_parts(project)
+    if not approved:
+        return ()  # of an approval that did not record them
+    return tuple(sorted(name for name in {*approved, *parts} if approved.get(name) != parts.get(name)))
+
+
+class _RefusedError(Exception):
+    """Settings that could be another's, in a sentence."""
+
+
+def _refuse_odd_file(settings: Document, project: Path) -> None:
+    real_file = settings.real_file
+    if real_file != project / FOLDER / FILE_NAME:
+        where = "" if real_file.is_relative_to(project) else ", outside the project"
+        raise _RefusedError(f"this is a link to {printable(str(real_file))}{where}")
+    if settings.mode & WRITABLE_BY_OTHERS:
+        raise _RefusedError(
+            f"group or others may write to this file (mode {settings.mode:04o}; `chmod go-w` takes that right away)"
+        )

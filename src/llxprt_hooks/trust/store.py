@@ -1,0 +1,111 @@
+"""The user's approvals: which project may run which hooks, in a file outside every project.
+
+``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "parts": …}``. The hash
+alone decides; the parts, a hash for the settings and one for each script, serve to tell what has changed since. Only
+the user may read or write the file. It is replaced as a whole and under a lock, so two processes that approve at once
+both count; what it holds besides is kept as it was written. A file that cannot be read, or that others could have
+written, approves nothing; it is never overwritten but moved aside when the next approval is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.protocol.clock import timestamp
+from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
+from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.levels import user_folder
+from llxprt_hooks.settings.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+STORE_NAME: Final = "trusted_hooks.json"
+WRITABLE_BY_OTHERS: Final = 0o022
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStore:
+    """The approvals in one file, by default the user's."""
+
+    file: Path = field(default_factory=lambda: user_folder() / STORE_NAME)
+
+    def approved_hash(self, project: Path) -> tuple[str | None, Problem | None]:
+        """The hash that was approved for a project, if any, and what is wrong with the store, if anything."""
+        store = self._read()
+        if isinstance(store, Problem):
+            return None, store
+        recorded = store.root.at(str(project), "hash") if store else None
+        return (recorded.scalar if recorded and isinstance(recorded.scalar, str) else None), None
+
+    def approved_parts(self, project: Path) -> dict[str, str]:
+        """The parts that were approved for a project, each with its hash; empty where none are recorded."""
+        store = self._read()
+        recorded = store.root.at(str(project), "parts") if isinstance(store, Document) else None
+        members = recorded.members if recorded else ()
+        return {part.key: part.value.scalar for part in members if isinstance(part.value.scalar, str)}
+
+    def approve(self, project: Path, fingerprint: str, parts: Mapping[str, str] | None = None) -> None:
+        """Record an approval, in place of an earlier one."""
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with exclusive_lock(self.file):
+            store = self._read()
+            if isinstance(store, Problem):
+                self._move_aside()
+                store = None
+            projects = _members(store)
+            record = _members(store, str(project))
+            record["hash"] = json.dumps(fingerprint)
+            record["approved_at"] = json.dumps(timestamp())
+            record["parts"] = json.dumps(dict(parts or {}))
+            projects[str(project)] = _object(record, indent="  ")
+            self._write(projects)
+
+    def forget(self, project: Path) -> bool:
+        """Withdraw an approval; whether there was one."""
+        if not self.file.exists():
+            return False
+        with exclusive_lock(self.file):
+            store = self._read()
+            if not store or isinstance(store, Problem):
+                return False
+            projects = _members(store)
+            if str(project) not in projects:
+                return False
+            del projects[str(project)]
+            self._write(projects)
+            return True
+
+    def _read(self) -> Document | Problem | None:
+        store = read_document(self.file)
+        if isinstance(store, Problem):
+            return Problem(store.file, store.line, store.column, f"{store.message}; until then no project is trusted")
+        if store and store.mode & WRITABLE_BY_OTHERS:
+            return store.problem_at(
+                0, f"others may write to this file (mode {store.mode:04o}), so its approvals do not count"
+            )
+        return store
+
+    def _write(self, projects: Mapping[str, str]) -> None:
+        write_atomically(self.file, _object(projects) + "\n", mode=0o600)
+
+    def _move_aside(self) -> None:
+        names = (f"{self.file.name}.corrupt{f'.{number}' if number else ''}" for number in count())
+        self.file.rename(next(aside for name in names if not (aside := self.file.with_name(name)).exists()))
+
+
+def _members(store: Document | None, *path: str) -> dict[str, str]:
+    """The members of an object in the store, each value as it was written."""
+    node = store.root.at(*path) if store else None
+    if store is None or node is None:
+        return {}
+    return {member.key: store.text[member.value.start : member.value.end] for member in node.members}
+
+
+def _object(members: Mapping[str, str], *, indent: str = "") -> str:
+    lines = ",\n".join(f"{indent}  {json.dumps(key)}: {value}" for key, value in members.items())
+    return f"{{\n{lines}\n{indent}}}" if lines else "{}"
