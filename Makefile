@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # From nothing each time: a page that is read from the cache does not repeat its warnings.
 SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir build/doctrees docs build/site
 
-.PHONY: test docs demo soak bench trace format clean
+.PHONY: test matrix docs demo soak bench trace format clean
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -15,6 +15,10 @@ test: $(VENV)/.installed
 	$(SITE)
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(BIN)/python tests/requirement_trace.py --check
+
+# The engine's tests on every installed Python from 3.11 on.
+matrix:
+	$(PYTHON) tests/python_matrix.py
 
 docs: $(VENV)/.installed
 	$(SITE)
@@ -37,7 +41,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .venv-matrix .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import llxprt_hooks.process.start as start_module
+import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import Completed, run_process
 
 if TYPE_CHECKING:
@@ -34,14 +34,16 @@ async def bash(script: str, **options: Any) -> Completed:
     return await run("bash", "-c", script, **options)
 
 
-def in_python(script: str, *, cwd: Path) -> str:
-    """Run a script in an interpreter of its own, for what would upset this one; what it printed.
+def in_python(script: str, *, cwd: Path, fresh: bool = False) -> str:
+    """Run a script in its own interpreter, for what would disturb this one, and return what it printed.
 
-    Processes are started there as they are here.
+    It starts processes in the same way as this test, unless nothing may be imported before it (``fresh``).
     """
-    same = f"import llxprt_hooks.process.start as module; module._way = module.{start_module._way.__name__}\n"
+    launcher = child_module.launch
+    same = f"from llxprt_hooks.process import child; from {launcher.__module__} import {launcher.__name__} as launch\n"
+    same += "child.launch = launch\n"
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", same + script],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", script if fresh else same + script],
         cwd=cwd,
         env={**os.environ, **ENV},
         capture_output=True,

@@ -13,7 +13,7 @@ import pytest
 from process_runs import bash, run
 
 from llxprt_hooks import process
-from llxprt_hooks.process.spawn import Child
+from llxprt_hooks.process.child import Child
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -61,7 +61,7 @@ class _Occasion:
             try:
                 return await start()
             except SpawnError as error:
-                if not error.for_want_of_resources or error.started or self._running == 1:
+                if not error.is_resource_exhaustion or error.started or self._running == 1:
                     raise
                 gives_back = False
                 log.debug("waiting for another hook to end: %s", error)

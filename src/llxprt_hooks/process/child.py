@@ -1,24 +1,24 @@
-"""Starting a program with pipes of our own on its three standard streams."""
+"""A started process with our ends of its pipes."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.process.drain import Drain
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
-from llxprt_hooks.process.feed import Feed
-from llxprt_hooks.process.start import abandon, end, start
+from llxprt_hooks.process.fork_exec import launch
+from llxprt_hooks.process.pipes import Drain, Feed
+from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
 class Child:
-    """A started process and our ends of what connects us with it."""
+    """A started process, the pipes to its standard streams, and the watch for its end."""
 
-    __slots__ = ("_collected", "feed", "pid", "stderr", "stdout", "watch")
+    __slots__ = ("_reaped", "feed", "pid", "stderr", "stdout", "watch")
 
     def __init__(self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch) -> None:
         self.pid = pid
@@ -26,12 +26,15 @@ class Child:
         self.stdout = stdout
         self.stderr = stderr
         self.watch = watch
-        self._collected = False
+        self._reaped = False
 
-    def collect(self) -> int | None:
-        """The exit code of the ended process (below zero: the signal that ended it), None when it was lost."""
-        status = self.watch.collect()
-        self._collected = True
+    def reap(self) -> int | None:
+        """Reap the process, which has ended, and return its exit code.
+
+        The exit code is negative if a signal ended the process, and None if other code reaped it.
+        """
+        status = self.watch.reap()
+        self._reaped = True
         return None if status is None else os.waitstatus_to_exitcode(status)
 
     def close_stdin(self) -> None:
@@ -44,7 +47,7 @@ class Child:
         os.close(self.stdout.fd)
         os.close(self.stderr.fd)
         self.watch.close()
-        if not self._collected:
+        if not self._reaped:
             abandon(self.pid)
 
 
@@ -57,7 +60,11 @@ def spawn(
     cwd: str,
     output_limit: int,
 ) -> Child:
-    """Start a program and write to it what its stdin takes at once, while it loads."""
+    """Start a program, and write to its stdin what fits into the pipe, while the program loads.
+
+    Raises `SpawnError` if the program cannot be started, or cannot be watched; nothing is left running then.
+    """
+    reap_abandoned()
     opened: list[int] = []
     started: list[int] = []
     try:
@@ -66,22 +73,25 @@ def spawn(
         our_stderr, their_stderr = _pipe(opened)
         if not argv:
             raise ValueError("an empty argv")
-        pid = start(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+        launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
         for fd in (our_stdin, our_stdout, our_stderr):
             os.set_blocking(fd, False)
         feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
-        all_fed = feed.push()
-        watch = watch_exit(pid)
-        child = Child(pid, feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
+        all_written = feed.push()
+        watch = watch_exit(started[0])
+        child = Child(started[0], feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
     except BaseException as error:
-        _undo(opened, started)
+        for fd in opened:
+            os.close(fd)
+        for pid in started:
+            kill_and_reap(pid)
         if isinstance(error, OSError | ValueError):
             raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
         raise
-    if all_fed:
+    if all_written:
         child.close_stdin()
     return child
 
@@ -90,10 +100,3 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     ends = os.pipe()
     opened.extend(ends)
     return ends
-
-
-def _undo(opened: list[int], started: list[int]) -> None:
-    for fd in opened:
-        os.close(fd)
-    for pid in started:
-        end(pid)
