@@ -29,13 +29,19 @@ if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import HookExecutionResponse as HookExecutionResponse
     from llxprt_hooks.bus.messages import MessageBus as MessageBus
     from llxprt_hooks.bus.messages import MessageBusType as MessageBusType
+    from llxprt_hooks.bus.messages import decode_message as decode_message
+    from llxprt_hooks.bus.messages import encode_message as encode_message
+    from llxprt_hooks.bus.messages import read_response as read_response
     from llxprt_hooks.config import Config as Config
     from llxprt_hooks.engine.definitions import ConfigSource as ConfigSource
     from llxprt_hooks.engine.definitions import HookConfig as HookConfig
     from llxprt_hooks.engine.definitions import HookDefinition as HookDefinition
     from llxprt_hooks.engine.definitions import HookType as HookType
     from llxprt_hooks.engine.event_handler import HookEventHandler as HookEventHandler
+    from llxprt_hooks.engine.observer import EventEnded as EventEnded
+    from llxprt_hooks.engine.observer import EventStarted as EventStarted
     from llxprt_hooks.engine.observer import HookObserver as HookObserver
+    from llxprt_hooks.engine.observer import HookStarted as HookStarted
     from llxprt_hooks.engine.observer import Observers as Observers
     from llxprt_hooks.engine.planner import ExecutionPlan as ExecutionPlan
     from llxprt_hooks.engine.registry import HookRegistry as HookRegistry
@@ -89,11 +95,12 @@ __version__ = "0.2.0"
 
 _EXPORTS = {
     "bus.in_process": "InProcessMessageBus",
-    "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType",
+    "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
+    "decode_message encode_message read_response",
     "config": "Config",
     "engine.definitions": "ConfigSource HookConfig HookDefinition HookType",
     "engine.event_handler": "HookEventHandler",
-    "engine.observer": "HookObserver Observers",
+    "engine.observer": "EventEnded EventStarted HookObserver HookStarted Observers",
     "engine.planner": "ExecutionPlan",
     "engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
     "engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError ProcessedHookResult",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -74,6 +75,23 @@ async def test_project_and_session_are_known_by_themselves(tmp_path: Path, monke
 
     [record] = read_log()
     assert (record["project"], record["session_id"]) == (str(tmp_path), "s-2")
+
+
+async def test_the_records_of_one_event_can_be_told_from_those_of_another() -> None:
+    commands = [{"type": "command", "name": name, "command": f"true {name}"} for name in ("a", "b")]
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": commands}]}, observer=HookLog())
+    system = config.get_hook_system()
+    assert system
+    handler = system.ready_event_handler()
+
+    results = await asyncio.gather(*(handler.fire_before_tool_event("write_file", {}) for _ in range(2)))
+
+    records = list(read_log())
+    for result in results:
+        [event_id] = {each.event_id for each in result.results}
+        recorded = {record["id"]: record["hook"] for record in records if record["event_id"] == event_id}
+        assert recorded == {each.execution_id: each.hook_config.name for each in result.results}
+    assert len({record["id"] for record in records}) == 4
 
 
 async def test_payloads_are_recorded_when_asked_for() -> None:

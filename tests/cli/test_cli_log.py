@@ -14,10 +14,10 @@ import pytest
 from cli_world import ESCAPE, Call, World, until
 
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.cli.commands.stats import percentile, summarise
 from llxprt_hooks.engine.definitions import HookConfig, HookType
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 E = HookEventName
@@ -109,9 +109,10 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: World) 
     lines = recorded.run("log", "--json").json_lines
 
     blocked = lines[1]
-    assert len(blocked.pop("id")) == 8
+    assert len(blocked.pop("id")) == 16
     assert blocked.pop("timestamp").endswith("Z")
     assert blocked == {
+        "event_id": "",
         "session_id": "s-1",
         "project": str(recorded.project),
         "command": "./secrets",
@@ -164,7 +165,7 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: World, command:
 def test_filters_that_leave_nothing_say_so(recorded: World) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
-    assert run.stderr == "none of the recorded executions is like that\n"
+    assert run.stderr == "no recorded execution matches\n"
 
 
 def test_what_cannot_be_read_is_passed_over(recorded: World) -> None:
@@ -374,7 +375,7 @@ def test_a_percentile_is_the_least_time_that_so_many_percent_do_not_exceed(
 
 
 def test_figures_survive_odd_records() -> None:
-    [figures] = summarise([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
+    [figures] = summarize([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
 
     assert (figures.count, figures.max) == (1, 0.0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_world import ESCAPE, World, files_in
 
-from llxprt_hooks.cli import switch
+from llxprt_hooks.inspection import switch
 from llxprt_hooks.trust.scripts import project_scripts
 
 COMMENTED = """\

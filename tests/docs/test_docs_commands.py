@@ -18,7 +18,7 @@ from docs_pages import ROOT, Section, code, sections, table
 import llxprt_hooks.agent.notes as notes
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
-from llxprt_hooks.inspection.log import log_file, set_aside
+from llxprt_hooks.inspection.log import log_file, rotated
 from llxprt_hooks.settings import Level, settings_file, user_folder
 
 PAGE = "docs/commands.md"
@@ -328,5 +328,5 @@ def test_the_files_of_the_user_are_where_the_page_says() -> None:
     named = {span for row in table(PAGE, "file", anchor="files") for span in code(row["file"])}
     user_settings = settings_file(Level.USER, ROOT)
     assert user_settings is not None
-    for file in (log_file(), set_aside(log_file()), user_settings):
+    for file in (log_file(), rotated(log_file()), user_settings):
         assert f"~/.llxprt/{file.relative_to(user_folder())}" in named

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import subprocess
 import sys
@@ -128,6 +130,19 @@ async def test_what_a_hook_printed_without_end_is_logged_in_part(lab, ready, log
     await handler.fire_before_tool_event("glob", {})
     (record,) = logged("hook_execution")
     assert len(record["stdout"]) < 10_000
+
+
+@pytest.mark.requirement("DELTA-HTEL-001", "DELTA-HTEL-002")
+async def test_the_records_of_concurrent_events_are_told_apart_by_the_id_of_the_event(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b")]}))
+    await asyncio.gather(*(handler.fire_before_tool_event(name, {}) for name in ("glob", "read_file")))
+    for batch in logged("hook_batch"):
+        executions = [each for each in logged("hook_execution") if each["event_id"] == batch["event_id"]]
+        assert len({each["execution_id"] for each in executions}) == 2
+        assert len({json.loads(each["input"])["tool_name"] for each in executions}) == 1
+        [plan] = [each for each in logged("hook_plan") if each["event_id"] == batch["event_id"]]
+        assert plan["hooks"] == [each["hook"] for each in executions]
+    assert len(logged("hook_batch")) == 2
 
 
 # Failures of each event, at warn level, and fail-open.
@@ -259,6 +274,37 @@ async def test_the_debug_variable_shows_what_hooks_do_on_stderr(lab, ready, monk
     assert "a remark" in shown.err
     assert "llxprt:core:hooks:planner" in shown.err
     assert shown.out == ""
+
+
+async def test_the_debug_variable_shows_for_each_event_which_hooks_were_planned_and_what_each_was_sent(
+    lab, ready, monkeypatch, capsys
+):
+    monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*")
+    rewrite = lab.hook("first", {"hookSpecificOutput": {"tool_input": {"path": "rewritten"}}})
+    names = {"one": rewrite, "two": lab.hook("second")}
+    hooks = [{"type": "command", "name": name, "command": command} for name, command in names.items()]
+    handler = await ready(lab.config({"BeforeTool": [{"sequential": True, "hooks": hooks}]}))
+    for path in ("seen at first", "seen again"):
+        await handler.fire_before_tool_event("glob", {"path": path})
+        shown = capsys.readouterr().err
+        assert "'hooks': ['one', 'two']" in shown
+        assert shown.count(path) == 1  # by the first hook of the chain
+        assert shown.count('"path":"rewritten"') == 1  # by the second
+
+
+async def test_what_a_hook_was_sent_is_logged_in_part_if_it_is_long(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    await handler.fire_before_tool_event("glob", {"text": "é" * 100_000})
+    (record,) = logged("hook_execution")
+    assert 4000 < len(record["input"]) <= 4096
+    assert record["input"].endswith("éé")
+
+
+async def test_what_a_hook_was_sent_is_not_in_the_warning_of_its_failure(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook(exit_code=1)}))
+    await handler.fire_before_tool_event("glob", {"text": "the payload"})
+    (failure,) = logged("hook_failure")
+    assert "the payload" not in str(failure)
 
 
 async def test_what_the_debug_variable_leaves_out_is_not_shown(lab, ready, monkeypatch, capsys):

@@ -10,7 +10,7 @@ from running_hooks import SUBJECTS, Sets, group, planned, registry_of
 
 from llxprt_hooks import Config, Extension, HookEventName
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
-from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
+from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner, Skip
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
@@ -151,6 +151,41 @@ class TestMode:
         duplicate = group("a", sequential=True)
 
         assert plan_of(registry_of({"BeforeTool": [group("a"), unmatched, duplicate]})).sequential is False
+
+
+class TestExplanation:
+    def test_a_plan_is_explained_with_every_hook_of_the_event_and_what_kept_it_from_running(self) -> None:
+        hooks = {
+            "BeforeTool": [
+                group("first", matcher="write"),
+                group("off"),
+                group("elsewhere", matcher="^read"),
+                group("first"),
+                group("last"),
+            ],
+            "AfterTool": [group("another event")],
+        }
+        planner = HookPlanner(registry_of(hooks, disabled_hooks=["off"]))
+
+        explained = planner.explain(BEFORE_TOOL, "write_file")
+
+        assert [(hook.definition.config.command, hook.skip) for hook in explained] == [
+            ("first", None),
+            ("off", Skip.DISABLED),
+            ("elsewhere", Skip.NOT_MATCHED),
+            ("first", Skip.DUPLICATE),
+            ("last", None),
+        ]
+        plan = planner.create_execution_plan(BEFORE_TOOL, "write_file")
+        assert plan is not None
+        assert [hook.definition.config for hook in explained if hook.runs] == list(plan.hook_configs)
+
+    def test_where_hooks_are_off_that_is_why_none_runs(self) -> None:
+        planner = HookPlanner(registry_of({"BeforeTool": [group("a"), group("b", matcher="^read")]}))
+
+        explained = planner.explain(BEFORE_TOOL, "write_file", hooks_enabled=False)
+
+        assert [hook.skip for hook in explained] == [Skip.HOOKS_OFF, Skip.HOOKS_OFF]
 
 
 class SpiedRegistry(HookRegistry):

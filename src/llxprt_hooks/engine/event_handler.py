@@ -5,13 +5,14 @@ Whatever fails inside becomes a failure envelope that names the stage; nothing b
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks.bus.messages import HookExecutionResponse, MessageBusType, describe_failure, read_request
-from llxprt_hooks.engine.observer import tell
-from llxprt_hooks.engine.reporting import report_event
+from llxprt_hooks.engine.bus_connection import BusConnection
+from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
+from llxprt_hooks.engine.reporting import report_end, report_start
 from llxprt_hooks.engine.results import (
     AggregatedHookResult,
     HookStageError,
@@ -28,12 +29,10 @@ from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIEL
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
-    import logging
-
-    from llxprt_hooks.bus.messages import IncomingRequest, Message, MessageBus
+    from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.aggregator import HookAggregator
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.engine.planner import HookPlanner
+    from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
     from llxprt_hooks.model import AnyTranslator
 
@@ -59,7 +58,6 @@ class HookEventHandler:
         runner: HookRunner,
         aggregator: HookAggregator,
         *,
-        message_bus: MessageBus | None = None,
         logger: logging.Logger | None = None,
         translator: AnyTranslator | None = None,
         observer: HookObserver | None = None,
@@ -69,15 +67,12 @@ class HookEventHandler:
         self._planner = planner
         self._runner = runner
         self._aggregator = aggregator
-        self._bus = message_bus
         self._log = logger or debug_logger("handler")
         self._request_payload = translator.request_payload if translator else request_payload
         self._response_payload = translator.response_payload if translator else response_payload
         self._observer = observer
         self._prepare = prepare
-        self._unsubscribe = (
-            message_bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._on_request) if message_bus else None
-        )
+        self._connections: list[BusConnection] = []
 
     # The eleven events.
 
@@ -149,6 +144,7 @@ class HookEventHandler:
             self._prepare()
             stage = "validation"
             event = _narrowed(event_name)
+            hook_input = _with_plain_tool_response(hook_input)
             problem = input_problem(event, hook_input)
             if problem:
                 raise HookStageError("validation", problem, {"eventName": event.value})
@@ -175,30 +171,55 @@ class HookEventHandler:
             suppress_output=bool(output.suppress_output),
         )
 
-    def dispose(self) -> None:
-        """Stop listening to the message bus."""
-        if self._unsubscribe:
-            self._unsubscribe()
-            self._unsubscribe = None
+    # By message.
 
-    # The way of one event.
+    def attach(self, bus: MessageBus) -> BusConnection:
+        """Answer the requests on a message bus; await the result's ``opened`` if the bus subscribes asynchronously."""
+        for connection in self._connections:
+            if connection.bus is bus:
+                return connection
+        connection = BusConnection(bus, self.fire_event, self._log)
+        self._connections.append(connection)
+        return connection
+
+    async def connect(self, bus: MessageBus) -> None:
+        """Answer the requests on a message bus from now on."""
+        connection = self.attach(bus)
+        try:
+            await connection.opened()
+        except Exception:
+            self._connections.remove(connection)
+            raise
+
+    async def disconnect(self) -> None:
+        """Unsubscribe from every message bus."""
+        while self._connections:
+            await self._connections.pop().close()
+
+    def dispose(self) -> None:
+        """Unsubscribe from every message bus, without waiting for one that unsubscribes asynchronously."""
+        while self._connections:
+            self._connections.pop().close_soon()
+
+    # Pipeline of a single event.
 
     async def _fire(
         self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
-        stage, plan, wall_time = "planning", None, 0.0
+        stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
             plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
             if plan is None:
                 nothing = make_empty_success_result()
-                self._report(event_name, nothing, wall_time)
+                self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
             hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
             stage = "execution"
+            event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
             execute = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
-            results = await execute(plan.hook_configs, event_name, hook_input)
+            results = await execute(plan.hook_configs, event_name, hook_input, event_id)
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = self._aggregator.aggregate_results(results, event_name)
@@ -206,19 +227,35 @@ class HookEventHandler:
             aggregated = self._failure(error, stage, event_name)
             if plan is not None and any(config.fail_closed for config in plan.hook_configs):
                 aggregated.final_output = fail_closed_block(str(aggregated.errors[0]))
-        self._report(event_name, aggregated, wall_time)
+        self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
-    def _report(self, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float) -> None:
-        """Say what happened; whatever goes wrong in saying it, what hooks decided stands."""
+    def _report_start(self, event_name: HookEventName, plan: ExecutionPlan, payload: Mapping[str, Any]) -> str:
+        """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
+        event_id = new_id()
+        if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
+            return event_id
+        event = EventStarted(event_id, event_name, plan, payload)
+        try:
+            report_start(self._log, event)
+        except Exception as error:
+            self._log.warning("%s: its plan could not be logged: %s", event_name, error)
+        notify(self._observer, "event_started", event)
+        return event_id
+
+    def _report_end(
+        self, event_id: str, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float
+    ) -> None:
+        """Log the results and notify the observer; a failure here never changes the decision."""
         try:
             processed = self.process_common_hook_output_fields(aggregated)
-            report_event(self._log, event_name, processed, wall_time)
+            event = EventEnded(event_id, event_name, processed, wall_time)
+            report_end(self._log, event)
         except Exception as error:
             self._log.warning("%s: the report of it failed: %s", event_name, error)
             return
-        if aggregated.results:
-            tell(self._observer, lambda observer: observer.event_ended(event_name, processed, wall_time))
+        if event_id:
+            notify(self._observer, "event_ended", event)
 
     def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
         return {
@@ -245,34 +282,12 @@ class HookEventHandler:
         event = {} if event_name is None else {"eventName": event_name.value}
         return build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
 
-    # By message.
 
-    async def _on_request(self, message: Message) -> None:
-        request = read_request(message)
-        aggregated = await self.fire_event(request.event_name, request.input)
-        failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
-        await self._publish(
-            request,
-            HookExecutionResponse(
-                correlation_id=request.correlation_id,
-                success=aggregated.success,
-                output=aggregated,
-                error=None if failure is None else describe_failure(failure),
-            ),
-        )
-
-    async def _publish(self, request: IncomingRequest, response: HookExecutionResponse) -> None:
-        if self._bus is None:
-            return
-        try:
-            message = request.answer(response)
-        except Exception as error:
-            failure = describe_failure(HookStageError("response_formatting", f"the result has no wire form: {error}"))
-            message = request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
-        try:
-            await self._bus.publish(message)
-        except Exception:
-            self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+def _with_plain_tool_response(hook_input: Any) -> Any:
+    """A tool's response may be a ``ToolResult``, by message as by direct call (D-16)."""
+    if isinstance(hook_input, Mapping) and isinstance(response := hook_input.get("tool_response"), ToolResult):
+        return {**hook_input, "tool_response": response.to_dict()}
+    return hook_input
 
 
 def _narrowed(event_name: object) -> HookEventName:

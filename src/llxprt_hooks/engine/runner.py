@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import HookConfig, HookType
-from llxprt_hooks.engine.observer import tell
+from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
@@ -38,9 +38,14 @@ class _Occasion:
     """What all hooks of an event are given, made once for all of them."""
 
     def __init__(
-        self, event_name: HookEventName, hook_input: HookInput, look_around: Callable[[str], Surroundings]
+        self,
+        event_name: HookEventName,
+        hook_input: HookInput,
+        look_around: Callable[[str], Surroundings],
+        event_id: str = "",
     ) -> None:
         self.event_name = event_name
+        self.event_id = event_id
         self.hook_input = hook_input
         self.surroundings = look_around(str(hook_input["cwd"]))
         self._payload: bytes | None = None
@@ -99,10 +104,10 @@ class HookRunner:
         self._surroundings = Surroundings({}, "")
 
     async def execute_hooks_parallel(
-        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
     ) -> list[HookExecutionResult]:
         """Run all hooks at once on the same input; the results come in plan order."""
-        occasion = _Occasion(event_name, hook_input, self._look_around)
+        occasion = _Occasion(event_name, hook_input, self._look_around, event_id)
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], occasion)]
         occasion.payload()  # now: the caller may change what it gave us before all of these tasks have begun
@@ -111,11 +116,11 @@ class HookRunner:
         return [task.result() for task in tasks]
 
     async def execute_hooks_sequential(
-        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
     ) -> list[HookExecutionResult]:
         """Run hooks one after another, each on the input as the ones before left it, up to the first block."""
         results: list[HookExecutionResult] = []
-        occasion = _Occasion(event_name, hook_input, self._look_around)
+        occasion = _Occasion(event_name, hook_input, self._look_around, event_id)
         for config in hook_configs:
             result = await self._execute(config, occasion)
             results.append(result)
@@ -127,12 +132,15 @@ class HookRunner:
             if result.success:
                 changed = apply_hook_output_to_input(event_name, occasion.hook_input, result.output)
                 if changed is not occasion.hook_input:
-                    occasion = _Occasion(event_name, changed, self._look_around)
+                    occasion = _Occasion(event_name, changed, self._look_around, event_id)
         return results
 
     async def _execute(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:
         started = time.perf_counter()
-        tell(self._observer, lambda observer: observer.hook_started(occasion.event_name, config))
+        execution_id = new_id()
+        if self._observer is not None:
+            started_hook = HookStarted(occasion.event_id, execution_id, occasion.event_name, config)
+            notify(self._observer, "hook_started", started_hook)
         try:
             result = await self._EXECUTORS[config.type](self, config, occasion)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
@@ -146,7 +154,8 @@ class HookRunner:
             )
         if config.fail_closed:
             result = _closed(result)
-        tell(self._observer, lambda observer: observer.hook_ended(result))
+        result.set_ids(occasion.event_id, execution_id)
+        notify(self._observer, "hook_ended", result)
         return result
 
     async def _execute_command(self, config: HookConfig, occasion: _Occasion) -> HookExecutionResult:

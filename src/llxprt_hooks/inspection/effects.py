@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.engine.results import is_blocked
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
@@ -24,7 +25,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     """
     output = create_specific_hook_output(event_name, output.to_dict())  # with BeforeTool's compatibility fields
     found: list[str] = []
-    if output.is_blocking_decision() and event_name in CAN_BLOCK:
+    if is_blocked(event_name, output):
         found.append(f"blocks it: {_cut(output.get_effective_reason())}")
     stop_reason = output.get_stop_reason()
     if stop_reason is not None:

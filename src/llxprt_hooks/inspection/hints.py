@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.inspection.effects import CHANGES
 from llxprt_hooks.logger import debug_logger
@@ -43,6 +44,9 @@ _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 _CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
 """Events of which other agents add to the conversation what hooks print."""
+
+_INSTEAD_OF_BLOCKING = {HookEventName.AFTER_TOOL: "; to tell the model something, exit with 0 and print it"}
+"""What to do for an event that cannot be blocked."""
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
@@ -139,30 +143,60 @@ def _fields(result: HookExecutionResult) -> Advice:
     yield from warnings
 
 
-def _no_effect(result: HookExecutionResult) -> Advice:
-    """What a hook said in a place where nobody heeds it."""
-    if result.output is None or result.error is not None:
+def _not_awaited(result: HookExecutionResult) -> Advice:
+    """An answer to an event whose caller does not wait for its hooks."""
+    event, output = result.event_name, _answer(result)
+    if output is None or event in CHANGES:
         return
-    event, output = result.event_name, create_specific_hook_output(result.event_name, result.output.to_dict())
-    if event not in CHANGES:
-        if not result.output.implied:
-            yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
-        elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
-            yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
-    elif output.is_blocking_decision() and event not in CAN_BLOCK:
-        instead = "; to tell the model something, exit with 0 and print it" if event is HookEventName.AFTER_TOOL else ""
-        yield f"{event} cannot be blocked, so its decision has no effect{instead}"
+    if not output.implied:
+        yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
+    elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+        yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
+
+
+def _decision_without_effect(result: HookExecutionResult) -> Advice:
+    event, output = result.event_name, _awaited_answer(result)
+    if output is None:
+        return
+    if output.is_blocking_decision():
+        if not is_blocked(event, output):
+            yield f"{event} cannot be blocked, so its decision has no effect{_INSTEAD_OF_BLOCKING.get(event, '')}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
-    heeded = {"hookEventName", *(change.field for change in CHANGES.get(event, ()))}
+
+
+def _field_without_effect(result: HookExecutionResult) -> Advice:
+    event, output = result.event_name, _awaited_answer(result)
+    if output is None:
+        return
+    applied = {"hookEventName", *(change.field for change in CHANGES[event])}
     if event is HookEventName.BEFORE_TOOL:
-        heeded.update(("permissionDecision", "permissionDecisionReason"))
-    for name in output.hook_specific_output or {} if event in CHANGES else ():
-        if name in _SPECIFIC_FIELDS and name not in heeded:
+        applied.update(("permissionDecision", "permissionDecisionReason"))
+    for name in output.hook_specific_output or ():
+        if name in _SPECIFIC_FIELDS and name not in applied:
             yield f"`hookSpecificOutput.{name}` has no effect in {event}"
-    answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
+
+
+def _answer_without_block(result: HookExecutionResult) -> Advice:
+    output = _awaited_answer(result)
+    if output is None or result.event_name is not HookEventName.BEFORE_MODEL:
+        return
+    answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
         yield '`llm_response` counts only beside a block: add `"decision": "block"`'
+
+
+def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
+    """The output of a hook that did not fail."""
+    return result.output if result.error is None else None
+
+
+def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
+    """The output of a hook that did not fail, as the event's caller reads it, if that waits for its hooks."""
+    output = _answer(result)
+    if output is None or result.event_name not in CHANGES:
+        return None
+    return create_specific_hook_output(result.event_name, output.to_dict())
 
 
 _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
@@ -175,7 +209,10 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
     _shell_error,
     _script_not_found,
     _fields,
-    _no_effect,
+    _not_awaited,
+    _decision_without_effect,
+    _field_without_effect,
+    _answer_without_block,
 )
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from interactive_display import Display
 from rich.console import Console
 
+from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted, HookType
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
+from llxprt_hooks.cli.tui.progress import UnderWay
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.cli.tui.shown_text import visible
 
@@ -53,6 +55,17 @@ async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: li
 @given(text=st.text(alphabet="ab 1.-*_`~#>|[]()!<\\\n\t&;:\x1b\x07\x9b\u202e\ud800é漢", max_size=80))
 async def test_no_answer_commands_the_terminal(text: str):
     shown(pieces(text, [7]), 10)
+
+
+def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for():
+    hook = HookConfig(HookType.COMMAND, "./check", name="check")
+    progress = UnderWay()
+    for execution_id in ("first", "second"):
+        progress.hook_started(HookStarted("event", execution_id, HookEventName.BEFORE_TOOL, hook))
+
+    progress.hook_ended(HookExecutionResult(hook, HookEventName.BEFORE_TOOL, success=True, execution_id="second"))
+
+    assert list(progress.hooks) == ["first"]
 
 
 def test_text_is_left_alone_where_it_is_harmless():

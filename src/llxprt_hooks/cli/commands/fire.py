@@ -80,13 +80,16 @@ async def _fire(
 ) -> int:
     from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import Waiting
-    from llxprt_hooks.cli.trial_report import print_trial, trial_to_dict
-    from llxprt_hooks.inspection.trial import attempt
+    from llxprt_hooks.cli.trial_report import print_trial
+    from llxprt_hooks.inspection.trial import InvalidInputError, attempt
 
-    with Waiting() as waiting:
-        trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+    try:
+        with Waiting() as waiting:
+            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+    except InvalidInputError as error:
+        raise click.UsageError(f"{error}.") from error
     if as_json:
-        print_json(trial_to_dict(trial))
+        print_json(trial.to_dict())
     else:
         print_trial(trial)
     return _status(trial)
@@ -97,7 +100,7 @@ def _status(trial: Trial) -> ExitStatus:
         return ExitStatus.BLOCKED
     if trial.should_stop:
         return ExitStatus.STOPPED
-    return ExitStatus.FAILED if trial.broken else ExitStatus.OK
+    return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 
 
 def _hook_input(

@@ -8,6 +8,7 @@ from llxprt_hooks.agent.notes import AnswerText, Note, Stopped, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus
 from llxprt_hooks.cli.terminal import say
 from llxprt_hooks.cli.tui.printing import arguments_line
+from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.inspection.effects import effects
 
 if TYPE_CHECKING:
@@ -15,12 +16,10 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.cli.terminal import Part
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 
-class Narrator:
+class Narrator(HookObserver):
     """An audience of the agent and an observer of its hooks."""
 
     def __init__(self, console: Console) -> None:
@@ -38,16 +37,10 @@ class Narrator:
         elif isinstance(note, ToolState):
             self._tell_call(note.call)
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        """Told when it has ended."""
-
     def hook_ended(self, result: HookExecutionResult) -> None:
         name, event = result.hook_config.identity, result.event_name
         for effect in effects(event, result.output) if result.output else ():
             self._say((f"  ⚓ {name}", "magenta"), (f" ({event}) ", "dim"), effect)
-
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Each hook has told for itself."""
 
     def _tell_call(self, call: ToolCall) -> None:
         if call.state is CallState.EXECUTING or call.status is CallStatus.RESTRICTED:

@@ -15,7 +15,8 @@ from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
-    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.observer import HookStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 PATIENCE = 0.5
 """Seconds after which the user is told which hook is being waited for."""
@@ -52,7 +53,8 @@ class UnderWay:
     def __init__(self) -> None:
         self.working = False
         self.interrupted = False
-        self.hooks: list[Wait] = []
+        self.hooks: dict[str, Wait] = {}
+        """By execution id."""
         self._calls: dict[int, Wait] = {}
         self._spinner = Spinner("dots")
 
@@ -60,10 +62,10 @@ class UnderWay:
         self.working, self.interrupted = True, False
 
     def end(self) -> None:
-        """Nothing is awaited any more; hooks whose event was cancelled have not told their end."""
+        """Nothing is awaited any more; the end of hooks whose event was cancelled is not reported."""
         self.working = False
         self._calls.clear()
-        self.hooks = [wait for wait in self.hooks if wait.event_name not in AWAITED]
+        self.hooks = {key: wait for key, wait in self.hooks.items() if wait.event_name not in AWAITED}
 
     def call_started(self, call: ToolCall) -> None:
         self._calls[id(call)] = Wait(call_words(call))
@@ -71,16 +73,12 @@ class UnderWay:
     def call_ended(self, call: ToolCall) -> None:
         self._calls.pop(id(call), None)
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> Wait:
-        wait = Wait(_waiting_for(event_name, hook_config), event_name)
-        self.hooks.append(wait)
-        return wait
+    def hook_started(self, hook: HookStarted) -> None:
+        name = visible(" ".join(hook.hook_config.identity.split()))
+        self.hooks[hook.execution_id] = Wait(f"waiting for hook {name} ({hook.event_name})", hook.event_name)
 
-    def hook_ended(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        what = _waiting_for(event_name, hook_config)
-        ended = next((wait for wait in self.hooks if wait.what == what), None)
-        if ended is not None:
-            self.hooks.remove(ended)
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        self.hooks.pop(result.execution_id, None)
 
     @property
     def height(self) -> int:
@@ -89,7 +87,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks if wait.event_name in AWAITED and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks.values() if wait.event_name in AWAITED and wait.seconds > PATIENCE]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:
@@ -107,7 +105,3 @@ class UnderWay:
         line = Text.assemble(*([frame] if isinstance(frame, Text) else []), no_wrap=True, overflow="ellipsis")
         line.append(f" {seconds:.0f} s" if seconds >= 1 else "", "dim")
         return line.append(f" {words}")
-
-
-def _waiting_for(event_name: HookEventName, hook_config: HookConfig) -> str:
-    return f"waiting for hook {visible(' '.join(hook_config.identity.split()))} ({event_name})"

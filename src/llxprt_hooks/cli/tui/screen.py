@@ -21,16 +21,16 @@ from rich.text import Text
 
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay, Wait
+from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay
 from llxprt_hooks.cli.tui.shown_text import call_words, excerpt, visible
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
+from llxprt_hooks.engine.observer import HookObserver
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.observer import HookStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 FRAME = 0.08
 """Seconds between two drawings of what is under way."""
@@ -47,7 +47,7 @@ _ENDINGS: Mapping[CallStatus, tuple[str, str, str]] = {
 """How the end of a call is shown: the mark, its colour, and what precedes the outcome."""
 
 
-class Screen:
+class Screen(HookObserver):
     """Shows a session on a terminal, and observes its hooks to say which one takes its time."""
 
     def __init__(self, console: Console) -> None:
@@ -140,24 +140,21 @@ class Screen:
 
     # What hooks do.
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        wait = self._under_way.hook_started(event_name, hook_config)
-        if event_name in AWAITED and not self.console.is_interactive:
-            asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, wait)
+    def hook_started(self, hook: HookStarted) -> None:
+        self._under_way.hook_started(hook)
+        if hook.event_name in AWAITED and not self.console.is_interactive:
+            asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, hook.execution_id)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        self._under_way.hook_ended(result.event_name, result.hook_config)
+        self._under_way.hook_ended(result)
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Each hook has told for itself."""
-
-    def _tell_of_wait(self, wait: Wait) -> None:
+    def _tell_of_wait(self, execution_id: str) -> None:
         """Where nothing can be drawn and erased again, a line has to do."""
-        if wait in self._under_way.hooks:
+        if wait := self._under_way.hooks.get(execution_id):
             self.say(wait.what)
 
     def _tell_of_last_hooks(self) -> None:
-        for wait in self._under_way.hooks:
+        for wait in self._under_way.hooks.values():
             self.say(wait.what)
 
     # How it gets there.
