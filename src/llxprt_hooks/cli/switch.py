@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.close_names import did_you_mean
 from llxprt_hooks.inspection.inventory import take_inventory
 from llxprt_hooks.settings import (
     Document,
@@ -26,6 +25,7 @@ from llxprt_hooks.settings import (
 )
 from llxprt_hooks.settings.edit import EditError, set_disabled
 from llxprt_hooks.settings.levels import absolute_project
+from llxprt_hooks.text import closest
 from llxprt_hooks.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
@@ -65,7 +65,8 @@ def _items(directory: str, name: str) -> list[Item]:
 
 
 def _unknown(name: str, inventory: Inventory) -> str:
-    guess = did_you_mean(name, dict.fromkeys(item.name for item in inventory.items))
+    meant = closest(name, (item.name for item in inventory.items))
+    guess = f" Did you mean `{meant}`?" if meant else ""
     where = "`llxprt-hooks list` shows all; one without a name goes by its command."
     problem = f" What is wrong with the settings: {inventory.problems[0]}" if inventory.problems else ""
     return f"no hook is called {name}.{guess} {where}{problem}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -62,8 +63,7 @@ def _json(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    return shorten(" ".join(text.split()), _LONGEST)
 
 
 CHANGES: Mapping[HookEventName, Sequence[Change]] = {

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -307,8 +307,7 @@ class _Reader:
 
 def shown(text: str) -> str:
     """A piece of text as messages show it: short, on one line, with nothing in it that a terminal would act on."""
-    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-    return printable(short)
+    return escape_for_terminal(shorten(text, _LONGEST_SHOWN))
 
 
 def _number(number: re.Match[str]) -> int | float:

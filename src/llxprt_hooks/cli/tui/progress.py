@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from llxprt_hooks.cli.tui.shown_text import call_words, visible
+from llxprt_hooks.cli.tui.shown_text import call_words
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
@@ -110,4 +111,4 @@ class UnderWay:
 
 
 def _waiting_for(event_name: HookEventName, hook_config: HookConfig) -> str:
-    return f"waiting for hook {visible(' '.join(hook_config.identity.split()))} ({event_name})"
+    return f"waiting for hook {escape_for_terminal(' '.join(hook_config.identity.split()))} ({event_name})"

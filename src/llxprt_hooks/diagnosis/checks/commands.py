@@ -20,10 +20,10 @@ from llxprt_hooks.diagnosis.rules import (
 from llxprt_hooks.diagnosis.shell import command_error
 from llxprt_hooks.diagnosis.shell_words import simple_commands
 from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
-from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator
     known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}
     first = {found[1] or found[2]: found for found in reversed(list(_VARIABLE.finditer(hook.command)))}
     for name, found in first.items():
-        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, alike=_ALIKE):
+        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, similarity=_ALIKE):
             continue
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"

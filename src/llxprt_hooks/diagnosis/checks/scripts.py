@@ -26,7 +26,7 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shell import script_error
 from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
-from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
