@@ -8,14 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.jsonc import LineIndex
+from llxprt_hooks.settings.jsonc import BYTE_ORDER_MARK, LINE_END, LineIndex
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_BYTE_ORDER_MARK: Final = "\ufeff"
-_LINE_END: Final = re.compile(r"\r\n?|\n")
 _LONGEST_TEXT: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
@@ -62,7 +60,7 @@ class Source:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return _LINE_END.split(self.text.removeprefix(_BYTE_ORDER_MARK))
+        return LINE_END.split(self.text.removeprefix(BYTE_ORDER_MARK))
 
 
 @dataclass(frozen=True, slots=True)
