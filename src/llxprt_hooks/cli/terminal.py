@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from typing import TYPE_CHECKING
-from unicodedata import category
+
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 Part = str | tuple[str, str]
 """Words, or words and their style."""
 
-_KEPT = "\n\t"
 _ENDLESS = 10_000
 """Columns of output that is no terminal: a line stays a line, for ``grep`` and the like."""
 
@@ -49,21 +49,6 @@ def _console(*, stderr: bool) -> Console:
     )
 
 
-def visible(text: str) -> str:
-    r"""The text with all that could command a terminal, or change the order of what it shows, written out.
-
-    >>> visible("\x1b[2J")
-    '\\x1b[2J'
-    """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(char: str) -> str:
-    if char.isprintable() or char in _KEPT or category(char) == "Zs":
-        return char
-    return char.encode("unicode_escape").decode()
-
-
 def line(*parts: Part) -> Text:
     """One line for the terminal, made of words from wherever: no markup is read in them, nor a further line."""
     return _text(parts, line_end="\\n")
@@ -89,7 +74,9 @@ def _text(parts: Iterable[Part], *, line_end: str) -> Text:
     from rich.text import Text
 
     styled = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(*((visible(words).replace("\n", line_end), style) for words, style in styled))
+    return Text.assemble(
+        *((escape_for_terminal(words, keep=PROSE).replace("\n", line_end), style) for words, style in styled)
+    )
 
 
 def aligned(rows: Iterable[tuple[Part, ...]], *, indent: str = "", right: Container[int] = ()) -> list[Text]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import closest, escape_for_terminal
 
 DEFAULT_TIMEOUT = 60_000.0
 """Milliseconds (HOOK-120)."""
@@ -100,7 +100,7 @@ class DefinitionProblem:
     def __str__(self) -> str:
         text = f"{self.origin}: {self.where}: {self.message}" if self.origin else f"{self.where}: {self.message}"
         # A key of the file is part of it, which may hold what breaks the line or commands a terminal.
-        return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+        return escape_for_terminal(text)
 
 
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[DefinitionProblem]]:
@@ -130,7 +130,7 @@ class _Reader:
         try:
             return HookEventName(event)  # type: ignore[arg-type]  # any object may be asked about
         except ValueError:
-            close = _closest(str(event))
+            close = closest(str(event), HookEventName)
             self._report(where, "discarded: no such event" + (f", did you mean `{close}`?" if close else ""))
             return None
 
@@ -206,9 +206,3 @@ _LONGEST_TIMEOUT = 1e12
 
 def _found(value: object) -> str:
     return "nothing" if value is None else f"{value!r:.60}"
-
-
-def _closest(event: str) -> str | None:
-    names = {name.lower(): name.value for name in HookEventName}
-    close = get_close_matches(event.lower(), names, n=1)
-    return names[close[0]] if close else None

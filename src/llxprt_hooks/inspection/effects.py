@@ -9,6 +9,7 @@ from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -63,8 +64,7 @@ def _json(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    return shorten(" ".join(text.split()), _LONGEST)
 
 
 CHANGES: Mapping[HookEventName, Sequence[Change]] = {

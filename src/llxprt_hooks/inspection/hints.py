@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.inspection.effects import CHANGES
@@ -18,6 +17,7 @@ from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+
+from llxprt_hooks.text import closest
 
 COLLECTION: Final = Path(__file__).parent / "collection"
 
@@ -88,8 +89,8 @@ class Recipe:
 def find_recipe(name: str) -> Recipe:
     """Read a recipe from the collection."""
     if name not in (FIRST_HOOK, *NAMES):
-        close = get_close_matches(name, NAMES, n=1)
-        hint = f", did you mean `{close[0]}`?" if close else "; `llxprt-hooks init --list` shows them all"
+        close = closest(name, NAMES)
+        hint = f", did you mean `{close}`?" if close else "; `llxprt-hooks init --list` shows them all"
         raise UnknownRecipeError(f"there is no recipe `{name}`{hint}")
     folder = COLLECTION / name
     card = msgspec.json.decode((folder / "recipe.json").read_bytes(), type=_Card)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,4 +21,4 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{printable(str(self.file))}:{self.line}:{self.column}: {self.message}"
+        return f"{escape_for_terminal(str(self.file))}:{self.line}:{self.column}: {self.message}"

@@ -16,20 +16,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES, hook_environment
+from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES, hook_environment
+from llxprt_hooks.shell.words import words
 
-_NAMES = "|".join(PROJECT_DIR_VARIABLES)
-_PIECE = re.compile(
-    rf"""
-      (?P<blank>[ \t]+)
-    | (?P<plain>[A-Za-z0-9_./:@%+,=-]+)
-    | '(?P<single>[^'\0]*)'
-    | "(?P<double>(?:[^"$`\\!\0]|\$(?:{_NAMES})(?![A-Za-z0-9_])|\$\{{(?:{_NAMES})\}})*)"
-    | (?P<variable>\$(?:{_NAMES})(?![A-Za-z0-9_])|\$\{{(?:{_NAMES})\}})
-    """,
+_REFERENCE = PROJECT_DIR_REFERENCE.pattern
+_LITERAL = re.compile(
+    rf"""(?: [ \t]++ | [A-Za-z0-9_./:@%+,=-]++ | '[^'\0]*+' | "(?:[^"$`\\!\0]|{_REFERENCE})*+" | {_REFERENCE} )*+""",
     re.VERBOSE,
 )
-_VARIABLE = re.compile(rf"\$(?:{_NAMES})(?![A-Za-z0-9_])|\$\{{(?:{_NAMES})\}}")
+"""A command line of plain and quoted text, with no variables other than the project directory."""
+
 _NUMBER = re.compile("[0-9]{1,9}")
 
 # The builtins and reserved words of bash, dash, ksh and zsh: any of them may mean more than the program of that name.
@@ -66,8 +62,8 @@ _HIGHEST_SHELL_LEVEL = 998
 
 _MOST_REMEMBERED = 64
 
-_EXECUTABLE_FORMATS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-"""Beginnings of files that the kernel runs by itself; a shell runs other text as a script of its own."""
+EXECUTABLE_MAGIC = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+"""First bytes of files that the kernel can execute; a shell runs any other file as a shell script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +144,14 @@ def _is_known_locale(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _decide(command: str, directory: str, path: str | None) -> DirectCommand | None:
-    words = _words(command, directory)
-    if not words or "=" in words[0] or words[0].startswith(_NO_NAMES) or words[0] in _SHELL_WORDS:
+    arguments = _literal_arguments(command, directory)
+    if not arguments or "=" in arguments[0] or arguments[0].startswith(_NO_NAMES) or arguments[0] in _SHELL_WORDS:
         return None
     passed_over: list[str] = []
-    for file in _candidates(words[0], path):
+    for file in _candidates(arguments[0], path):
         absolute = os.path.join(directory, file)  # noqa: PTH118
         if _can_be_executed(absolute):
-            return DirectCommand(file, tuple(words), tuple(passed_over)) if _runs_by_itself(absolute) else None
+            return DirectCommand(file, tuple(arguments), tuple(passed_over)) if _runs_by_itself(absolute) else None
         passed_over.append(file)
     return None
 
@@ -178,29 +174,14 @@ def _can_be_executed(file: str) -> bool:
         return False
 
 
-def _words(command: str, directory: str) -> list[str] | None:
-    """The words of a command line, or None where it holds anything but plain and quoted text."""
-    words: list[str] = []
-    word: str | None = None
-    position = 0
-    while position < len(command):
-        piece = _PIECE.match(command, position)
-        if piece is None:
-            return None
-        position = piece.end()
-        if piece.lastgroup == "blank":
-            if word is not None:
-                words.append(word)
-            word = None
-        else:
-            word = (word or "") + _meaning(piece, directory)
-    return words if word is None else [*words, word]
-
-
-def _meaning(piece: re.Match[str], directory: str) -> str:
-    kind = piece.lastgroup or ""
-    text = piece.group(kind)
-    return text if kind in ("plain", "single") else _VARIABLE.sub(lambda _: directory, text)
+def _literal_arguments(command: str, directory: str) -> list[str] | None:
+    """Return the arguments of a literal command line; None for any other."""
+    if not _LITERAL.fullmatch(command):
+        return None
+    variables = dict.fromkeys(PROJECT_DIR_VARIABLES, directory)
+    found = words(command)
+    values = [value for word in found if (value := word.value(variables)) is not None]
+    return values if len(values) == len(found) else None
 
 
 def _runs_by_itself(file: str) -> bool:
@@ -208,7 +189,7 @@ def _runs_by_itself(file: str) -> bool:
         if not stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116
             return False
         with open(file, "rb") as opened:  # noqa: PTH123
-            return opened.read(4).startswith(_EXECUTABLE_FORMATS)
+            return opened.read(4).startswith(EXECUTABLE_MAGIC)
     except (OSError, ValueError):
         return False
 

@@ -13,7 +13,7 @@ from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_keys, merge_lists, merge_switches
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
         return ()
     count = len(trust.commands)
     skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
-    file = printable(str(trust.file))
-    changed = f": {', '.join(map(printable, trust.changed))}" if trust.changed else ""
+    file = escape_for_terminal(str(trust.file))
+    changed = f": {', '.join(map(escape_for_terminal, trust.changed))}" if trust.changed else ""
     look = "what has changed" if changed else "that file"
     notice = (
         f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {UNHEARD[trust.state]}{changed}. "
@@ -111,13 +111,13 @@ def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[s
     if settings is not None:
         return
     if not project.is_dir():
-        yield f"{printable(str(project))} is no folder, so there are no hooks of a project."
+        yield f"{escape_for_terminal(str(project))} is no folder, so there are no hooks of a project."
         return
     home = user_folder().parent
     for folder in project.parents:
         if folder == home:
             return
         if (folder / FOLDER / FILE_NAME).is_file():
-            name = printable(str(folder))
+            name = escape_for_terminal(str(folder))
             yield f"The hooks of {name} do not count in folders below it: start there, or name it (-C {name})."
             return

@@ -20,7 +20,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,7 +104,7 @@ class _Search:
             return
         except OSError as error:
             raise ScriptsError(
-                f"the folder {printable(str(folder))} cannot be looked into: {error.strerror}"
+                f"the folder {escape_for_terminal(str(folder))} cannot be looked into: {error.strerror}"
             ) from error
 
     def _is_named(self, name: str) -> bool:
@@ -148,7 +148,9 @@ class _Search:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise ScriptsError(f"the script {printable(str(file))} cannot be read: {error.strerror}") from error
+            raise ScriptsError(
+                f"the script {escape_for_terminal(str(file))} cannot be read: {error.strerror}"
+            ) from error
         return digest.hexdigest()
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.fingerprint import (
     hook_commands,
     hook_fingerprint,
@@ -98,7 +98,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
     if status.state is TrustState.REFUSED:
         raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
     if expected_fingerprint not in {None, status.fingerprint}:
-        project = printable(str(status.project))
+        project = escape_for_terminal(str(status.project))
         raise TrustError(f"the hooks of {project} have changed since they were shown, look at them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
@@ -175,7 +175,7 @@ def _refuse_odd_file(settings: Document, project: Path) -> None:
     real_file = settings.real_file
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"
-        raise _RefusedError(f"this is a link to {printable(str(real_file))}{where}")
+        raise _RefusedError(f"this is a link to {escape_for_terminal(str(real_file))}{where}")
     if settings.mode & WRITABLE_BY_OTHERS:
         raise _RefusedError(
             f"group or others may write to this file (mode {settings.mode:04o}; `chmod go-w` takes that right away)"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.tool import Kind, Tool
-from llxprt_hooks.agent.tools.wording import one_line, size
+from llxprt_hooks.agent.tools.wording import size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
@@ -103,8 +104,7 @@ def _text(data: bytes) -> str:
 
 
 def _title(text: str) -> str:
-    line = one_line(text.strip().partition("\n")[0])
-    return line if len(line) <= _TITLE_WIDTH else line[: _TITLE_WIDTH - 1] + "…"
+    return shorten(escape_for_terminal(text.strip().partition("\n")[0]), _TITLE_WIDTH)
 
 
 RUN_SHELL_COMMAND = shell_tool()

@@ -15,7 +15,6 @@ from click.shell_completion import CompletionItem
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.cli.terminal import visible
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
@@ -27,6 +26,7 @@ from llxprt_hooks.recipes import (
     plan_installation,
     plan_user_installation,
 )
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -127,7 +127,7 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
             return bool(answer == "y")
         there = file.path.read_text("utf-8", errors="replace").splitlines(keepends=True)
         lines = difflib.unified_diff(there, file.content.splitlines(keepends=True), f"{name} (yours)", f"{name} (new)")
-        click.echo(visible("".join(lines)), err=True)  # the file may be a stranger's
+        click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file may be a stranger's
 
 
 def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:

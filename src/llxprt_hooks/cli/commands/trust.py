@@ -11,6 +11,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
       llxprt-hooks trust --dry-run
       llxprt-hooks trust -C path/to/project
     """
-    from llxprt_hooks.cli.terminal import say, stdout_console, visible
+    from llxprt_hooks.cli.terminal import say, stdout_console
     from llxprt_hooks.inspection.inventory import TRUST_WORDS
     from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
 
@@ -50,7 +51,7 @@ def command(dry_run: bool, yes: bool, directory: str) -> int:
     if dry_run or status.state is TrustState.TRUSTED:
         say(console, f"{status.project}: {TRUST_WORDS[status.state]}")
         return ExitStatus.OK
-    question = f"Approve the hooks of {visible(str(status.project))}?"
+    question = f"Approve the hooks of {escape_for_terminal(str(status.project))}?"
     if not yes and (not click.confirm(question) if _is_interactive() else _says_no()):
         say(console, "nothing was approved")
         return ExitStatus.FAILED
@@ -79,11 +80,10 @@ def _show(console: Console, status: TrustStatus) -> None:
     from llxprt_hooks.cli.terminal import say
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.json_codec import decode_text, write_json
-    from llxprt_hooks.text import printable
 
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
-        say(console, "  ", (hook.event, "bold"), f"{matcher}  {printable(hook.command)}")
+        say(console, "  ", (hook.event, "bold"), f"{matcher}  {escape_for_terminal(hook.command)}")
         if hook.event not in tuple(HookEventName):
             say(console, ("    there is no such event, so it never runs; `llxprt-hooks validate` says more", "yellow"))
     for script in status.scripts:

@@ -105,14 +105,14 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
 
     from llxprt_hooks.cli.terminal import say, tell
     from llxprt_hooks.diagnosis.excerpt import excerpt
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.text import escape_for_terminal
 
     colour = _COLOURS[diagnostic.severity]
     tell(
         console,
         (f"{_path(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}: ", "bold"),
         (f"{diagnostic.severity}: ", colour),
-        printable(diagnostic.message),
+        escape_for_terminal(diagnostic.message),
         (f" [{diagnostic.code}]", "dim"),
     )
     if diagnostic.source is not None:
@@ -128,19 +128,19 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
 def _print_advice(console: Console, label: str, advice: str) -> None:
     """A label, and text that is indented by it."""
     from llxprt_hooks.cli.terminal import line, say
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.text import escape_for_terminal
 
     indent = " " * (_NUMBER_WIDTH + 3)
     width = max(10, console.width - len(indent) - len(label))
-    for number, part in enumerate(line(printable(advice)).wrap(console, width)):
+    for number, part in enumerate(line(escape_for_terminal(advice)).wrap(console, width)):
         say(console, indent, (label if number == 0 else " " * len(label), "dim"), part.plain.rstrip())
 
 
 def _path(file: Path) -> str:
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.text import escape_for_terminal
 
     here = Path.cwd()
-    return printable(str(file.relative_to(here) if file.is_relative_to(here) else file))
+    return escape_for_terminal(str(file.relative_to(here) if file.is_relative_to(here) else file))
 
 
 def _summary(inspection: Inspection, counts: Counter[str]) -> str:

@@ -36,12 +36,13 @@ from llxprt_hooks.agent.tools.tool import Kind
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.tui.printing import tell_on_stderr
 from llxprt_hooks.cli.tui.screen import Screen
-from llxprt_hooks.cli.tui.shown_text import excerpt, visible
+from llxprt_hooks.cli.tui.shown_text import excerpt
 from llxprt_hooks.cli.tui.shutdown import leave
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.settings import user_folder
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -239,7 +240,7 @@ class _Conversation:
         for entry in system.get_all_hooks() if system else []:
             state = Text("on", "green") if entry.enabled else Text("off", "yellow")
             cells = (entry.event_name.value, entry.matcher or "*", entry.name)
-            table.add_row(state, *(Text(visible(cell), overflow="fold") for cell in cells))
+            table.add_row(state, *(Text(escape_for_terminal(cell), overflow="fold") for cell in cells))
         self._screen.show(table if table.row_count else Text("no hooks are configured"))
 
     async def _compress(self, _: str) -> None:
@@ -287,7 +288,9 @@ def _what_to_allow(tool: Tool, arguments: Mapping[str, Any]) -> Table:
     texts = {
         name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
     }
-    return _aligned({visible(name): Text(excerpt(text, most_lines)) for name, text in texts.items()})
+    return _aligned(
+        {escape_for_terminal(name): Text(excerpt(text, most_lines, keep="\n\t")) for name, text in texts.items()}
+    )
 
 
 def _aligned(rows: Mapping[str, Text]) -> Table:

@@ -11,6 +11,7 @@ import click
 from llxprt_hooks.agent.notes import AnswerText, Audience, ModelBlocked, Note, Stopped, ToolState, Warned
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.session import Outcome, Session
@@ -123,8 +124,7 @@ def _line(note: Note) -> str | None:
 
 def arguments_line(arguments: Mapping[str, Any]) -> str:
     """Arguments as JSON, cut to what fits a line."""
-    text = decode_text(write_json(dict(arguments)))
-    return text if len(text) <= 120 else text[:117] + "..."
+    return shorten(decode_text(write_json(dict(arguments))), 120)
 
 
 def _print_json(value: Mapping[str, Any]) -> None:

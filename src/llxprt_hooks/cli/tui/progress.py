@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from llxprt_hooks.cli.tui.shown_text import call_words, visible
+from llxprt_hooks.cli.tui.shown_text import call_words
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
@@ -74,7 +75,7 @@ class UnderWay:
         self._calls.pop(id(call), None)
 
     def hook_started(self, hook: HookStarted) -> None:
-        name = visible(" ".join(hook.hook_config.identity.split()))
+        name = escape_for_terminal(" ".join(hook.hook_config.identity.split()))
         self.hooks[hook.execution_id] = Wait(f"waiting for hook {name} ({hook.event_name})", hook.event_name)
 
     def hook_ended(self, result: HookExecutionResult) -> None:

@@ -22,9 +22,10 @@ from rich.text import Text
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
 from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay
-from llxprt_hooks.cli.tui.shown_text import call_words, excerpt, visible
+from llxprt_hooks.cli.tui.shown_text import call_words, excerpt
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
 from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -109,7 +110,7 @@ class Screen(HookObserver):
 
     def say(self, text: str, style: str = "dim") -> None:
         """A word to the user."""
-        self.show(Text(visible(text), style))
+        self.show(Text(escape_for_terminal(text, keep=PROSE), style))
 
     def show(self, renderable: RenderableType) -> None:
         """Something the user asked to see."""
@@ -218,7 +219,8 @@ def _finished_call(call: ToolCall, status: CallStatus) -> RenderableType:
     if call.result.suppress_display:
         shown.add_row("", Text("the outcome was hidden by a hook", "dim"))
     elif call.result.return_display:
-        outcome = excerpt(f"{words}{call.result.return_display}", _MOST_LINES)
+        display = str(call.result.return_display).replace("\r\n", "\n")
+        outcome = excerpt(f"{words}{display}", _MOST_LINES)
         shown.add_row("", Text(outcome, "dim" if status is CallStatus.SUCCESS else style))
     return shown
 
@@ -228,5 +230,5 @@ def _marked(mark: str, style: str, text: str) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style), Text(visible(text)))
+    grid.add_row(Text(mark, style), Text(escape_for_terminal(text, keep=PROSE)))
     return grid

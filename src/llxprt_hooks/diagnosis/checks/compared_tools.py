@@ -14,7 +14,7 @@ from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, sc
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
 from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 
 if TYPE_CHECKING:
@@ -93,4 +93,4 @@ def _span(command: str, word: ForeignWord) -> tuple[int, int]:
 
 def _name(inspection: Inspection, file: Path) -> str:
     project = os.path.realpath(inspection.directory)
-    return printable(str(file.relative_to(project) if file.is_relative_to(project) else file))
+    return escape_for_terminal(str(file.relative_to(project) if file.is_relative_to(project) else file))

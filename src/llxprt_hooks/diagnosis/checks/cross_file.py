@@ -16,8 +16,8 @@ from llxprt_hooks.diagnosis.rules import (
     UNREACHABLE_GROUP,
 )
 from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,10 +16,11 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_TYPE,
 )
 from llxprt_hooks.diagnosis.shape import HOOKS
-from llxprt_hooks.diagnosis.suggestions import claude_event, closest
+from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.settings import Kind
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,13 +32,14 @@ from llxprt_hooks.diagnosis.shape import (
     Shape,
     Value,
 )
-from llxprt_hooks.diagnosis.suggestions import closest, meant_event, same_letters
+from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
 from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_fields import FieldReader
 from llxprt_hooks.settings.jsonc import duplicate_members
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -239,7 +240,7 @@ def _slip(shape: Shape, node: Node, key: str) -> str | None:
     other = next((ours for word, ours in words.items() if same_letters(word, key)), None)
     # Among keys that belong to others a name must be very like one of ours; "tool" is no slip of "tools".
     candidates = [each for each in shape.fields if each != "tools"]
-    slip = other or closest(key, candidates, alike=0.88 if shape.open else 0.75)
+    slip = other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
     return slip if slip and node.at(slip) is None else None
 
 

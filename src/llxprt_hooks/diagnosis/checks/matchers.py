@@ -21,8 +21,8 @@ from llxprt_hooks.diagnosis.rules import (
     MATCHER_UNANCHORED,
 )
 from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import GroupEntry

@@ -26,7 +26,8 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shell import script_error
 from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
-from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.shell.direct_exec import EXECUTABLE_MAGIC
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_RUN_BY_THE_SYSTEM: Final = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _ONLY_READ_WITH_N: Final = ("sh", "bash", "dash", "ksh")
 """Shells whose option `-n` keeps them from running anything; zsh runs the user's .zshenv first."""
 
@@ -140,7 +140,7 @@ def _not_executable(inspection: Inspection, script: Script) -> Diagnostic | None
 
 
 def _without_shebang(inspection: Inspection, script: Script) -> Diagnostic | None:
-    if script.reader or not script.data or script.data.startswith(_RUN_BY_THE_SYSTEM):
+    if script.reader or not script.data or script.data.startswith(EXECUTABLE_MAGIC):
         return None
     shebang = _SHEBANGS.get(script.path.suffix, "#!/bin/sh")
     if script.data.startswith(_BYTE_ORDER_MARK + b"#!"):

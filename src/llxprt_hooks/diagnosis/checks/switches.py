@@ -28,7 +28,7 @@ from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.merge import merge_switches
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
 from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
@@ -110,7 +110,7 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         )
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Look at the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, say in CI."
-        changed = f": {', '.join(map(printable, status.changed))}" if status.changed else ""
+        changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""
         yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 

@@ -1,8 +1,7 @@
-"""The programs that a command line starts, as far as plain reading tells.
+"""Split a command line into words and simple commands, as far as that is possible without a shell.
 
-Only what is certain counts: programs with literal or quoted arguments, joined by ``|``, ``;``, ``&&``, ``||`` and
-``&``. Reading ends, without complaint, where it takes a shell to understand more: at substitutions, here-documents,
-subshells and the like.
+Only what is certain is read: programs with literal or quoted arguments, joined by ``|``, ``;``, ``&&``, ``||`` and
+``&``. Reading stops silently at anything else: substitutions, here-documents, subshells.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_VARIABLE: Final = r"\$(?:\{\w+\}|\w+)"
+_VARIABLE: Final = r"\$(?a:\{\w+\}|\w+)"
 _TOKEN: Final = re.compile(
     rf"""
       (?P<blank>(?:[ \t]|\\\n)+)
@@ -64,6 +63,11 @@ class Word:
         return value
 
 
+def words(command: str) -> list[Word]:
+    """Return all words, up to the first piece of text that cannot be read."""
+    return [Word(token[0], token.start()) for token in _tokens(command) if token.lastgroup == "word"]
+
+
 def simple_commands(command: str) -> Iterator[list[Word]]:
     """The words of one program after another, variable assignments before it left out.
 
@@ -71,9 +75,9 @@ def simple_commands(command: str) -> Iterator[list[Word]]:
     [['./a.sh', '-x'], ["'b c'"]]
     """
     words: list[Word] = []
-    at, to_file = 0, False
-    while token := _TOKEN.match(command, at):
-        at = token.end()
+    end, to_file = 0, False
+    for token in _tokens(command):
+        end = token.end()
         if token.lastgroup == "word":
             if not to_file and (words or not _ASSIGNMENT.match(token[0])):
                 words.append(Word(token[0], token.start()))
@@ -84,8 +88,15 @@ def simple_commands(command: str) -> Iterator[list[Word]]:
             if words:
                 yield words
             words = []
-    if words and at == len(command):
+    if words and end == len(command):
         yield words
+
+
+def _tokens(command: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while token := _TOKEN.match(command, at):
+        yield token
+        at = token.end()
 
 
 def _meaning(piece: re.Match[str], variables: Mapping[str, str], *, first: bool) -> str | None:
