@@ -191,6 +191,48 @@ def test_what_is_malformed_in_a_tool_configuration_is_ignored_by_itself_with_a_w
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
+@pytest.mark.parametrize(
+    "specific",
+    [
+        {"llm_request": "secret"},
+        {"llm_request": {"model": ["secret"], "messages": "secret", "config": "secret"}},
+        {"llm_request": {"toolConfig": {"mode": "secret", "allowedFunctionNames": "secret"}}},
+        {"llm_response": "secret"},
+        {"tool_input": "secret"},
+        {"additionalContext": ["secret"]},
+    ],
+)
+def test_a_warning_does_not_quote_what_a_hook_may_have_been_written_to_hide(
+    specific: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    DefaultHookOutput({"hookSpecificOutput": specific})
+
+    assert "is ignored: expected" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_warning_about_an_unknown_decision_quotes_it(caplog: pytest.LogCaptureFixture) -> None:
+    DefaultHookOutput({"decision": "reject"})
+
+    assert "found 'reject'" in caplog.text
+
+
+async def test_what_is_malformed_in_a_model_request_is_reported_once(
+    config_with: Any, printing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = {"model": "", "messages": 7, "toolConfig": {"mode": "SOME", "allowedFunctionNames": ["a", 7]}}
+    hook = printing(json.dumps({"hookSpecificOutput": {"llm_request": changes}}))
+
+    result = await fire_before_model_hook(
+        config_with(HookEventName.BEFORE_MODEL, hook), GenerateContentParameters(model="m", contents="hello")
+    )
+
+    assert result.modified_request is not None
+    assert result.modified_request.model == "m"
+    for field in ("llm_request.model`", "llm_request.messages`", "toolConfig.mode`", "allowedFunctionNames`"):
+        assert caplog.text.count(field) == 1, field
+
+
 def test_null_is_as_good_as_nothing_and_no_reason_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     specific_nulls = dict.fromkeys(WRONG_SPECIFIC_TYPES)
 

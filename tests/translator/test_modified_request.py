@@ -514,7 +514,7 @@ class TestConfig:
         )
 
         assert result.config.stop_sequences == ["END"]
-        assert "ignored 1 items of llm_request.config.stopSequences" in caplog.text
+        assert "1 of 2 items of `llm_request.config.stopSequences` are ignored" in caplog.text
 
     def test_null_leaves_a_setting_as_it_was(self, translator, caplog):
         base = GenerateContentParameters("m", "Hello", types.GenerateContentConfig(temperature=0.9))

@@ -19,12 +19,11 @@ from llxprt_hooks.model.answers import (
     CONFIG,
     CONTENT,
     RATING,
-    REQUEST,
     RESPONSE,
-    TOOL_CONFIG,
     USAGE,
 )
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
 
 TRANSLATOR = HookTranslatorGenAIv1()
 

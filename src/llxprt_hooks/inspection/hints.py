@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.inspection.effects import CHANGES
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
-from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -24,17 +21,7 @@ if TYPE_CHECKING:
 
 Advice = Iterator[str]
 
-_FIELDS = ("decision", "reason", "continue", "stopReason", "suppressOutput", "systemMessage", "hookSpecificOutput")
-_SPECIFIC_FIELDS = (
-    "hookEventName",
-    "additionalContext",
-    "permissionDecision",
-    "permissionDecisionReason",
-    "tool_input",
-    "llm_request",
-    "llm_response",
-    "toolConfig",
-)
+_SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's names for what is called otherwise here."""
 
@@ -128,19 +115,17 @@ def _fields(result: HookExecutionResult) -> Advice:
     for name in fields:
         if name in _SPECIFIC_FIELDS:
             yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
-        elif name not in _FIELDS and (meant := closest(name, _FIELDS)):
+        elif name not in FIELDS and (meant := closest(name, FIELDS)):
             yield f"`{name}` is not read: did you mean `{meant}`?"
     specific = fields.get("hookSpecificOutput")
     for name in specific if isinstance(specific, dict) else ():
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
-    if fields and not any(name in _FIELDS or name in _SPECIFIC_FIELDS or closest(name, _FIELDS) for name in fields):
-        yield f"none of the fields that it printed is read; those that are: {', '.join(_FIELDS)}"
+    if fields and not any(name in FIELDS or name in _SPECIFIC_FIELDS or closest(name, FIELDS) for name in fields):
+        yield f"none of the fields that it printed is read; those that are: {', '.join(FIELDS)}"
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'
-    with _warnings_of("outputs") as warnings:
-        DefaultHookOutput(fields)
-    yield from warnings
+    yield from output_problems(fields)
 
 
 def _not_awaited(result: HookExecutionResult) -> Advice:
@@ -235,27 +220,3 @@ def _json_error(text: str) -> str:
     except ValueError as error:
         return str(error)
     return "an object is expected"
-
-
-@contextmanager
-def _warnings_of(part: str) -> Iterator[list[str]]:
-    """The warnings that a part of the engine logs meanwhile, which go nowhere else."""
-    logger = debug_logger(part)
-    collected: list[str] = []
-    before = logger.level, logger.propagate, logger.handlers
-    logger.setLevel(logging.WARNING)
-    logger.propagate, logger.handlers = False, [_Collector(collected)]
-    try:
-        yield collected
-    finally:
-        level, logger.propagate, logger.handlers = before
-        logger.setLevel(level)
-
-
-class _Collector(logging.Handler):
-    def __init__(self, collected: list[str]) -> None:
-        super().__init__()
-        self._collected = collected
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._collected.append(record.getMessage().removeprefix("hook output: "))
