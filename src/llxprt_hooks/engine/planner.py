@@ -28,6 +28,11 @@ class ExecutionPlan:
     hook_configs: tuple[HookConfig, ...]
     sequential: bool
 
+    @property
+    def fail_closed(self) -> bool:
+        """Whether a failure of the engine itself must block."""
+        return any(config.fail_closed for config in self.hook_configs)
+
 
 class HookPlanner:
     """Makes plans, and remembers them: the same event and subject are looked up, not planned again."""

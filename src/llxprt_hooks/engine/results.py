@@ -50,7 +50,7 @@ class HookExecutionResult:
     """What it was sent."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AggregatedHookResult:
     """The runs of all hooks of one event, merged."""
 
