@@ -60,7 +60,6 @@ async def test_an_event_that_no_hook_is_for_is_an_empty_success(lab, ready, even
 async def test_an_empty_success_is_a_fresh_one_each_time(lab, ready):
     handler = await ready(lab.config({}))
     first = await fire(handler, "BeforeTool")
-    first.success = False
     first.errors.append(ValueError("spoilt"))
     first.all_outputs.append(DefaultHookOutput({"decision": "deny"}))
     second = await fire(handler, "BeforeTool")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from llxprt_hooks.engine.bus_connection import BusConnection
@@ -23,6 +24,7 @@ from llxprt_hooks.engine.results import (
 from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import request_payload, response_payload
+from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
@@ -158,6 +160,11 @@ class HookEventHandler:
         """Whether any hook would run; a look-up, nothing more."""
         return self._planner.create_execution_plan(event_name, subject) is not None
 
+    def fails_closed(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether a hook that would run has ``failClosed``: then a failure of the engine blocks, too (D-27)."""
+        plan = self._planner.create_execution_plan(event_name, subject)
+        return plan is not None and plan.fail_closed
+
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
         """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
@@ -224,9 +231,7 @@ class HookEventHandler:
             stage = "aggregation"
             aggregated = self._aggregator.aggregate_results(results, event_name)
         except Exception as error:
-            aggregated = self._failure(error, stage, event_name)
-            if plan is not None and any(config.fail_closed for config in plan.hook_configs):
-                aggregated.final_output = fail_closed_block(str(aggregated.errors[0]))
+            aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
@@ -277,10 +282,16 @@ class HookEventHandler:
             translated["tool_response"] = fields["tool_response"].to_dict()
         return translated
 
-    def _failure(self, error: Exception, stage: str, event_name: HookEventName | None) -> AggregatedHookResult:
+    def _failure(
+        self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False
+    ) -> AggregatedHookResult:
         self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
         event = {} if event_name is None else {"eventName": event_name.value}
-        return build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
+        envelope = build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
+        if event_name is None or not fail_closed:
+            return envelope
+        block = fail_closed_block(str(envelope.errors[0])).to_dict()
+        return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
 
 def _with_plain_tool_response(hook_input: Any) -> Any:

@@ -29,6 +29,11 @@ class ExecutionPlan:
     hook_configs: tuple[HookConfig, ...]
     sequential: bool
 
+    @property
+    def fail_closed(self) -> bool:
+        """Whether a failure of the engine itself must block."""
+        return any(config.fail_closed for config in self.hook_configs)
+
 
 class Skip(StrEnum):
     """Why a hook of an event does not run."""

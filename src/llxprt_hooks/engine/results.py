@@ -79,7 +79,7 @@ class HookExecutionResult:
         }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AggregatedHookResult:
     """The runs of all hooks of one event, merged."""
 

@@ -18,6 +18,7 @@ from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Advice = Iterator[str]
 

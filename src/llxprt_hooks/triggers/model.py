@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
@@ -58,15 +59,18 @@ class BeforeToolSelectionHookResult(_ModelHookResult):
 
 async def fire_before_model_hook(config: Config, request: GenerateContentParameters) -> BeforeModelHookResult:
     """Run the BeforeModel hooks on a complete request."""
+    handler = None
     try:
         handler = handler_for(config, HookEventName.BEFORE_MODEL)
         if handler is None:
             return BeforeModelHookResult()
         processed = handler.process_common_hook_output_fields(await handler.fire_before_model_event(request))
         return _before_model(processed, request)
-    except Exception:
-        log.warning("BeforeModel hooks failed, the model is called", exc_info=True)
-        return BeforeModelHookResult()
+    except Exception as error:
+        block = output_after_failure(handler, HookEventName.BEFORE_MODEL, error)
+        effect = "called" if block is None else "not called"
+        log.warning("BeforeModel hooks failed, the model is %s", effect, exc_info=True)
+        return BeforeModelHookResult(blocked=block is not None, reason=None if block is None else block.reason)
 
 
 async def fire_after_model_hook(
@@ -104,29 +108,46 @@ def _before_model(processed: ProcessedHookResult, request: GenerateContentParame
     if not isinstance(output, BeforeModelHookOutput):
         return BeforeModelHookResult()
     blocked = output.is_blocking_decision() or processed.should_stop
-    modified = request if blocked else _or(request, lambda: output.apply_llm_request_modifications(request))
+    modified = request if blocked else _changed_request(processed, output, request)
     return BeforeModelHookResult(
         blocked=blocked,
         reason=output.get_effective_reason() if blocked else None,
-        synthetic_response=_or(None, output.get_synthetic_response) if blocked else None,
+        synthetic_response=_translated_or(None, output.get_synthetic_response) if blocked else None,
         modified_request=None if modified is request else modified,
         **_common(processed),
     )
+
+
+def _changed_request(
+    processed: ProcessedHookResult, output: BeforeModelHookOutput, request: GenerateContentParameters
+) -> GenerateContentParameters:
+    """The request with the changes that can be applied; each field counts on its own.
+
+    So a redacted message is sent redacted although the model that the same hook named cannot be used.
+    """
+    for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
+        try:
+            request = output.translator.from_hook_llm_request({name: value}, request)
+        except Exception:
+            if any(result.hook_config.fail_closed for result in processed.aggregated.results):
+                raise
+            log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
+    return request
 
 
 def _after_model(processed: ProcessedHookResult, response: Any) -> AfterModelHookResult:
     output = processed.aggregated.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response)
-    modified = _or(None, lambda: _heeding_what_changed(output, response).get_modified_response())
+    modified = _translated_or(None, lambda: _without_echoed_fields(output, response).get_modified_response())
     return AfterModelHookResult(response=response if modified is None else modified, **_common(processed))
 
 
-def _heeding_what_changed(output: AfterModelHookOutput, response: Any) -> AfterModelHookOutput:
-    """The output without what a hook merely repeated of the response it was shown.
+def _without_echoed_fields(output: AfterModelHookOutput, response: Any) -> AfterModelHookOutput:
+    """The output without the fields in which a hook only repeats the response that it was shown.
 
-    A response that comes back unchanged must not cost the model's function calls, which the hook format lacks; and
-    where only ``text`` was changed, say redacted, the candidates that still hold the old text must not win over it.
+    An unchanged response must keep the model's function calls, which the hook format lacks. Where a hook changed only
+    ``text``, to redact it for example, the repeated candidates still hold the old text and must not win over it.
     """
     fields = output.to_dict()
     said = fields.get("hookSpecificOutput", {}).get("llm_response")
@@ -150,7 +171,7 @@ def _before_tool_selection(
     if not isinstance(output, BeforeToolSelectionHookOutput):
         return BeforeToolSelectionHookResult()
     given = (_config_field(request, "tool_config", "toolConfig"), _config_field(request, "tools", "tools"))
-    tool_config, tools = _or(given, lambda: output.apply_tool_config_modifications(*given))
+    tool_config, tools = _translated_or(given, lambda: output.apply_tool_config_modifications(*given))
     unchanged = tool_config is given[0]
     return BeforeToolSelectionHookResult(
         tool_config=None if unchanged else tool_config, tools=None if unchanged else tools, **_common(processed)
@@ -173,7 +194,7 @@ def _common(processed: ProcessedHookResult) -> dict[str, Any]:
     }
 
 
-def _or(default: T, translate: Callable[[], T]) -> T:
+def _translated_or(default: T, translate: Callable[[], T]) -> T:
     """What a hook said in SDK types; the default where it cannot be translated: the rest of what it said stands."""
     try:
         return translate()

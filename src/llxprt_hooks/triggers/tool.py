@@ -11,6 +11,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
+from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
@@ -27,14 +28,17 @@ async def fire_before_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
     """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
+    handler = None
     try:
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
         return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
-    except Exception:
-        log.warning("BeforeTool hooks of %s failed, the tool runs", tool_name, exc_info=True)
-        return None
+    except Exception as error:
+        output = output_after_failure(handler, HookEventName.BEFORE_TOOL, error, tool_name)
+        effect = "runs" if output is None else "is blocked"
+        log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
+        return output
 
 
 async def fire_after_tool_hook(
