@@ -103,7 +103,7 @@ def test_only_continue_false_stops(given_value: bool | None, stops: bool) -> Non
     assert DefaultHookOutput({"continue": given_value}).should_stop_execution() is stops
 
 
-# Malformed fields (ruling 4)
+# Malformed fields (D-04)
 
 WRONG_TYPES: dict[str, list[Any]] = {
     "decision": ["DENY", "Block", "no", "", 1, True, ["deny"], {"deny": True}],
@@ -318,7 +318,7 @@ def test_any_fields_make_an_output_whose_own_fields_are_well_formed(fields: dict
     assert DefaultHookOutput(output.to_dict()) == output
 
 
-# The effective reason (ruling 10)
+# The effective reason (D-10)
 
 
 @pytest.mark.requirement("HOOK-016b")

@@ -504,7 +504,7 @@ async def test_the_batch_record_has_the_wall_time_beside_the_sum(
     assert 300 <= batch["wall_time"] < batch["total_duration"]
 
 
-# Events that cannot be blocked (ruling 11)
+# Events that cannot be blocked (D-11)
 
 
 def _warned(caplog: pytest.LogCaptureFixture) -> bool:

@@ -1,4 +1,4 @@
-"""Reading JSON as leniently as Node's ``JSON.parse``, and no more: an odd but explicit deny still blocks (ruling 4).
+"""Reading JSON as leniently as Node's ``JSON.parse``, and no more: an odd but explicit deny still blocks (D-04).
 
 Both tables were checked against ``JSON.parse(stdout.toString("utf8").trim())`` of Node 20.
 """

@@ -1,4 +1,4 @@
-"""Ruling 23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
+"""D-23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
 
 from __future__ import annotations
 

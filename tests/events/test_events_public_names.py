@@ -1,4 +1,4 @@
-"""The names others rely on (DESIGN, section 2), and what importing them costs."""
+"""The public names, and what importing them costs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def parameters(function: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_of_the_design_is_importable_from_the_package(name):
+def test_every_public_name_is_importable_from_the_package(name):
     assert getattr(llxprt_hooks, name) is not None
     assert name in llxprt_hooks.__all__
 

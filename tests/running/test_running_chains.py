@@ -106,7 +106,7 @@ class TestBlocking:
     async def test_a_block_ends_the_chain_of_any_event(
         self, event_name: HookEventName, block: str, project: Path
     ) -> None:
-        """Ruling 8: also for events that cannot be blocked."""
+        """D-08: also for events that cannot be blocked."""
         results = await chain(project, event_name, "touch before", block, "touch after", "touch after")
 
         assert len(results) == 2

@@ -147,7 +147,7 @@ class TestEnvironment:
         assert dict(os.environ) == before
 
     async def test_a_hook_runs_in_the_directory_of_the_payload(self, project: Path) -> None:
-        """Ruling 18."""
+        """D-18."""
         result = await run("pwd -P; touch here", project)
 
         assert result.stdout == f"{project.resolve()}\n"

@@ -137,7 +137,7 @@ def test_a_plain_name_selects_every_tool_that_contains_it(text: str, around: str
     ],
 )
 class TestSessionEvents:
-    """Ruling 19: SessionStart, SessionEnd, PreCompress and Notification match exactly."""
+    """D-19: SessionStart, SessionEnd, PreCompress and Notification match exactly."""
 
     def test_a_matcher_selects_its_own_word_and_no_other(
         self, event_name: HookEventName, word: str, others: list[str]

@@ -1,4 +1,4 @@
-"""A hook has its time; when that is over its whole process group is ended (HOOK-117 to 120, ruling 18)."""
+"""A hook has its time; when that is over its whole process group is ended (HOOK-117 to 120, D-18)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_a_hook_has_sixty_seconds_unless_its_settings_say_otherwise(
 
 
 class TestTheEndOfAHook:
-    """Ruling 18."""
+    """D-18."""
 
     async def test_a_child_that_a_hook_leaves_behind_does_not_hold_the_agent_and_lives_on(self, project: Path) -> None:
         answer = json.dumps({"decision": "deny", "reason": "said in time"})

@@ -1,4 +1,4 @@
-"""What a reviewer who meant harm found: each attack, and that it fails now (issue 5, parts 3 and 4; ruling 21)."""
+"""What a reviewer who meant harm found: each attack, and that it fails now (D-21)."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def environment(value: object) -> dict[str, Any]:
 
 
 class TestEnvironment:
-    """Issue 5, part 4: which variables hooks inherit."""
+    """Which variables hooks inherit (HOOK-188)."""
 
     @pytest.mark.parametrize(
         ("value", "inherited"),

@@ -1,4 +1,4 @@
-"""Ruling 21: a cloned repository runs nothing by being opened."""
+"""D-21: a cloned repository runs nothing by being opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model data from a caller, in whichever form, as hooks get it (ruling 16); and when the SDK is imported."""
+"""Model data from a caller, in whichever form, as hooks get it (D-16); and when the SDK is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a hook does to the messages, the conversation stays whole (ruling 13), for generated conversations."""
+"""Whatever a hook does to the messages, the conversation stays whole (D-13), for generated conversations."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _with_tool_config(request: GenerateContentParameters, tool_config: Any) -> G
 
 
 def _with_system_message(request: GenerateContentParameters, text: str | None) -> GenerateContentParameters:
-    """The request with a hook's message for the model at its end, for this one request (ruling 14)."""
+    """The request with a hook's message for the model at its end, for this one request (D-14)."""
     return replace(request, contents=[*request.contents, _system_content(text)]) if text else request
 
 

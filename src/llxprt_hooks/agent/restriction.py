@@ -1,4 +1,4 @@
-"""Which tools the model may call in one answer, enforced on the answer as well as in the request (ruling 15)."""
+"""Which tools the model may call in one answer, enforced on the answer as well as in the request (D-15)."""
 
 from __future__ import annotations
 

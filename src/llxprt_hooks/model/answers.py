@@ -1,6 +1,6 @@
 """Model data as a hook wrote it, reduced to what is well formed.
 
-A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (ruling 4).
+A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (D-04).
 Values are never logged: they may be what a hook was written to hide.
 """
 

@@ -26,7 +26,7 @@ def default_translator() -> HookTranslatorGenAIv1:
 
 
 def request_payload(value: object) -> LLMRequest:
-    """``llm_request`` for a hook (ruling 16); data that is in hook format already needs no SDK.
+    """``llm_request`` for a hook (D-16); data that is in hook format already needs no SDK.
 
     >>> request_payload({"messages": [{"role": "user", "content": "hi"}]})
     {'messages': [{'role': 'user', 'content': 'hi'}]}
@@ -36,6 +36,6 @@ def request_payload(value: object) -> LLMRequest:
 
 
 def response_payload(value: object) -> LLMResponse:
-    """``llm_response`` for a hook (ruling 16); data that is in hook format already needs no SDK."""
+    """``llm_response`` for a hook (D-16); data that is in hook format already needs no SDK."""
     ready = in_hook_response_format(value)
     return default_translator().response_payload(value) if ready is None else ready

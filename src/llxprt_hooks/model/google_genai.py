@@ -91,7 +91,7 @@ class HookTranslatorGenAIv1(
     def from_hook_llm_request(
         self, hook_request: Mapping[str, Any], base_request: GenerateContentParameters
     ) -> GenerateContentParameters:
-        """The base request with a hook's changes; parts that the hook cannot see stay where they are (ruling 13)."""
+        """The base request with a hook's changes; parts that the hook cannot see stay where they are (D-13)."""
         wanted = answers.read_request(hook_request)
         model = wanted.get("model", base_request.model)
         contents = _changed_contents(base_request.contents, wanted.get("messages"))
@@ -134,7 +134,7 @@ class HookTranslatorGenAIv1(
     def from_hook_tool_config(
         self, hook_tool_config: Mapping[str, Any], base_tool_config: types.ToolConfig | dict[str, Any] | None
     ) -> types.ToolConfig:
-        """The base with the hook's mode and names on it. No tool at all is ``NONE`` with an empty list (ruling 6)."""
+        """The base with the hook's mode and names on it. No tool at all is ``NONE`` with an empty list (D-06)."""
         base = _sdk_tool_config(base_tool_config)
         calling = base.function_calling_config or types.FunctionCallingConfig()
         mode, names = _tool_choice(answers.read_tool_config(hook_tool_config), calling)
@@ -379,7 +379,7 @@ def _taken(calls: Mapping[tuple[str, Any], deque[int]], response: Any, default: 
 
 
 def _new_content(message: Message) -> types.Content:
-    # google-genai has no system role inside a conversation (ruling 13).
+    # google-genai has no system role inside a conversation (D-13).
     text = f"[System] {message.text}" if message.role == "system" else message.text
     role = "model" if message.role == "model" else "user"
     return types.Content(role=role, parts=[types.Part(text=text)])

@@ -1,4 +1,4 @@
-"""How levels are merged (ruling 20): the highest level that speaks decides, lists of hooks are put one after another.
+"""How levels are merged (D-20): the highest level that speaks decides, lists of hooks are put one after another.
 
 Every function takes its levels highest priority first.
 """

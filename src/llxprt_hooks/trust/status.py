@@ -1,4 +1,4 @@
-"""Whether a project's hooks may run (ruling 21): asking, granting, revoking.
+"""Whether a project's hooks may run (D-21): asking, granting, revoking.
 
 A cloned repository must not run code by being opened. What a project's settings say about hooks counts only once
 the user has approved exactly that; any change needs approval again.

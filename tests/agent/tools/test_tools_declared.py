@@ -28,7 +28,7 @@ REQUIRED = [
 ]
 
 
-def test_there_are_the_seven_of_the_design_in_its_order() -> None:
+def test_there_are_seven_in_a_fixed_order() -> None:
     assert {name: list(tool.parameters["properties"]) for name, tool in TOOLS.items()} == PARAMETERS
     assert list(TOOLS) == list(PARAMETERS)
     assert all(name == tool.name for name, tool in TOOLS.items())
