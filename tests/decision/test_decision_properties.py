@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decision_endings import (
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from tests.decision.decision_endings import (
     MODEL_EVENTS,
     OR_EVENTS,
     aggregated,
@@ -18,12 +24,6 @@ from decision_endings import (
     printed,
     result_of,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-
-from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 
 BLOCKING = ("block", "deny")
 DECISIONS = (*BLOCKING, "allow", "approve", "ask")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
-from process_runs import marked
 
 import llxprt_hooks.process.start as start_module
+from tests.process.process_runs import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from process_runs import ENV, bash, in_python, run
 
 import llxprt_hooks.process.spawn as spawn_module
 import llxprt_hooks.process.start as start_module
 from llxprt_hooks.process import SpawnError
+from tests.process.process_runs import ENV, bash, in_python, run
 
 pytestmark = pytest.mark.usefixtures("start")
 

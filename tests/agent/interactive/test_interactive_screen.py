@@ -6,12 +6,12 @@ import io
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interactive_display import Display
 from rich.console import Console
 
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.cli.tui.shown_text import visible
+from tests.agent.interactive.interactive_display import Display
 
 WIDTH = 50
 
