@@ -28,7 +28,7 @@ demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo
 
 soak: $(VENV)/.installed
-	$(BIN)/python tests/soak/soak.py $(EVENTS)
+	$(BIN)/python -m tests.soak.soak $(EVENTS)
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run.py

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_world import Call, Run, World
 
 from llxprt_hooks.cli.main import run_command_line
+from tests.cli.cli_world import Call, Run, World
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from cli_world import World
+    from tests.cli.cli_world import World
 
 
 def offered_by_bash(world: World, *words: str) -> list[str]:

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli_world import COMMAND, World, files_in
+
+from tests.cli.cli_world import COMMAND, World, files_in
 
 IN_SECONDS = 10.0
 """What is promised."""

@@ -7,10 +7,10 @@ import signal
 import subprocess
 
 import pytest
-from cli_world import ESCAPE, Call, World, until
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS
+from tests.cli.cli_world import ESCAPE, Call, World, until
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
 STOP = """echo '{"continue": false, "stopReason": "enough"}'"""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import DEADLINE, World
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
 from llxprt_hooks.engine.definitions import HookConfig, HookType
@@ -21,6 +20,7 @@ from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResul
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from tests.cli.cli_world import DEADLINE, World
 
 DENY = {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]}
 

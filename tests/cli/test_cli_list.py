@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cli_world import ESCAPE, World
+
+from tests.cli.cli_world import ESCAPE, World
 
 
 def everything(world: World) -> None:

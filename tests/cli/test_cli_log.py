@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import ESCAPE, Call, World, until
 
 from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.engine.definitions import HookConfig, HookType
@@ -19,6 +18,7 @@ from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from tests.cli.cli_world import ESCAPE, Call, World, until
 
 E = HookEventName
 

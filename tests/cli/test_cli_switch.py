@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import ESCAPE, World, files_in
 
 from llxprt_hooks.inspection import switch
 from llxprt_hooks.trust.scripts import project_scripts
+from tests.cli.cli_world import ESCAPE, World, files_in
 
 COMMENTED = """\
 {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cli_world import ESCAPE, World, ended
+
+from tests.cli.cli_world import ESCAPE, World, ended
 
 
 @pytest.fixture

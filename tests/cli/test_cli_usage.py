@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from cli_world import COMMAND, ESCAPE, Call, World
 
 from llxprt_hooks.cli.main import COMMANDS
+from tests.cli.cli_world import COMMAND, ESCAPE, Call, World
 
 
 @pytest.mark.parametrize("name", COMMANDS)

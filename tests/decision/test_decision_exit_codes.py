@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decision_endings import printed, said
 
 from llxprt_hooks import HookEventName, execute_tool_with_hooks, fire_before_tool_hook
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.protocol.exit_codes import Ending, convert_plain_text_to_hook_output, read_ending
+from tests.decision.decision_endings import printed, said
 
 DENY = '{"decision":"deny","reason":"from stdout"}'
 

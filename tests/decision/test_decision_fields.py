@@ -8,7 +8,6 @@ import os
 from typing import Any
 
 import pytest
-from decision_endings import hook_fields, merged, printed
 from google.genai import types
 from hypothesis import given
 
@@ -30,6 +29,7 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
 

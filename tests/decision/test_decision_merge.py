@@ -8,18 +8,6 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from decision_endings import (
-    MODEL_EVENTS,
-    OR_EVENTS,
-    aggregated,
-    failed,
-    merged,
-    printed,
-    refused,
-    result_of,
-    said,
-    specific,
-)
 from google.genai import types
 
 from llxprt_hooks import (
@@ -36,6 +24,18 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.protocol.exit_codes import Ending
+from tests.decision.decision_endings import (
+    MODEL_EVENTS,
+    OR_EVENTS,
+    aggregated,
+    failed,
+    merged,
+    printed,
+    refused,
+    result_of,
+    said,
+    specific,
+)
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 AFTER_TOOL = HookEventName.AFTER_TOOL

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decision_endings import (
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from llxprt_hooks import HookEventName
+from llxprt_hooks.engine.aggregator import HookAggregator
+from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from tests.decision.decision_endings import (
     MODEL_EVENTS,
     OR_EVENTS,
     aggregated,
@@ -18,12 +24,6 @@ from decision_endings import (
     printed,
     result_of,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-
-from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 
 BLOCKING = ("block", "deny")
 DECISIONS = (*BLOCKING, "allow", "approve", "ask")
@@ -66,8 +66,9 @@ def exited(ending: Ending) -> int | None:
 
 
 def spoken(ending: Ending) -> dict[str, Any]:
-    """The JSON object that a successful hook printed; empty where it printed none."""
-    if exited(ending) != 0 or ending.stdout_cut:
+    """The JSON object that counts: a successful hook's, or a block of one whose status is unknown; else empty."""
+    unknown = ending.signal is None and ending.timed_out_after is None and ending.exit_code is None
+    if not unknown and (exited(ending) != 0 or ending.stdout_cut):
         return {}
 
     def refuse(name: str) -> object:
@@ -79,7 +80,8 @@ def spoken(ending: Ending) -> dict[str, Any]:
             value = json.loads(value.strip(WHITESPACE), parse_constant=refuse)
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    counts = isinstance(value, dict) and (not unknown or value.get("decision") in BLOCKING)
+    return value if counts else {}
 
 
 def explicit_decision(ending: Ending) -> str | None:

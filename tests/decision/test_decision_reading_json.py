@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 import pytest
-from decision_endings import any_json
 from hypothesis import example, given
 
 from llxprt_hooks.protocol.exit_codes import Ending, read_ending
 from llxprt_hooks.protocol.json_codec import read_json, read_json_text, write_json
+from tests.decision.decision_endings import any_json
 
 DEEP = 12_000
 """More than the stack of any Python holds."""

@@ -14,11 +14,11 @@ from enum import Enum, IntEnum, StrEnum
 from typing import Any
 
 import pytest
-from decision_endings import any_json, any_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llxprt_hooks.protocol.json_codec import read_json, write_json
+from tests.decision.decision_endings import any_json, any_text
 
 LONE = "\ud800"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from diagnosis_marks import Place
+
+from tests.diagnosis.diagnosis_marks import Place
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from llxprt_hooks.diagnosis import diagnose, inspect_project
 
 if TYPE_CHECKING:
-    from diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import Place
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "llxprt_hooks"

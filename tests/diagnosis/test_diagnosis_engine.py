@@ -18,7 +18,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
-    from diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import Place
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "command", "true", "x"]),

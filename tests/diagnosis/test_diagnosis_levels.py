@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from diagnosis_marks import Place, extension, settings, span, unmarked
 
 from llxprt_hooks.diagnosis import diagnose, inspect_file, project_of
 from llxprt_hooks.trust.status import grant_trust
+from tests.diagnosis.diagnosis_marks import Place, extension, settings, span, unmarked
 
 HOOKS = '"BeforeTool": [{ "hooks": [{ "type": "command", "command": "true" }] }]'
 CLEAN = settings(HOOKS)

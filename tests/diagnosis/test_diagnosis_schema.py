@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from diagnosis_marks import command, field, group, hook, settings
 
 from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import parse
+from tests.diagnosis.diagnosis_marks import command, field, group, hook, settings
 
 jsonschema = pytest.importorskip("jsonschema", reason="a development dependency")
 

@@ -6,7 +6,8 @@ import os
 import stat
 
 import pytest
-from diagnosis_marks import Place, command, span, unmarked
+
+from tests.diagnosis.diagnosis_marks import Place, command, span, unmarked
 
 SH = "#!/bin/sh\ncat\n"
 

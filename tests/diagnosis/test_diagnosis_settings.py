@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from diagnosis_marks import Place, command, field, group, hook, hooks, run, settings, span, unmarked
+
+from tests.diagnosis.diagnosis_marks import Place, command, field, group, hook, hooks, run, settings, span, unmarked
 
 TRUE = '{ "type": "command", "command": "true" }'
 GROUP = f'{{ "hooks": [{TRUE}] }}'

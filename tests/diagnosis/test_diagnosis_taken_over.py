@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from diagnosis_marks import command, group, settings, span, unmarked
 
 from llxprt_hooks.diagnosis.foreign_words import compared_tools
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
+from tests.diagnosis.diagnosis_marks import command, group, settings, span, unmarked
 
 if TYPE_CHECKING:
-    from diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import Place
 
 PYTHON = "#!/usr/bin/env python3\nimport json, sys\ncall = json.load(sys.stdin)\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from diagnosis_marks import Place, settings, span, unmarked
+from tests.diagnosis.diagnosis_marks import Place, settings, span, unmarked
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis import Diagnostic

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from diagnosis_marks import Place, command, settings
+
+from tests.diagnosis.diagnosis_marks import Place, command, settings
 
 COMMAND = str(Path(sys.executable).parent / "llxprt-hooks")
 

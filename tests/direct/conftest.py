@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from direct_world import World
+
+from tests.direct.direct_world import World
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from direct_world import World, decided
 
 from llxprt_hooks.shell.direct_exec import Surroundings
+from tests.direct.direct_world import World, decided
 
 # Command, and the argv that it comes to; {d} is the project's directory, {root} what is around it.
 DIRECT: dict[str, tuple[str, ...]] = {

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from direct_world import PROJECTS, TELL_ALL, World, decided, directly, through_bash
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from llxprt_hooks.process import SpawnError
+from tests.direct.direct_world import PROJECTS, TELL_ALL, World, decided, directly, through_bash
 
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import click
 import pytest
-from docs_pages import ROOT, Section, code, sections, table
 
 import llxprt_hooks.agent.notes as notes
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.inspection.log import log_file, rotated
 from llxprt_hooks.settings import Level, settings_file, user_folder
+from tests.docs.docs_pages import ROOT, Section, code, sections, table
 
 PAGE = "docs/commands.md"
 SOURCES = ROOT / "src"

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_pages import TUTORIAL, Block, Section, every_section
 
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
+from tests.docs.docs_pages import TUTORIAL, Block, Section, every_section
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
 """Languages of blocks that are for the eye."""

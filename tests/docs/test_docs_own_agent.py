@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from docs_pages import ROOT, Block, sections
 
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.restriction import Restriction
+from tests.docs.docs_pages import ROOT, Block, sections
 
 PAGE = ROOT / "docs" / "own-agent.md"
 PROMPT = "How is the weather?"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_pages import every_section
 from google.genai import types
 
 from llxprt_hooks import Config, GenerateContentParameters, HookEventHandler, ToolResult
+from tests.docs.docs_pages import every_section
 
 PAYLOADS = [json.loads(block.text) for section in every_section() for block in section.blocks if "stdin" in block.words]
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from docs_pages import PAGES, ROOT, SITE_ONLY
+
+from tests.docs.docs_pages import PAGES, ROOT, SITE_ONLY
 
 LOADING = {"audio", "embed", "iframe", "img", "input", "script", "source", "track", "video"}
 """The elements that load what their ``src`` says; what a ``link`` names is loaded too, unless it is a page."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_pages import ROOT, code, table
 
 import llxprt_hooks
 from llxprt_hooks import Config, HookEventName, load_settings
@@ -19,6 +18,7 @@ from llxprt_hooks.model import LLMRequest, LLMResponse
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.trust.status import TrustState
+from tests.docs.docs_pages import ROOT, code, table
 
 PROTOCOL = "docs/protocol.md"
 SETTINGS = "docs/settings.md"

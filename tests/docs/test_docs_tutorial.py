@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
-from docs_pages import TUTORIAL, Block, sections
+
+from tests.docs.docs_pages import TUTORIAL, Block, sections
 
 DEADLINE = 60.0
 """Seconds after which a command counts as hanging."""

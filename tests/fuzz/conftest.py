@@ -24,9 +24,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import fuzz_guard
 import pytest
-from fuzz_world import World
+
+from tests.fuzz import fuzz_guard
+from tests.fuzz.fuzz_world import World
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,9 +8,6 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fuzz_documents import any_json, any_text, mutated
-from fuzz_guard import corpus, fuzz, unhanged
-from fuzz_world import World, quiet
 from hypothesis import strategies as st
 
 from llxprt_hooks import (
@@ -22,6 +19,9 @@ from llxprt_hooks import (
     MessageBusType,
 )
 from llxprt_hooks.protocol.json_codec import read_json
+from tests.fuzz.fuzz_documents import any_json, any_text, mutated
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.fuzz.fuzz_world import World, quiet
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import Message, Subscriber, Unsubscribe

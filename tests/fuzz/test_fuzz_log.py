@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from fuzz_documents import any_json, any_text, documents, lines
-from fuzz_guard import corpus, fuzz, unhanged
 from hypothesis import strategies as st
 
 from llxprt_hooks.inspection.log import read_log
 from llxprt_hooks.protocol.json_codec import write_json
+from tests.fuzz.fuzz_documents import any_json, any_text, documents, lines
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
 
 if TYPE_CHECKING:
-    from fuzz_world import World
+    from tests.fuzz.fuzz_world import World
 
 RECORDS = [
     {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from fuzz_documents import documents
-from fuzz_guard import corpus, fuzz, unhanged
 from hypothesis import strategies as st
 
 from llxprt_hooks import HookEventName
+from tests.fuzz.fuzz_documents import documents
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
 
 if TYPE_CHECKING:
-    from fuzz_world import World
+    from tests.fuzz.fuzz_world import World
 
 BASE = {"session_id": "s", "cwd": "/", "timestamp": "2026-01-02T03:04:05.678Z", "transcript_path": ""}
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {"temperature": 0.5}}

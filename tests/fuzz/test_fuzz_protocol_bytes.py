@@ -6,9 +6,6 @@ import json
 import shlex
 from typing import Any
 
-from fuzz_documents import any_json, any_text, documents, encoded, mutated
-from fuzz_guard import corpus, fuzz, unhanged
-from fuzz_world import World, quiet
 from hypothesis import strategies as st
 
 from llxprt_hooks.engine.aggregator import HookAggregator
@@ -19,6 +16,9 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.log import HookLog, read_log
 from llxprt_hooks.protocol.exit_codes import Ending, Reading, read_ending
 from llxprt_hooks.protocol.json_codec import read_json, write_json
+from tests.fuzz.fuzz_documents import any_json, any_text, documents, encoded, mutated
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.fuzz.fuzz_world import World, quiet
 
 OUTPUTS = [
     {"decision": "deny", "reason": "no secrets", "systemMessage": "note", "suppressOutput": True},

@@ -6,12 +6,13 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fuzz_documents import lines
-from fuzz_guard import corpus, fuzz, unhanged
 from hypothesis import strategies as st
 
+from tests.fuzz.fuzz_documents import lines
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+
 if TYPE_CHECKING:
-    from fuzz_world import Ended, World
+    from tests.fuzz.fuzz_world import Ended, World
 
 
 def chunk(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:

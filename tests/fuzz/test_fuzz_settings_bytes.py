@@ -6,15 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from fuzz_documents import documents
-from fuzz_guard import corpus, fuzz, unhanged
-from fuzz_world import Ended, World, quiet
 from hypothesis import strategies as st
 
 from llxprt_hooks import Config, HookEventName
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.trust.load import Settings, load_settings
 from llxprt_hooks.trust.status import trust_status
+from tests.fuzz.fuzz_documents import documents
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.fuzz.fuzz_world import Ended, World, quiet
 
 SETTINGS = {
     "enableHooks": True,

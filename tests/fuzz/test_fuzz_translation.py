@@ -9,9 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fuzz_documents import any_json, documents, mutated
-from fuzz_guard import corpus, fuzz, unhanged
-from fuzz_world import World, quiet
 from google.genai import types
 
 from llxprt_hooks import (
@@ -27,6 +24,9 @@ from llxprt_hooks import (
 from llxprt_hooks.model import TranslationError, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import read_json, write_json
+from tests.fuzz.fuzz_documents import any_json, documents, mutated
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.fuzz.fuzz_world import World, quiet
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
 CALL = {"functionCall": {"id": "1", "name": "glob", "args": {"pattern": "*"}}}

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from fuzz_documents import documents, encoded
-from fuzz_guard import corpus, fuzz, unhanged
-from fuzz_world import World, quiet
 from hypothesis import strategies as st
 
 from llxprt_hooks.settings.jsonc import JsoncError, parse
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
+from tests.fuzz.fuzz_documents import documents, encoded
+from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.fuzz.fuzz_world import World, quiet
 
 OURS, HASH = "/placeholder/of/the/project", "placeholder-of-the-hash"
 """Stand for the project and its fingerprint, which every test has anew."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
-from process_runs import marked
 
 import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import fork_exec
+from tests.process.process_runs import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
 
 from llxprt_hooks.process.pipes import Drain
+from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
 
 if TYPE_CHECKING:
     from pathlib import Path

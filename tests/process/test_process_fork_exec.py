@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from process_runs import in_python, run
 
 import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import SpawnError, fork_exec
+from tests.process.process_runs import in_python, run
 
 if TYPE_CHECKING:
     from pathlib import Path

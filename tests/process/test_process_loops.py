@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from process_runs import bash, run
 
 from llxprt_hooks import process
 from llxprt_hooks.process.child import Child
+from tests.process.process_runs import bash, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

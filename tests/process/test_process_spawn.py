@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from process_runs import ENV, bash, in_python, run
 
 import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import SpawnError, reap
+from tests.process.process_runs import ENV, bash, in_python, run
 
 pytestmark = pytest.mark.usefixtures("launcher")
 

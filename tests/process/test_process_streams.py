@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from process_runs import bash, in_python, run
+
+from tests.process.process_runs import bash, in_python, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
 
 from llxprt_hooks.process import run as run_module
 from llxprt_hooks.process import run_process
+from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from recipe_bench import Bench
+
+from tests.recipes.recipe_bench import Bench
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from recipe_bench import Bench, mode_of
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.recipes import NAMES
 from llxprt_hooks.settings import parse
+from tests.recipes.recipe_bench import Bench, mode_of
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 

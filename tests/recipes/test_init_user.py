@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recipe_bench import Bench, mode_of
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, find_recipe
+from tests.recipes.recipe_bench import Bench, mode_of
 
 ODD_NAMES = ("ada", "ada lovelace", 'o\'neill $(touch here) `x` "q" *', "ünïcode")
 

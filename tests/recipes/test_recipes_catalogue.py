@@ -10,13 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recipe_bench import Bench, response
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, UnknownRecipeError, find_recipe
 from llxprt_hooks.recipes.catalogue import COLLECTION
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
+from tests.recipes.recipe_bench import Bench, response
 
 EVERY = (FIRST_HOOK, *NAMES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipe_bench import READING, Bench, request, serving
+
+from tests.recipes.recipe_bench import READING, Bench, request, serving
 
 
 async def verdicts(bench: Bench, calls: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, str | None]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipe_bench import Bench, mode_of, request, response, serving
+
+from tests.recipes.recipe_bench import Bench, mode_of, request, response, serving
 
 # pii-redaction
 

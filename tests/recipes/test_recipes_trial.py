@@ -13,7 +13,7 @@ import pytest
 from llxprt_hooks.recipes import NAMES, find_recipe
 
 if TYPE_CHECKING:
-    from recipe_bench import Bench
+    from tests.recipes.recipe_bench import Bench
 
 UNCHANGED = "nothing changed"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_hooks import EVENT_FIELDS, group, handler_of, hook, payload, says, seen
 
 from llxprt_hooks import HookEventName, HookExecutionResult
 from llxprt_hooks.engine.runner import HookRunner, apply_hook_output_to_input
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from tests.running.running_hooks import EVENT_FIELDS, group, handler_of, hook, payload, says, seen
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

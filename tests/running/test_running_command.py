@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running_hooks import run
 
 from llxprt_hooks.shell.command_line import expand_command
+from tests.running.running_hooks import run
 
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 SHELLS = ("bash", "dash" if shutil.which("dash") else "sh")

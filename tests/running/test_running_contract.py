@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine.definitions import HookConfig, HookType
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
+from tests.running.running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
@@ -276,7 +276,7 @@ import asyncio, fcntl, json, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 open("/dev/tty").close()  # this program has a controlling terminal
 
-from running_hooks import run
+from tests.running.running_hooks import run
 result = asyncio.run(run(sys.argv[1], sys.argv[2]))
 print(json.dumps([result.success, result.stdout, result.stderr]), file=open(sys.argv[3], "w"))
 """

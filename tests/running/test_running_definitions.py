@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import pytest
-from running_hooks import EVENT_FIELDS, group
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine.definitions import (
@@ -17,6 +16,7 @@ from llxprt_hooks.engine.definitions import (
     HookType,
     read_definitions,
 )
+from tests.running.running_hooks import EVENT_FIELDS, group
 
 
 def definitions(hooks: dict[str, Any]) -> list[HookDefinition]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running_hooks import SUBJECTS, group, planned, registry_of
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine.matcher import compile_matcher
+from tests.running.running_hooks import SUBJECTS, group, planned, registry_of
 
 TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 

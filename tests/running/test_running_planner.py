@@ -6,12 +6,12 @@ import tracemalloc
 from collections import Counter
 
 import pytest
-from running_hooks import SUBJECTS, Sets, group, planned, registry_of
 
 from llxprt_hooks import Config, Extension, HookEventName
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner, Skip
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
+from tests.running.running_hooks import SUBJECTS, Sets, group, planned, registry_of
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

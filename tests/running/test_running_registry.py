@@ -6,11 +6,11 @@ import logging
 from typing import Any
 
 import pytest
-from running_hooks import Sets, group, planned, registry_of
 
 from llxprt_hooks import Config, Extension, HookEventName, HookRegistryNotInitializedError
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
+from tests.running.running_hooks import Sets, group, planned, registry_of
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

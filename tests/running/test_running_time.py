@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_hooks import handler_of, hook, payload, run
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine import runner as runner_module
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_process
+from tests.running.running_hooks import handler_of, hook, payload, run
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 

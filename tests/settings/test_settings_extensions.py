@@ -16,7 +16,7 @@ from llxprt_hooks.settings.extensions import place_path
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
-    from conftest import Write
+    from tests.settings.conftest import Write
 
 
 @pytest.fixture

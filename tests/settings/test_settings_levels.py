@@ -17,7 +17,7 @@ from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
-    from conftest import Write
+    from tests.settings.conftest import Write
 
 pytestmark = pytest.mark.usefixtures("trusting")
 

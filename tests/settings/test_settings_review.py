@@ -30,7 +30,7 @@ from llxprt_hooks.trust.scripts import project_scripts
 from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
 
 if TYPE_CHECKING:
-    from conftest import Write
+    from tests.settings.conftest import Write
 
 
 def running(command: str) -> dict[str, Any]:

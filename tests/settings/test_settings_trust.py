@@ -20,7 +20,7 @@ from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revok
 from llxprt_hooks.trust.store import TrustStore
 
 if TYPE_CHECKING:
-    from conftest import Write
+    from tests.settings.conftest import Write
 
 HOOK = {"type": "command", "command": "./hooks/check.sh --fast", "timeout": 1000}
 SETTINGS: dict[str, Any] = {

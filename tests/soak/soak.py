@@ -1,6 +1,6 @@
 """Thousands of events with hooks that misbehave, many at once, and a look at what is left behind.
 
-``python tests/soak/soak.py [EVENTS] [SEED]`` prints its figures and fails if anything leaked, any exception reached the
+``python -m tests.soak.soak [EVENTS] [SEED]`` prints its figures and fails if anything leaked, any exception reached the
 caller, or anything but an explicit decision blocked.
 """
 
@@ -20,11 +20,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from soak_faults import BLOCK, Fault, faults
-
 from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks
+from tests.soak.soak_faults import BLOCK, Fault, faults
 
 AT_ONCE = 8
 RAN = "the tool ran"

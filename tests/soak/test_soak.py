@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from soak_faults import faults
 
-from soak import soak
+from tests.soak.soak import soak
+from tests.soak.soak_faults import faults
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc to find what is left behind")
 

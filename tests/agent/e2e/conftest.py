@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from e2e_agent import REPLAY, Project, Run
-from e2e_scenes import Scene
+
+from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
+from tests.agent.e2e.e2e_scenes import Scene
 
 Played: TypeAlias = Callable[..., Run]
 

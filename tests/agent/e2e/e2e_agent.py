@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from e2e_gemini import Chunks, Gemini, Received, Reply
+from tests.agent.e2e.e2e_gemini import Chunks, Gemini, Received, Reply
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 

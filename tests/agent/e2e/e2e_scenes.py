@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e_agent import HTTP, REPLAY, Project, Run
+
+from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
 
 if TYPE_CHECKING:
     from typing import TypeAlias

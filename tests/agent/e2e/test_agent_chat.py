@@ -18,7 +18,7 @@ from llxprt_hooks.agent.notes import AnswerText, Note
 from llxprt_hooks.agent.restriction import Restriction, sendable_tool_config
 
 if TYPE_CHECKING:
-    from e2e_agent import Project
+    from tests.agent.e2e.e2e_agent import Project
 
 Mode = types.FunctionCallingConfigMode
 

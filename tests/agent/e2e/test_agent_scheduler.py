@@ -18,7 +18,7 @@ from llxprt_hooks.agent.tools.tool import Kind, Tool
 from llxprt_hooks.agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from e2e_agent import Project
+    from tests.agent.e2e.e2e_agent import Project
 
 FREE = Restriction()
 

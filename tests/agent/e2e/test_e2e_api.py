@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 
 import pytest
-from e2e_agent import HTTP, REPLAY, Project, Run
-from e2e_gemini import End, Reply, answer, call, refusal, unfinished
-from e2e_scenes import scene
+
+from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import End, Reply, answer, call, refusal, unfinished
+from tests.agent.e2e.e2e_scenes import scene
 
 KEY = "a-key-that-nobody-may-see"
 

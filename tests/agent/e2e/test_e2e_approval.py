@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from e2e_agent import REPLAY, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import Scene
+
+from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import Scene
 
 ASKED = [
     call("read_file", file_path="a.txt"),

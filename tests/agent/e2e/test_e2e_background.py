@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_agent import REPLAY, Project, Run, end, lives
-from e2e_gemini import answer, call
-from e2e_scenes import scene
+
+from tests.agent.e2e.e2e_agent import REPLAY, Project, Run, end, lives
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import scene
 
 EVENTS = ("SessionStart", "BeforeAgent", "Notification", "AfterAgent", "SessionEnd")
 

@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from e2e_agent import COMMAND, REPLAY, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import Scene, scene
+
+from tests.agent.e2e.e2e_agent import COMMAND, REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import Scene, scene
 
 GOOD = json.dumps({"method": "generateContentStream", "response": answer(call("glob", pattern="*"))})
 

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 import pexpect
 import pytest
-from e2e_agent import COMMAND, HTTP, Project, Run, until
-from e2e_gemini import Gemini, Reply, answer, call
-from e2e_scenes import scene
+
+from tests.agent.e2e.e2e_agent import COMMAND, HTTP, Project, Run, until
+from tests.agent.e2e.e2e_gemini import Gemini, Reply, answer, call
+from tests.agent.e2e.e2e_scenes import scene
 
 Sign: TypeAlias = "str | Callable[[], bool]"
 """How it is known that a line has been carried out: something is shown, or has happened."""

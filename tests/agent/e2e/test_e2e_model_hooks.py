@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from e2e_agent import HTTP, REPLAY, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import both_ways, scene
+
+from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import both_ways, scene
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pexpect
 import pytest
-from e2e_agent import COMMAND, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import Scene
+
+from tests.agent.e2e.e2e_agent import COMMAND, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import Scene
 
 EVENTS = (
     "SessionStart",

@@ -7,9 +7,10 @@ import uuid
 from typing import Any
 
 import pytest
-from e2e_agent import REPLAY, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import scene
+
+from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import scene
 
 REFUSED_COMMAND = {"command": "touch ran.txt", "description": "make a file"}
 

@@ -9,9 +9,10 @@ import signal
 import subprocess
 
 import pytest
-from e2e_agent import HTTP, Project, Run, lives, until
-from e2e_gemini import End, Reply, answer, call, unfinished
-from e2e_scenes import Scene
+
+from tests.agent.e2e.e2e_agent import HTTP, Project, Run, lives, until
+from tests.agent.e2e.e2e_gemini import End, Reply, answer, call, unfinished
+from tests.agent.e2e.e2e_scenes import Scene
 
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from e2e_agent import HTTP, REPLAY, Project, Run
-from e2e_gemini import answer, call
-from e2e_scenes import both_ways, scene
+
+from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
+from tests.agent.e2e.e2e_gemini import answer, call
+from tests.agent.e2e.e2e_scenes import both_ways, scene
 
 # A turn with all five hooks, none of which has anything to say.
 

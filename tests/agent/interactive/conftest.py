@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from interactive_terminal import Project
+
+from tests.agent.interactive.interactive_terminal import Project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pexpect
-from interactive_display import Display
+
+from tests.agent.interactive.interactive_display import Display
 
 COMMAND = Path(sys.executable).with_name("llxprt-hooks")
 

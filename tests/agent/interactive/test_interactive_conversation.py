@@ -6,7 +6,8 @@ import json
 import re
 
 import pytest
-from interactive_terminal import ENTER, Project, answer, call, until
+
+from tests.agent.interactive.interactive_terminal import ENTER, Project, answer, call, until
 
 
 @pytest.mark.requirement("HOOK-125")

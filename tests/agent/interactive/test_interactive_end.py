@@ -6,7 +6,8 @@ import os
 import signal
 
 import pytest
-from interactive_terminal import CTRL_C, CTRL_D, Project, answer, call, lives, pids_in
+
+from tests.agent.interactive.interactive_terminal import CTRL_C, CTRL_D, Project, answer, call, lives, pids_in
 
 
 @pytest.mark.requirement("HOOK-203")

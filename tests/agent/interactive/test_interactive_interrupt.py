@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from interactive_terminal import CTRL_C, Project, Terminal, answer, call, lives, pids_in, until
+from tests.agent.interactive.interactive_terminal import CTRL_C, Project, Terminal, answer, call, lives, pids_in, until
 
 ENDLESS = "sleep 600 & echo $$ $! > ../{name}.pids; wait"
 """A script with a child, neither of which ends by itself."""

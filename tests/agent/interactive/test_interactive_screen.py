@@ -6,13 +6,13 @@ import io
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interactive_display import Display
 from rich.console import Console
 
 from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted, HookType
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.progress import UnderWay
 from llxprt_hooks.cli.tui.screen import Screen
+from tests.agent.interactive.interactive_display import Display
 
 WIDTH = 50
 

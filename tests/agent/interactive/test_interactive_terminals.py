@@ -6,7 +6,8 @@ import re
 import stat
 
 import pytest
-from interactive_terminal import ALT_ENTER, ENTER, UP, Project, answer, call, until
+
+from tests.agent.interactive.interactive_terminal import ALT_ENTER, ENTER, UP, Project, answer, call, until
 
 TITLE = "\x1b]0;title\x07"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tool_calls import SECRET
 
 from llxprt_hooks.agent.tools import Workspace
+from tests.agent.tools.tool_calls import SECRET
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
-from tool_calls import call, fail, succeed
 
 from llxprt_hooks.agent.tools import files
+from tests.agent.tools.tool_calls import call, fail, succeed
 
 if TYPE_CHECKING:
     from pathlib import Path

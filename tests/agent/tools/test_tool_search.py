@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tool_calls import DEADLINE, call, eventually, fail, message_of, succeed
 
 from llxprt_hooks.agent.tools import search
 from llxprt_hooks.agent.tools.search import glob_tool, search_tool
+from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, message_of, succeed
 
 if TYPE_CHECKING:
     from pathlib import Path

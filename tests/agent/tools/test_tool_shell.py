@@ -9,10 +9,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tool_calls import DEADLINE, call, eventually, fail, lives, pid_in, succeed
 
 from llxprt_hooks.agent.tools import shell
 from llxprt_hooks.agent.tools.shell import shell_tool
+from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, lives, pid_in, succeed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
-from tool_calls import call, fail, message_of
 
 from llxprt_hooks.agent.tools import TOOLS, Kind
+from tests.agent.tools.tool_calls import call, fail, message_of
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools import Workspace

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tool_calls import SECRET, call, fail, succeed
 
 from llxprt_hooks.agent.tools import Workspace
 from llxprt_hooks.agent.tools.failure import ToolFailure
+from tests.agent.tools.tool_calls import SECRET, call, fail, succeed
 
 Escape = Callable[[Path, Path], str]
 
