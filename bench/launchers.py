@@ -65,7 +65,7 @@ async def _round(config: Config, hooks: int) -> dict[str, float]:
     taken: dict[str, list[float]] = {name: [] for name in LAUNCHERS}
     for number in range(hooks):
         for name in sorted(LAUNCHERS, reverse=bool(number % 2)):
-            child_module.launch = LAUNCHERS[name]  # type: ignore[assignment]
+            child_module.launch = LAUNCHERS[name]
             taken[name].append(await _event(config))
     return {name: statistics.quantiles(times, n=4)[0] for name, times in taken.items()}
 

@@ -42,6 +42,8 @@ def in_python(script: str, *, cwd: Path, fresh: bool = False) -> str:
     launcher = child_module.launch
     same = f"from llxprt_hooks.process import child; from {launcher.__module__} import {launcher.__name__} as launch\n"
     same += "child.launch = launch\n"
+    # With -X dev, asyncio warns of callbacks that took over 0.1 s: on a busy machine, any.
+    same += "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", script if fresh else same + script],
         cwd=cwd,
@@ -51,7 +53,7 @@ def in_python(script: str, *, cwd: Path, fresh: bool = False) -> str:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
@@ -82,7 +84,7 @@ async def written(path: Path) -> str:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; one that is dead and waits to be collected does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()

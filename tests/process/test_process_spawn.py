@@ -1,4 +1,4 @@
-"""Starting a process, and failing to."""
+"""Starting a process, and failing to start it."""
 
 from __future__ import annotations
 
@@ -319,4 +319,4 @@ async def test_spawn_that_fails_does_not_wait_for_what_it_may_not_kill(monkeypat
     os.kill(pids[0], signal.SIGKILL)
     os.waitid(os.P_PID, pids[0], os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
     monkeypatch.undo()
-    await run("true")  # collects it
+    await run("true")  # reaps it
