@@ -307,12 +307,15 @@ async def test_a_failed_hook_is_warned_of_in_the_log_and_the_tool_runs(
 
 @pytest.mark.requirement("HOOK-069")
 @pytest.mark.parametrize("stderr", [DENY, '{"decision":"deny"}', "deny", '{"continue":false}'])
-async def test_stderr_is_kept_and_never_read_for_a_decision(run_hook: Any, printing: Any, stderr: str) -> None:
-    result = await run_hook(printing('{"systemMessage":"m"}', stderr))
+@pytest.mark.parametrize("fields", [{"systemMessage": "m"}, None])
+async def test_stderr_is_kept_and_never_read_for_a_decision(
+    run_hook: Any, printing: Any, fields: dict[str, Any] | None, stderr: str
+) -> None:
+    result = await run_hook(printing("" if fields is None else json.dumps(fields), stderr))
 
     assert result.success
     assert result.stderr == stderr
-    assert result.output.to_dict() == {"systemMessage": "m"}
+    assert (None if result.output is None else result.output.to_dict()) == fields
 
 
 @pytest.mark.requirement("HOOK-069", "HOOK-067a")

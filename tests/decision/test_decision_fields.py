@@ -318,6 +318,15 @@ def test_any_fields_make_an_output_whose_own_fields_are_well_formed(fields: dict
     assert DefaultHookOutput(output.to_dict()) == output
 
 
+def test_outputs_are_equal_if_their_class_and_their_fields_are() -> None:
+    fields = {"decision": "deny", "reason": "no"}
+
+    assert DefaultHookOutput(fields) == DefaultHookOutput({**fields, "unknown": 1})
+    assert DefaultHookOutput(fields) != DefaultHookOutput({"decision": "deny"})
+    assert DefaultHookOutput(fields) != BeforeToolHookOutput(fields)
+    assert DefaultHookOutput(fields) != fields
+
+
 # The effective reason (D-10)
 
 

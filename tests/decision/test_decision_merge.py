@@ -68,6 +68,18 @@ def test_without_a_block_nothing_is_blocked(event: HookEventName) -> None:
     assert not merged(event, ALLOW, printed({}), said("text"), printed({"decision": "approve"})).is_blocking_decision()
 
 
+@pytest.mark.requirement("HOOK-092", "HOOK-097")
+@or_events
+@pytest.mark.parametrize(
+    ("fields", "decision"),
+    [({"reason": "fine"}, "allow"), ({"decision": "approve"}, "allow"), ({"continue": False}, None)],
+)
+def test_without_a_block_the_decision_is_allow_unless_a_hook_stops(
+    event: HookEventName, fields: dict[str, Any], decision: str | None
+) -> None:
+    assert merged(event, printed(fields), printed({"systemMessage": "m"})).decision == decision
+
+
 @pytest.mark.requirement("HOOK-093", "HOOK-190")
 @or_events
 def test_the_reasons_of_all_hooks_are_joined_by_newlines_in_plan_order(event: HookEventName) -> None:

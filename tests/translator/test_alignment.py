@@ -34,6 +34,8 @@ def messages(line: str) -> list[Message]:
         ("u:hello_world", "u:other u:hello_there_world", [None, 0]),
         ("u:hello_world", "u:hello_there_world u:other", [0, None]),
         ("u:hello m:b", "s:x u:hello! m:b", [None, 0, 1]),
+        # Of messages that were moved, the longest run that is still in order is kept.
+        ("u:a u:b u:c u:d u:e u:f u:g", "u:c u:d u:e u:b u:f", [2, 3, 4, None, 5]),
         # No anchors: the most messages that can be kept are kept.
         ("u:a u:b u:a u:b", "u:b u:a u:b u:a", [1, 2, 3, None]),
         ("", "u:a", [None]),

@@ -155,6 +155,7 @@ def test_round_trip_keeps_text_and_drops_the_rest(translator):
         ({"text": "new", "candidates": [7]}, "new"),
         ({"text": "new", "candidates": "x"}, "new"),
         ({"text": ""}, ""),
+        ({"candidates": [{"content": {"parts": []}}]}, None),
         # Malformed pieces are ignored one by one.
         ({"text": 7, "candidates": [{"content": {"parts": ["a", 7, {"functionCall": {}}, {"text": "b"}]}}]}, "ab"),
         ({"candidates": [7, {"content": 7}, {"content": {"parts": ["b"]}}]}, "b"),
@@ -180,7 +181,16 @@ def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(translator, c
 
 @pytest.mark.parametrize(
     "answer",
-    [{}, {"text": None}, {"text": 7}, {"candidates": []}, {"candidates": [{}]}, {"candidates": [{"content": {}}]}, 7],
+    [
+        {},
+        {"text": None},
+        {"text": 7},
+        {"candidates": []},
+        {"candidates": [{}]},
+        {"candidates": [{"content": {}}]},
+        {"candidates": [{"content": {"parts": [7]}}]},
+        7,
+    ],
 )
 def test_without_text_or_candidate_it_is_no_response(translator, answer):
     with pytest.raises(TranslationError, match="neither a text nor a candidate"):

@@ -46,7 +46,7 @@ def own_fields(run: Run, event: str) -> dict[str, Any]:
     return payload
 
 
-@pytest.mark.requirement("HOOK-203")
+@pytest.mark.requirement("HOOK-081", "HOOK-203")
 @pytest.mark.parametrize(
     ("event", "fields"),
     [
