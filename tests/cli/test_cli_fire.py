@@ -10,7 +10,7 @@ import pytest
 from cli_world import ESCAPE, Call, World, until
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS
+from llxprt_hooks.protocol.inputs import BASE_FIELDS
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
 STOP = """echo '{"continue": false, "stopReason": "enough"}'"""
@@ -185,7 +185,7 @@ def test_every_event_has_a_sample_that_makes_a_complete_payload(world: World, ca
     [result] = call("fire", event, "--json").json["results"]
 
     payload = json.loads(result["stdout"])
-    assert list(payload) == [*BASE_FIELDS, *EVENT_FIELDS[event]]
+    assert list(payload) == [*BASE_FIELDS, *event.spec.fields]
     assert payload["hook_event_name"] == event
     assert payload["cwd"] == str(world.project)
 
@@ -347,7 +347,7 @@ WRONG_USAGE: dict[str, tuple[list[str], str]] = {
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
         "recorded for AfterTool, not for BeforeTool",
     ),
-    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], "must be one of startup"),
+    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], 'must be one of "startup"'),
     "unknown option": (["BeforeTool", "--tols", "x"], "--tols"),
     "unknown folder": (["BeforeTool", "-C", "nowhere"], "nowhere"),
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK
-
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import HookConfig
     from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
@@ -42,7 +40,7 @@ class HookTally:
         output = aggregated.final_output
         figures.fired += 1
         figures.hooks_run += len(aggregated.results)
-        figures.blocked += event_name in CAN_BLOCK and output is not None and output.is_blocking_decision()
+        figures.blocked += event_name.spec.can_block and output is not None and output.is_blocking_decision()
         figures.failed += sum(result.error is not None for result in aggregated.results)
         figures.total_ms += aggregated.total_duration
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
-
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult, ProcessedHookResult
+    from llxprt_hooks.events import HookEventName
 
 LOGGED_OUTPUT = 4096
 """Characters of a hook's stdout and stderr that go into a record."""
-
-_CANNOT_BLOCK = frozenset({HookEventName.AFTER_TOOL, HookEventName.AFTER_MODEL, HookEventName.BEFORE_TOOL_SELECTION})
 
 
 def report_event(
@@ -60,7 +57,7 @@ def batch_record(event_name: HookEventName, processed: ProcessedHookResult, wall
         "hook_count": len(aggregated.results),
         "success_count": sum(result.success for result in aggregated.results),
         "failure_count": sum(result.error is not None for result in aggregated.results),
-        "blocked": event_name in CAN_BLOCK and _blocks(aggregated),
+        "blocked": event_name.spec.can_block and _blocks(aggregated),
         "success": aggregated.success,
         "total_duration": aggregated.total_duration,
         "wall_time": wall_time,
@@ -92,7 +89,8 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
     if result.hint:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, result.hint)
-    if event_name in _CANNOT_BLOCK and result.output is not None and result.output.is_blocking_decision():
+    ineffective = event_name.spec.awaited and not event_name.spec.can_block
+    if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",
             event_name,

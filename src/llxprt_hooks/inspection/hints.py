@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
-from llxprt_hooks.inspection.effects import CHANGES
+from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
@@ -27,9 +26,6 @@ _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
-
-_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
-"""Events of which other agents add to the conversation what hooks print."""
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
@@ -68,7 +64,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         return
     if _TRACEBACK in result.stderr:
         yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
-    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+    elif result.event_name.spec.can_block and _object(result.stdout) is None:
         yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
 
 
@@ -129,23 +125,26 @@ def _no_effect(result: HookExecutionResult) -> Advice:
     if result.output is None or result.error is not None:
         return
     event, output = result.event_name, create_specific_hook_output(result.event_name, result.output.to_dict())
-    if event not in CHANGES:
+    spec = event.spec
+    if not spec.awaited:
         if not result.output.implied:
             yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
-        elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+        elif spec.prints_context_elsewhere and result.stdout.strip():
             yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
-    elif output.is_blocking_decision() and event not in CAN_BLOCK:
-        instead = "; to tell the model something, exit with 0 and print it" if event is HookEventName.AFTER_TOOL else ""
+    elif output.is_blocking_decision() and not spec.can_block:
+        instead = (
+            "; to tell the model something, exit with 0 and print it" if Effect.ADD_CONTEXT in spec.effects else ""
+        )
         yield f"{event} cannot be blocked, so its decision has no effect{instead}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
-    heeded = {"hookEventName", *(change.field for change in CHANGES.get(event, ()))}
-    if event is HookEventName.BEFORE_TOOL:
-        heeded.update(("permissionDecision", "permissionDecisionReason"))
-    for name in output.hook_specific_output or {} if event in CHANGES else ():
-        if name in _SPECIFIC_FIELDS and name not in heeded:
+    honored = {"hookEventName", *(effect.field for effect in spec.effects)}
+    if spec.output is OutputKind.BEFORE_TOOL:
+        honored.update(("permissionDecision", "permissionDecisionReason"))
+    for name in output.hook_specific_output or {} if spec.awaited else ():
+        if name in _SPECIFIC_FIELDS and name not in honored:
             yield f"`hookSpecificOutput.{name}` has no effect in {event}"
-    answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
+    answers = Effect.ANSWER_FOR_MODEL in spec.effects and "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
         yield '`llm_response` counts only beside a block: add `"decision": "block"`'
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.reporting import LOGGED_OUTPUT, execution_record
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
@@ -131,7 +130,7 @@ def _decision(result: HookExecutionResult) -> dict[str, Any]:
     if result.output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
     output = create_specific_hook_output(result.event_name, result.output.to_dict())
-    blocked = result.event_name in CAN_BLOCK and output.is_blocking_decision()
+    blocked = result.event_name.spec.can_block and output.is_blocking_decision()
     counts = blocked or result.error is None  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked else output.get_stop_reason()
     changed = sorted(output.hook_specific_output or {}) if counts else []

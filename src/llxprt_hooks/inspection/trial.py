@@ -12,14 +12,13 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.engine.runner import apply_hook_output_to_input
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.inspection.plan import Choice, choices, unapproved
 from llxprt_hooks.model import TranslationError, request_payload, response_payload
 from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import UNHEARD
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Trial:
 
     @property
     def blocked(self) -> bool:
-        return self.event_name in CAN_BLOCK and self.output is not None and self.output.is_blocking_decision()
+        return self.event_name.spec.can_block and self.output is not None and self.output.is_blocking_decision()
 
     @property
     def should_stop(self) -> bool:
@@ -102,7 +101,7 @@ async def attempt(
         result = None
         if system is not None:
             result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
-    planned = _planned(config, registry, event_name, payload.get(MATCHED_FIELDS.get(event_name, "")))
+    planned = _planned(config, registry, event_name, payload.get(event_name.spec.matched_field))
     advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
     hints = [
         *_from_settings(config, registry),
@@ -123,7 +122,7 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
         "transcript_path": config.transcript_path,
     }
     given = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input}
-    own = {name: hook_input[name] for name in EVENT_FIELDS[event_name]}
+    own = {name: hook_input[name] for name in event_name.spec.fields}
     try:
         for name, translate in (("llm_request", request_payload), ("llm_response", response_payload)):
             if name in own:
@@ -134,7 +133,7 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
-    known = EVENT_FIELDS[event_name]
+    known = event_name.spec.fields
     unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
     if not unknown:
         return []

@@ -11,24 +11,14 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from llxprt_hooks.cli.tui.shown_text import call_words, visible
-from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.events import HookEventName
 
 PATIENCE = 0.5
 """Seconds after which the user is told which hook is being waited for."""
-
-AWAITED = frozenset(
-    {
-        HookEventName.BEFORE_TOOL,
-        HookEventName.AFTER_TOOL,
-        HookEventName.BEFORE_MODEL,
-        HookEventName.AFTER_MODEL,
-        HookEventName.BEFORE_TOOL_SELECTION,
-    }
-)
 
 _MOST_CALLS = 5
 
@@ -40,6 +30,10 @@ class Wait:
     what: str
     event_name: HookEventName | None = None
     since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.event_name is not None and self.event_name.spec.awaited
 
     @property
     def seconds(self) -> float:
@@ -63,7 +57,7 @@ class UnderWay:
         """Nothing is awaited any more; hooks whose event was cancelled have not told their end."""
         self.working = False
         self._calls.clear()
-        self.hooks = [wait for wait in self.hooks if wait.event_name not in AWAITED]
+        self.hooks = [wait for wait in self.hooks if not wait.is_awaited]
 
     def call_started(self, call: ToolCall) -> None:
         self._calls[id(call)] = Wait(call_words(call))
@@ -89,7 +83,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks if wait.event_name in AWAITED and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks if wait.is_awaited and wait.seconds > PATIENCE]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay, Wait
+from llxprt_hooks.cli.tui.progress import PATIENCE, UnderWay, Wait
 from llxprt_hooks.cli.tui.shown_text import call_words, excerpt, visible
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
 
@@ -142,7 +142,7 @@ class Screen:
 
     def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
         wait = self._under_way.hook_started(event_name, hook_config)
-        if event_name in AWAITED and not self.console.is_interactive:
+        if event_name.spec.awaited and not self.console.is_interactive:
             asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, wait)
 
     def hook_ended(self, result: HookExecutionResult) -> None:

@@ -15,7 +15,6 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_DISABLED_HOOK,
     UNREACHABLE_GROUP,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.settings import Kind, Node
 
@@ -151,8 +150,7 @@ def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
     event, matches = group.event.meant, group.matches
     if event is None or matches is None:
         return set()
-    shape = EVENTS[event]
-    known = shape.values or (inspection.tools if shape.subject else ())
+    known = event.spec.matched_values or (inspection.tools if event.spec.is_about_tool else ())
     return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -20,9 +20,9 @@ from llxprt_hooks.diagnosis.rules import (
     MATCHER_MATCHES_NOTHING,
     MATCHER_UNANCHORED,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.events import MatchKind
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import GroupEntry
@@ -68,10 +68,8 @@ def check_matcher(inspection: Inspection, group: GroupEntry) -> Iterator[Diagnos
     event, node = group.event.meant, group.matcher
     if event is None or node is None or node.scalar in _FOR_ALL:
         return
-    shape = EVENTS[event]
-    checks = _COMPARED if shape.values else _SEARCHED if shape.subject else _IGNORED
-    matcher = _Matcher(group, node, str(node.scalar), event, shape.values or inspection.tools)
-    found = next((told for check in checks if (told := check(matcher))), None)
+    matcher = _Matcher(group, node, str(node.scalar), event, event.spec.matched_values or inspection.tools)
+    found = next((told for check in _CHECKS[event.spec.match] if (told := check(matcher))), None)
     if found is not None:
         yield found
 
@@ -86,7 +84,7 @@ def _ignored(matcher: _Matcher) -> Diagnostic | None:
 def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
     if matcher.matched:
         return None
-    subject = EVENTS[matcher.event].subject
+    subject = matcher.event.spec.matched_field
     foreign = _CLAUDE_VALUES.get(matcher.text)
     meant = foreign if foreign in matcher.subjects else closest(matcher.text, matcher.subjects)
     if matcher.text in _ANYTHING:
@@ -225,9 +223,11 @@ def _unanchored(matcher: _Matcher) -> Diagnostic | None:
 
 
 _Check = Callable[[_Matcher], Diagnostic | None]
-_IGNORED: Final[tuple[_Check, ...]] = (_ignored,)
-_COMPARED: Final[tuple[_Check, ...]] = (_matches_no_value,)
-_SEARCHED: Final[tuple[_Check, ...]] = (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored)
+_CHECKS: Final[Mapping[MatchKind, tuple[_Check, ...]]] = {
+    MatchKind.IGNORED: (_ignored,),
+    MatchKind.EXACT: (_matches_no_value,),
+    MatchKind.SEARCHED: (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored),
+}
 
 
 def _selected(event: HookEventName, text: str, subjects: Sequence[str]) -> list[str]:
