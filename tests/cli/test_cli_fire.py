@@ -150,7 +150,10 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
     assert shown == [json.loads((world.project / name).read_text()) for name in ("first", "second")]
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
     [merged] = blocks(report, "merged")
-    assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
+    assert json.loads(merged) == {
+        "decision": "allow",
+        "hookSpecificOutput": {"tool_input": {"content": "rewritten"}},
+    }
     assert 'allowed: rewrites the arguments: {"content":"rewritten"}' in report
 
 

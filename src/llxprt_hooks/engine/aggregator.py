@@ -54,14 +54,10 @@ class HookAggregator:
 
 def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
     """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
-    if len(outputs) == 1:
-        return outputs[0].to_dict()
     merged = _merge_common(outputs)
-    blocks = [output.decision for output in outputs if output.is_blocking_decision()]
-    if blocks:
-        merged["decision"] = blocks[-1]
-    elif "continue" not in merged:
-        merged["decision"] = "allow"
+    decision = _or_decision(outputs)
+    if decision is not None:
+        merged["decision"] = decision
     specific = _merge_specific(outputs, merged_object)
     contexts = _joined(output.get_additional_context() for output in outputs)
     if contexts:
@@ -75,7 +71,7 @@ def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> F
     """Later fields replace earlier ones, but an implied decision never undoes an explicit one."""
     merged: Fields = {}
     for output in outputs:
-        merged |= output.to_dict()
+        merged |= _own_fields(output)
     explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
     if explicit:
         merged["decision"] = explicit[-1]
@@ -114,13 +110,20 @@ def _counting_outputs(results: Sequence[HookExecutionResult]) -> list[DefaultHoo
     ]
 
 
+def _or_decision(outputs: Outputs) -> str | None:
+    """One rule for one hook and for several: the last blocking word, else ask, else allow unless a hook stops."""
+    blocks = [output.decision for output in outputs if output.is_blocking_decision()]
+    if blocks:
+        return blocks[-1]
+    if any(output.decision == "ask" for output in outputs):
+        return "ask"
+    return None if any(output.should_stop_execution() for output in outputs) else "allow"
+
+
 def _merge_common(outputs: Outputs) -> Fields:
     """The fields that every OR merge treats alike."""
-    texts = {
-        "stopReason": _joined(output.stop_reason for output in outputs if _needs_stop_reason(output)),
-        "reason": _joined(output.reason for output in outputs),
-        "systemMessage": _joined(output.system_message for output in outputs),
-    }
+    own = [_own_fields(output) for output in outputs]
+    texts = {name: _joined(fields.get(name) for fields in own) for name in ("stopReason", "reason", "systemMessage")}
     merged: Fields = {name: text for name, text in texts.items() if text}
     if any(output.should_stop_execution() for output in outputs):
         merged["continue"] = False
@@ -129,8 +132,18 @@ def _merge_common(outputs: Outputs) -> Fields:
     return merged
 
 
-def _needs_stop_reason(output: DefaultHookOutput) -> bool:
-    return output.should_stop_execution() or output.is_blocking_decision()
+def _own_fields(output: DefaultHookOutput) -> Fields:
+    """An output's fields, as far as they count among those of other hooks.
+
+    Without a stop of its own, a hook's ``stopReason`` would become the reason of another hook's stop. It stays the
+    reason of the hook's block, if that has no other.
+    """
+    fields = output.to_dict()
+    if not output.should_stop_execution():
+        stop_reason = fields.pop("stopReason", None)
+        if output.is_blocking_decision() and stop_reason and not output.reason:
+            fields["reason"] = stop_reason
+    return fields
 
 
 def _merge_specific(outputs: Outputs, merged_object: str) -> Fields:
