@@ -13,6 +13,7 @@ from typing import TypeAlias
 from regress import Regex, RegressError
 
 from llxprt_hooks.events import HookEventName, MatchKind
+from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE
 
 Matches: TypeAlias = Callable[[str], bool]
 
@@ -27,9 +28,18 @@ def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
     >>> compile_matcher(HookEventName.BEFORE_TOOL, "write_.*|replace")("write_file")
     True
     """
-    if matcher is None or matcher in _ANYTHING:
-        return _everything
-    return _COMPILERS[event_name.spec.match](matcher)
+    text = trimmed(matcher)
+    return _everything if is_for_all(text) else _COMPILERS[event_name.spec.match](text)
+
+
+def trimmed(matcher: str | None) -> str:
+    """The matcher as it is used: without white space around it, by the rule of ``String.prototype.trim``."""
+    return "" if matcher is None else matcher.strip(NODE_WHITESPACE)
+
+
+def is_for_all(matcher: str | None) -> bool:
+    """Whether a group applies whatever its event is about, because it has no matcher or a blank one or ``*``."""
+    return trimmed(matcher) in _ANYTHING
 
 
 def _everything(_: str) -> bool:

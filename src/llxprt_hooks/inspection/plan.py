@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.engine.matcher import compile_matcher, is_for_all
 from llxprt_hooks.engine.registry import HookRegistryEntry
 
 if TYPE_CHECKING:
@@ -54,6 +54,6 @@ def _obstacle(entry: HookRegistryEntry, subject: str | None, taken: dict[str, st
 def _grounds(entry: HookRegistryEntry, subject: str | None) -> str:
     if subject is None:
         return f"{entry.event_name} does not look at matchers"
-    if entry.matcher in (None, "", "*"):
+    if is_for_all(entry.matcher):
         return "it is for all"
     return f"its matcher {entry.matcher!r} matches {subject!r}"

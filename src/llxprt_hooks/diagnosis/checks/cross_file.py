@@ -16,6 +16,7 @@ from llxprt_hooks.diagnosis.rules import (
     UNREACHABLE_GROUP,
 )
 from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
 
 
 def _matcher_text(hook: HookEntry) -> object:
-    return hook.group.matcher.scalar if hook.group.matcher else None
+    return trimmed(str(hook.group.matcher.scalar)) if hook.group.matcher else None
 
 
 def _by_event(inspection: Inspection) -> dict[HookEventName, list[GroupEntry]]:

@@ -21,7 +21,7 @@ from llxprt_hooks.diagnosis.rules import (
     MATCHER_UNANCHORED,
 )
 from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.engine.matcher import compile_matcher, is_for_all, trimmed
 from llxprt_hooks.events import MatchKind
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings import Node
 
-_FOR_ALL: Final = ("", "*")
 _ANYTHING: Final = (".*", ".+", "^.*$", "^.+$")
 _GLOB: Final = re.compile(r"[\w*-]*[\w-]\*[\w*-]*|\*[\w*-]+")
 _ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
@@ -46,11 +45,12 @@ _MOST_SHOWN: Final = 7
 
 @dataclass(frozen=True, eq=False)
 class _Matcher:
-    """A matcher, and what it is held against."""
+    """A matcher, and what it is compared with."""
 
     group: GroupEntry
     node: Node
     text: str
+    """Without the white space around it, which does not count."""
     event: HookEventName
     subjects: Sequence[str]
 
@@ -66,9 +66,9 @@ class _Matcher:
 def check_matcher(inspection: Inspection, group: GroupEntry) -> Iterator[Diagnostic]:
     """A matcher that does not select what it seems to."""
     event, node = group.event.meant, group.matcher
-    if event is None or node is None or node.scalar in _FOR_ALL:
+    if event is None or node is None or is_for_all(str(node.scalar)):
         return
-    matcher = _Matcher(group, node, str(node.scalar), event, event.spec.matched_values or inspection.tools)
+    matcher = _Matcher(group, node, trimmed(str(node.scalar)), event, event.spec.matched_values or inspection.tools)
     found = next((told for check in _CHECKS[event.spec.match] if (told := check(matcher))), None)
     if found is not None:
         yield found
@@ -132,7 +132,9 @@ def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
     called = f"`{ours}` here" if ours else "nothing here: it has no counterpart"
     message = f"`{word[0]}` is Claude Code's name for a tool that is called {called}"
     fix = _in_our_names(matcher) or "Take it out, and the group with it: an empty matcher is for all tools."
-    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, word.span(), message, fix)
+    before = str(matcher.node.scalar).index(matcher.text)
+    span = (before + word.start(), before + word.end())
+    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, span, message, fix)
 
 
 def _in_our_names(matcher: _Matcher) -> str | None:
