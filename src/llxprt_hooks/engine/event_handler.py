@@ -24,7 +24,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import request_payload, response_payload
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -188,7 +188,10 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         stage, plan, wall_time = "planning", None, 0.0
         try:
-            plan = self._planner.create_execution_plan(event_name, fields.get(event_name.spec.matched_field))
+            matched_field = event_name.spec.matched_field
+            if matched_field:
+                fields = {**fields, matched_field: name_text(fields[matched_field])}
+            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
             if plan is None:
                 nothing = make_empty_success_result()
                 self._report(event_name, nothing, wall_time)

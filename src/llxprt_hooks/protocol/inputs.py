@@ -13,6 +13,9 @@ from llxprt_hooks.events import EventField, FieldKind, HookEventName
 from llxprt_hooks.protocol.fields import FLAG, OBJECT, STRING, Field, found, one_of
 from llxprt_hooks.protocol.tool_result import ToolResult
 
+LONGEST_NAME = 200
+"""Characters that are kept of a name that is not a string."""
+
 BASE_FIELDS = ("session_id", "cwd", "timestamp", "hook_event_name", "transcript_path")
 
 
@@ -106,6 +109,22 @@ def input_problem(event_name: HookEventName, value: object) -> str | None:
         if name in value and not isinstance(value[name], str):
             return _wrong(event_name, name, STRING, value[name])
     return None
+
+
+def name_text(value: object) -> str:
+    """A name as text: what an agent passes as a tool's name may be anything that a model produced.
+
+    >>> name_text(["write_file"])
+    "['write_file']"
+    """
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    try:
+        return str.__str__(str(value))[:LONGEST_NAME]
+    except Exception:  # nested too deep, or an object whose own conversion fails
+        return f"<{type(value).__name__}>"
 
 
 def _field(event_field: EventField) -> Field:
