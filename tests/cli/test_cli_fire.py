@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS
+from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from tests.cli.cli_world import ESCAPE, Call, World, until
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
@@ -150,7 +150,10 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
     assert shown == [json.loads((world.project / name).read_text()) for name in ("first", "second")]
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
     [merged] = blocks(report, "merged")
-    assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
+    assert json.loads(merged) == {
+        "decision": "allow",
+        "hookSpecificOutput": {"tool_input": {"content": "rewritten"}},
+    }
     assert 'allowed: rewrites the arguments: {"content":"rewritten"}' in report
 
 
@@ -185,7 +188,7 @@ def test_every_event_has_a_sample_that_makes_a_complete_payload(world: World, ca
     [result] = call("fire", event, "--json").json["results"]
 
     payload = json.loads(result["stdout"])
-    assert list(payload) == [*BASE_FIELDS, *EVENT_FIELDS[event]]
+    assert list(payload) == [*BASE_FIELDS, *event.spec.fields]
     assert payload["hook_event_name"] == event
     assert payload["cwd"] == str(world.project)
 
@@ -347,7 +350,7 @@ WRONG_USAGE: dict[str, tuple[list[str], str]] = {
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
         "recorded for AfterTool, not for BeforeTool",
     ),
-    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], "must be one of startup"),
+    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], 'must be one of "startup"'),
     "unknown option": (["BeforeTool", "--tols", "x"], "--tols"),
     "unknown folder": (["BeforeTool", "-C", "nowhere"], "nowhere"),
 }

@@ -149,6 +149,81 @@ def test_the_reason_for_a_stop_is_that_of_the_hook_that_stops() -> None:
     assert output.get_effective_reason() == "enough"
 
 
+ONLY_BLOCKS = {"decision": "deny", "stopReason": "only blocked"}
+STOPS = {"continue": False}
+
+
+@pytest.mark.requirement("HOOK-097")
+@pytest.mark.parametrize("event", list(HookEventName))
+@pytest.mark.parametrize("order", [(ONLY_BLOCKS, STOPS), (STOPS, ONLY_BLOCKS)], ids=["block first", "stop first"])
+def test_a_hook_that_only_blocks_gives_no_reason_for_another_hooks_stop(
+    event: HookEventName, order: tuple[dict[str, Any], ...]
+) -> None:
+    bare = merged(event, *map(printed, order))
+    reasoned = merged(event, *(printed({**each, "stopReason": each.get("stopReason", "enough")}) for each in order))
+
+    assert bare.stop_reason is None
+    assert reasoned.stop_reason == "enough"
+    assert reasoned.get_stop_reason() == "enough"
+
+
+@pytest.mark.requirement("HOOK-097")
+async def test_a_tool_that_is_blocked_and_stopped_gets_each_reason_from_its_own_hook(
+    config_with: Any, printing: Any
+) -> None:
+    hooks = [printing(json.dumps(each)) for each in (ONLY_BLOCKS, {"continue": False, "stopReason": "enough"})]
+
+    result = await execute_tool_with_hooks(config_with(BEFORE_TOOL, *hooks), "write_file", {}, lambda _: "ran")
+
+    assert result.llm_content == "only blocked"
+    assert result.stop_reason == "enough"
+
+
+@pytest.mark.requirement("HOOK-016b")
+@pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL])
+@pytest.mark.parametrize("others", [[], [printed({"systemMessage": "m"})]], ids=["alone", "among others"])
+def test_the_stop_reason_of_a_hook_that_only_blocks_is_the_reason_of_its_block(
+    event: HookEventName, others: list[Ending]
+) -> None:
+    output = merged(event, *others, printed(ONLY_BLOCKS))
+
+    assert output.get_blocking_error() == (True, "only blocked")
+    assert output.get_stop_reason() is None
+
+
+@pytest.mark.requirement("HOOK-092", "HOOK-182", "HOOK-190")
+@or_events
+@pytest.mark.parametrize(
+    ("outputs", "decision"),
+    [
+        ([{"systemMessage": "m"}], "allow"),
+        ([{"decision": "approve"}], "allow"),
+        ([{"decision": "ask"}], "ask"),
+        ([{"decision": "block"}], "block"),
+        ([{"decision": "block"}, {"decision": "deny"}, {"decision": "ask"}], "deny"),
+        ([{"continue": False}], None),
+        ([{"continue": False, "decision": "allow"}], None),
+        ([{"continue": False, "decision": "ask"}], "ask"),
+        ([{"continue": False, "decision": "deny"}], "deny"),
+    ],
+)
+def test_the_decision_does_not_depend_on_the_number_of_hooks(
+    event: HookEventName, outputs: list[dict[str, Any]], decision: str | None
+) -> None:
+    indifferent = [printed({}), printed({"decision": "allow"}), said("text")]
+
+    for others in ([], indifferent[:1], indifferent):
+        assert merged(event, *map(printed, outputs), *others).decision == decision
+        assert merged(event, *others, *map(printed, outputs)).decision == decision
+
+
+@or_events
+def test_one_output_is_merged_as_several_are(event: HookEventName) -> None:
+    fields = {"continue": True, "stopReason": "not mine", "suppressOutput": False, "reason": "why"}
+
+    assert merged(event, printed(fields)) == merged(event, printed(fields), printed({}))
+
+
 @pytest.mark.requirement("HOOK-208", "HOOK-094", "HOOK-095", "HOOK-096")
 def test_context_message_and_suppression_of_several_hooks_all_take_effect() -> None:
     output = merged(

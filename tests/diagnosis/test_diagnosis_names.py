@@ -10,7 +10,7 @@ import pytest
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.diagnosis import RULES
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
-from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.diagnosis.shape import GROUPS
 from llxprt_hooks.diagnosis.suggestions import closest, meant_event
 from llxprt_hooks.events import HookEventName
 
@@ -29,7 +29,7 @@ def test_no_event_of_ours_is_taken_for_claudes() -> None:
 
 
 def test_every_event_is_declared() -> None:
-    assert set(EVENTS) == set(HookEventName)
+    assert set(GROUPS) == set(HookEventName)
 
 
 def test_codes_are_distinct_and_reasons_are_sentences() -> None:

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.events import HookEventName, NotificationType
-from llxprt_hooks.protocol.inputs import MATCHED_FIELDS
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class BackgroundEvents:
 
     def fire(self, event_name: HookEventName, **fields: Any) -> None:
         """Fire an event with its own fields, if any hook is for it."""
-        subject = fields.get(MATCHED_FIELDS.get(event_name, ""))
+        subject = fields.get(event_name.spec.matched_field)
         handler = handler_for(self._config, event_name, subject)
         if handler is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llxprt_hooks.diagnosis.shape import EVENTS, HOOK, HOOKS, SETTINGS, ArrayOf, Field, Scalar, Shape, Value
+from llxprt_hooks.diagnosis.shape import GROUPS, HOOK, HOOKS, SETTINGS, ArrayOf, Field, Scalar, Shape, Value
 from llxprt_hooks.settings import Kind
 
 _TYPES: Final = {
@@ -32,7 +32,7 @@ def settings_schema() -> dict[str, Any]:
         "$defs": {
             "hook": _object(HOOK),
             "hooks": _object(HOOKS),
-            **{f"{event}Group": _object(shape.group) for event, shape in EVENTS.items()},
+            **{f"{event}Group": _object(group) for event, group in GROUPS.items()},
         },
     }
 

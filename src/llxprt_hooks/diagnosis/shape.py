@@ -5,17 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
-from llxprt_hooks.events import (
-    HookEventName,
-    NotificationType,
-    PreCompressTrigger,
-    SessionEndReason,
-    SessionStartSource,
-)
+from llxprt_hooks.events import EVENTS, EventSpec, HookEventName, MatchKind
 from llxprt_hooks.settings import Kind
 
 if TYPE_CHECKING:
@@ -111,27 +105,12 @@ HOOK: Final = Shape(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EventShape:
-    """An event: when it fires, and what its matchers are held against."""
-
-    description: str
-    subject: str = ""
-    """The payload's field that a matcher is held against; empty where matchers are ignored."""
-    values: tuple[str, ...] = ()
-    """What the subject may be, where a matcher is compared with it and not searched in it."""
-    group: Shape = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "group", _group(self))
-
-
-def _group(event: EventShape) -> Shape:
+def _group(spec: EventSpec) -> Shape:
     return Shape(
         "group",
         "Hooks, and what they are for.",
         {
-            "matcher": _matcher(event),
+            "matcher": _matcher(spec),
             "hooks": Field(ArrayOf(HOOK), "The hooks of the group.", required=True),
             "sequential": Field(
                 _BOOLEAN,
@@ -145,16 +124,17 @@ def _group(event: EventShape) -> Shape:
     )
 
 
-def _matcher(event: EventShape) -> Field:
-    if event.values:
-        value = Scalar(Kind.STRING, suggestions=("*", *event.values))
-        return Field(value, f"For which `{event.subject}` the group is: compared exactly. None, empty or `*`: for all.",
+def _matcher(spec: EventSpec) -> Field:
+    field = spec.matched_field
+    if spec.match is MatchKind.EXACT:
+        value = Scalar(Kind.STRING, suggestions=("*", *spec.matched_values))
+        return Field(value, f"For which `{field}` the group is: compared exactly. None, empty or `*`: for all.",
                      default="*", nullable=True)  # fmt: skip
-    if event.subject:
+    if spec.match is MatchKind.SEARCHED:
         value = Scalar(Kind.STRING, suggestions=("*", "^write_file$", "^(write_file|replace)$", "^run_shell_command$"))
         return Field(
             value,
-            f"For which `{event.subject}` the group is: an ECMAScript regular expression that is found anywhere in the "
+            f"For which `{field}` the group is: an ECMAScript regular expression that is found anywhere in the "
             "name, so `^write_file$` for exactly that. None, empty or `*`: for all.",
             default="*",
             nullable=True,
@@ -162,28 +142,13 @@ def _matcher(event: EventShape) -> Field:
     return Field(Scalar(Kind.STRING), "Ignored: this event has nothing to match.", nullable=True, deprecated=True)
 
 
-EVENTS: Final[Mapping[HookEventName, EventShape]] = {
-    HookEventName.BEFORE_TOOL: EventShape("Before a tool runs: block it, or rewrite its arguments.", "tool_name"),
-    HookEventName.AFTER_TOOL: EventShape("After a tool ran: tell the model more, hide the result, stop.", "tool_name"),
-    HookEventName.BEFORE_MODEL: EventShape("Before the model is called: block, change the request, or answer."),
-    HookEventName.AFTER_MODEL: EventShape("After the model answered: replace or hide the answer, or stop."),
-    HookEventName.BEFORE_TOOL_SELECTION: EventShape("Before the model chooses tools: restrict which it may call."),
-    HookEventName.BEFORE_AGENT: EventShape("When the user's prompt arrives. The agent does not wait for it."),
-    HookEventName.AFTER_AGENT: EventShape("When the agent has answered a prompt."),
-    HookEventName.SESSION_START: EventShape("When a session begins.", "source", tuple(SessionStartSource)),
-    HookEventName.SESSION_END: EventShape("When a session ends.", "reason", tuple(SessionEndReason)),
-    HookEventName.PRE_COMPRESS: EventShape(
-        "Before the conversation is compressed.", "trigger", tuple(PreCompressTrigger)
-    ),
-    HookEventName.NOTIFICATION: EventShape(
-        "When the agent needs the user's attention.", "notification_type", tuple(NotificationType)
-    ),
-}
+GROUPS: Final[Mapping[HookEventName, Shape]] = {event: _group(spec) for event, spec in EVENTS.items()}
+"""The hook group of each event."""
 
 HOOKS: Final = Shape(
     "hooks",
     "The hooks: event names, each with its groups of hooks.",
-    {event.value: Field(ArrayOf(shape.group), shape.description, default=[]) for event, shape in EVENTS.items()},
+    {event.value: Field(ArrayOf(group), event.spec.description, default=[]) for event, group in GROUPS.items()},
     example={"BeforeTool": [{"matcher": "^write_file$", "hooks": [HOOK.example]}]},
 )
 

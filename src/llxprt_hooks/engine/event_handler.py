@@ -21,13 +21,13 @@ from llxprt_hooks.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class HookEventHandler:
                 raise HookStageError("validation", problem, {"eventName": event.value})
         except Exception as error:
             return self._failure(error, stage, event)
-        fields = {name: hook_input[name] for name in EVENT_FIELDS[event]}
+        fields = {name: hook_input[name] for name in event.spec.fields}
         base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
         return await self._fire(event, fields, base)
 
@@ -215,13 +215,16 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
-            plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
+            matched_field = event_name.spec.matched_field
+            if matched_field:
+                fields = {**fields, matched_field: name_text(fields[matched_field])}
+            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
             if plan is None:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
+            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(event_name, fields)}
             stage = "execution"
             event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
@@ -271,16 +274,17 @@ class HookEventHandler:
             "transcript_path": self._config.transcript_path,
         }
 
-    def _translated(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _translated(self, event_name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
-        translated = dict(fields)
-        if "llm_request" in fields:
-            translated["llm_request"] = self._request_payload(fields["llm_request"])
-        if "llm_response" in fields:
-            translated["llm_response"] = self._response_payload(fields["llm_response"])
-        if isinstance(fields.get("tool_response"), ToolResult):
-            translated["tool_response"] = fields["tool_response"].to_dict()
-        return translated
+        specs = event_name.spec.fields
+        return {name: self._translated_field(specs[name].kind, value) for name, value in fields.items()}
+
+    def _translated_field(self, kind: FieldKind, value: Any) -> Any:
+        if kind is FieldKind.MODEL_REQUEST:
+            return self._request_payload(value)
+        if kind is FieldKind.MODEL_RESPONSE:
+            return self._response_payload(value)
+        return value.to_dict() if isinstance(value, ToolResult) else value
 
     def _failure(
         self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class ProcessedHookResult:
 
 def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
     """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
-    return event_name in CAN_BLOCK and output is not None and output.is_blocking_decision()
+    return event_name.spec.can_block and output is not None and output.is_blocking_decision()
 
 
 def make_empty_success_result() -> AggregatedHookResult:

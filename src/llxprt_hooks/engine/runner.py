@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.definitions import HookConfig, HookType
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.exit_codes import Ending, fail_closed_block, read_ending
@@ -24,6 +23,7 @@ from llxprt_hooks.shell.environment import process_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("runner")
@@ -240,36 +240,14 @@ def apply_hook_output_to_input(
     event_name: HookEventName, hook_input: HookInput, output: DefaultHookOutput
 ) -> HookInput:
     """The input for the next hook of a chain; the same object when the output changes nothing of it."""
-    chain = _CHAINS.get(event_name)
-    changes = {} if chain is None else chain(hook_input, output.hook_specific_output or {})
-    return {**hook_input, **changes} if changes else hook_input
-
-
-def _chain_tool_input(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
-    return _merged(hook_input, specific, "tool_input")
-
-
-def _chain_llm_request(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
-    return _merged(hook_input, specific, "llm_request")
-
-
-def _chain_prompt(hook_input: HookInput, specific: Mapping[str, Any]) -> dict[str, Any]:
-    context = specific.get("additionalContext")
-    return {"prompt": f"{hook_input['prompt']}\n\n{context}"} if context else {}
-
-
-def _merged(hook_input: HookInput, specific: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """By top-level key: the later hook's value stands, nested objects are not merged (HOOK-105, 216)."""
-    changes = specific.get(field)
-    return {field: {**hook_input[field], **changes}} if changes else {}
-
-
-_CHAINS: Mapping[HookEventName, Callable[[HookInput, Mapping[str, Any]], dict[str, Any]]] = {
-    HookEventName.BEFORE_TOOL: _chain_tool_input,
-    HookEventName.BEFORE_MODEL: _chain_llm_request,
-    HookEventName.BEFORE_AGENT: _chain_prompt,
-}
-"""HOOK-211: the events whose input the next hook of a chain sees changed; for all others it stays as it was."""
+    field, answer = event_name.spec.chained_field, output.hook_specific_output or {}
+    if not field:
+        return hook_input
+    if event_name.spec.merged_object:
+        changes = answer.get(field)
+        return {**hook_input, field: {**hook_input[field], **changes}} if changes else hook_input
+    context = answer.get("additionalContext")
+    return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
 
 
 def _closed(result: HookExecutionResult) -> HookExecutionResult:

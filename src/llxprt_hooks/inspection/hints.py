@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.results import is_blocked
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
-from llxprt_hooks.inspection.effects import CHANGES
+from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
@@ -29,12 +28,6 @@ _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
-
-_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
-"""Events of which other agents add to the conversation what hooks print."""
-
-_INSTEAD_OF_BLOCKING = {HookEventName.AFTER_TOOL: "; to tell the model something, exit with 0 and print it"}
-"""What to do for an event that cannot be blocked."""
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
@@ -73,7 +66,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         return
     if _TRACEBACK in result.stderr:
         yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
-    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+    elif result.event_name.spec.can_block and _object(result.stdout) is None:
         yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
 
 
@@ -132,11 +125,11 @@ def _fields(result: HookExecutionResult) -> Advice:
 def _not_awaited(result: HookExecutionResult) -> Advice:
     """An answer to an event whose caller does not wait for its hooks."""
     event, output = result.event_name, _answer(result)
-    if output is None or event in CHANGES:
+    if output is None or event.spec.awaited:
         return
     if not output.implied:
         yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
-    elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+    elif event.spec.prints_context_elsewhere and result.stdout.strip():
         yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
 
 
@@ -146,7 +139,9 @@ def _decision_without_effect(result: HookExecutionResult) -> Advice:
         return
     if output.is_blocking_decision():
         if not is_blocked(event, output):
-            yield f"{event} cannot be blocked, so its decision has no effect{_INSTEAD_OF_BLOCKING.get(event, '')}"
+            instead = "; to tell the model something, exit with 0 and print it"
+            advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
+            yield f"{event} cannot be blocked, so its decision has no effect{advice}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
 
@@ -155,8 +150,8 @@ def _field_without_effect(result: HookExecutionResult) -> Advice:
     event, output = result.event_name, _awaited_answer(result)
     if output is None:
         return
-    applied = {"hookEventName", *(change.field for change in CHANGES[event])}
-    if event is HookEventName.BEFORE_TOOL:
+    applied = {"hookEventName", *(effect.field for effect in event.spec.effects)}
+    if event.spec.output is OutputKind.BEFORE_TOOL:
         applied.update(("permissionDecision", "permissionDecisionReason"))
     for name in output.hook_specific_output or ():
         if name in _SPECIFIC_FIELDS and name not in applied:
@@ -165,7 +160,7 @@ def _field_without_effect(result: HookExecutionResult) -> Advice:
 
 def _answer_without_block(result: HookExecutionResult) -> Advice:
     output = _awaited_answer(result)
-    if output is None or result.event_name is not HookEventName.BEFORE_MODEL:
+    if output is None or Effect.ANSWER_FOR_MODEL not in result.event_name.spec.effects:
         return
     answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
@@ -180,7 +175,7 @@ def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
 def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
     """The output of a hook that did not fail, as the event's caller reads it, if that waits for its hooks."""
     output = _answer(result)
-    if output is None or result.event_name not in CHANGES:
+    if output is None or not result.event_name.spec.awaited:
         return None
     return create_specific_hook_output(result.event_name, output.to_dict())
 

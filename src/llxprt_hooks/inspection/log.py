@@ -13,10 +13,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from llxprt_hooks.engine.observer import HookObserver, new_id
@@ -29,6 +27,9 @@ from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from llxprt_hooks.engine.results import HookExecutionResult
 
 log = debug_logger("log")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,12 @@ from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import UNHEARD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -127,7 +128,7 @@ async def attempt(
         result = None
         if system is not None:
             result = await system.ready_event_handler().fire_event(event_name, hook_input, keep_base_fields=True)
-    plan = _plan(config, registry, event_name, hook_input.get(MATCHED_FIELDS.get(event_name, "")))
+    plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
     hints = [
         *_from_settings(config, registry),
         *_unknown_fields(event_name, hook_input),
@@ -162,7 +163,7 @@ def _result(result: HookExecutionResult) -> dict[str, Any]:
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
-    known = EVENT_FIELDS[event_name]
+    known = event_name.spec.fields
     unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
     if not unknown:
         return []

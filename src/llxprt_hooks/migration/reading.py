@@ -8,19 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_KEYS, FOREIGN_VARIABLES
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
 from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
 from llxprt_hooks.settings.jsonc import Kind
 
 if TYPE_CHECKING:
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.migration.dialects import Dialect
     from llxprt_hooks.migration.matchers import Translated
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.jsonc import Member, Node
     from llxprt_hooks.settings.problem import Problem
-
-_TOOL_EVENTS: Final = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
 
 _PROJECT_DIR: Final = re.compile(r"\$(\{?)(?:CLAUDE|GEMINI)_PROJECT_DIR\b")
 _FOREIGN_VARIABLE: Final = re.compile(r"\$\{?((?:CLAUDE|GEMINI)_\w+)|\$\{(workspacePath|pathSeparator|/)\}")
@@ -116,7 +114,7 @@ class Reading:
             yield None
         elif self.dialect is not CLAUDE:
             yield from self._gemini_matcher(event, node, node.scalar)
-        elif event in _TOOL_EVENTS:
+        elif event.spec.is_about_tool:
             yield from self._tools(node, translate_tools(node.scalar))
         elif event in self.dialect.values:
             yield from self._words(event, node, node.scalar)
@@ -136,7 +134,7 @@ class Reading:
         yield from [None] if words is None else words
 
     def _gemini_matcher(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
-        if event not in _TOOL_EVENTS:
+        if not event.spec.is_about_tool:
             yield matcher or None
             return
         if "mcp_" in matcher:

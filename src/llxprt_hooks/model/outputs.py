@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import HookEventName, OutputKind
 from llxprt_hooks.model.default import default_translator
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
@@ -76,23 +76,31 @@ class BeforeToolSelectionHookOutput(ModelHookOutput):
         return self.translator.from_hook_tool_config(changes, tool_config), tools
 
 
-_MODEL_OUTPUTS: Mapping[str, type[ModelHookOutput]] = {
-    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
-    HookEventName.AFTER_MODEL: AfterModelHookOutput,
-    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+_MODEL_OUTPUTS: Mapping[OutputKind, type[ModelHookOutput]] = {
+    OutputKind.BEFORE_MODEL: BeforeModelHookOutput,
+    OutputKind.AFTER_MODEL: AfterModelHookOutput,
+    OutputKind.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
 }
 
 
 def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
     """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
-    return _MODEL_OUTPUTS.get(event_name, DefaultHookOutput)(data)
+    return _MODEL_OUTPUTS.get(_output_kind(event_name), DefaultHookOutput)(data)
 
 
 def create_specific_hook_output(
     event_name: str, data: Mapping[str, Any], *, translator: AnyTranslator | None = None
 ) -> DefaultHookOutput:
     """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
-    if event_name == HookEventName.BEFORE_TOOL:
+    kind = _output_kind(event_name)
+    if kind is OutputKind.BEFORE_TOOL:
         return BeforeToolHookOutput(data)
-    model_output = _MODEL_OUTPUTS.get(event_name)
+    model_output = _MODEL_OUTPUTS.get(kind)
     return DefaultHookOutput(data) if model_output is None else model_output(data, translator=translator)
+
+
+def _output_kind(event_name: str) -> OutputKind:
+    try:
+        return HookEventName(event_name).spec.output
+    except ValueError:
+        return OutputKind.DEFAULT

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.failure import output_after_failure
@@ -29,6 +30,7 @@ async def fire_before_tool_hook(
 ) -> DefaultHookOutput | None:
     """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
     handler = None
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
@@ -45,6 +47,7 @@ async def fire_after_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
 ) -> DefaultHookOutput | None:
     """Run the AfterTool hooks; None means that nothing was said and the result stands."""
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import Trial
 
 JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
 @click.command("fire")
@@ -106,7 +105,7 @@ def _status(trial: Trial) -> ExitStatus:
 def _hook_input(
     event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
 ) -> dict[str, Any]:
-    if event_name not in _TOOL_EVENTS and (tool_name is not None or tool_input is not None):
+    if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events; {event_name} has no tool.")
     fields = _json_object(_text(given), "--input") if given is not None else {}
     if fields.get("hook_event_name", event_name) != event_name:

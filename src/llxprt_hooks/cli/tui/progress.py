@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,26 +10,18 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from llxprt_hooks.cli.tui.shown_text import call_words
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.engine.observer import HookStarted
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
 
 PATIENCE = 0.5
 """Seconds after which the user is told which hook is being waited for."""
-
-AWAITED = frozenset(
-    {
-        HookEventName.BEFORE_TOOL,
-        HookEventName.AFTER_TOOL,
-        HookEventName.BEFORE_MODEL,
-        HookEventName.AFTER_MODEL,
-        HookEventName.BEFORE_TOOL_SELECTION,
-    }
-)
 
 _MOST_CALLS = 5
 
@@ -42,6 +33,10 @@ class Wait:
     what: str
     event_name: HookEventName | None = None
     since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.event_name is not None and self.event_name.spec.awaited
 
     @property
     def seconds(self) -> float:
@@ -66,7 +61,7 @@ class UnderWay:
         """Nothing is awaited any more; the end of hooks whose event was cancelled is not reported."""
         self.working = False
         self._calls.clear()
-        self.hooks = {key: wait for key, wait in self.hooks.items() if wait.event_name not in AWAITED}
+        self.hooks = {key: wait for key, wait in self.hooks.items() if not wait.is_awaited}
 
     def call_started(self, call: ToolCall) -> None:
         self._calls[id(call)] = Wait(call_words(call))
@@ -88,7 +83,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks.values() if wait.event_name in AWAITED and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > PATIENCE]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,15 @@ from rich.text import Text
 
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay
+from llxprt_hooks.cli.tui.progress import PATIENCE, UnderWay
 from llxprt_hooks.cli.tui.shown_text import call_words, excerpt
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from llxprt_hooks.engine.observer import HookStarted
@@ -143,7 +144,7 @@ class Screen(HookObserver):
 
     def hook_started(self, hook: HookStarted) -> None:
         self._under_way.hook_started(hook)
-        if hook.event_name in AWAITED and not self.console.is_interactive:
+        if hook.event_name.spec.awaited and not self.console.is_interactive:
             asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, hook.execution_id)
 
     def hook_ended(self, result: HookExecutionResult) -> None:

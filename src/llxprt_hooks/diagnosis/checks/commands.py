@@ -19,7 +19,6 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shell import command_error
 from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
 from llxprt_hooks.shell.words import simple_commands
@@ -129,7 +128,7 @@ def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Di
 def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """A guard that ends with 1 where 2 was meant."""
     node, found = hook.command_node, _EXIT_ONE.search(hook.command)
-    if not node or not found or hook.event not in CAN_BLOCK or hook.fails_closed:
+    if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
         return
     if not _EXIT_TWO.search(hook.command):
         yield hook.file.inside(

@@ -15,7 +15,7 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_DISABLED_HOOK,
     UNREACHABLE_GROUP,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
 from llxprt_hooks.text import closest
 
@@ -151,13 +151,12 @@ def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
     event, matches = group.event.meant, group.matches
     if event is None or matches is None:
         return set()
-    shape = EVENTS[event]
-    known = shape.values or (inspection.tools if shape.subject else ())
+    known = event.spec.matched_values or (inspection.tools if event.spec.is_about_tool else ())
     return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
 
 
 def _matcher_text(hook: HookEntry) -> object:
-    return hook.group.matcher.scalar if hook.group.matcher else None
+    return trimmed(str(hook.group.matcher.scalar)) if hook.group.matcher else None
 
 
 def _by_event(inspection: Inspection) -> dict[HookEventName, list[GroupEntry]]:

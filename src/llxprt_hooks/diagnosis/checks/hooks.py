@@ -18,7 +18,6 @@ from llxprt_hooks.diagnosis.rules import (
 from llxprt_hooks.diagnosis.shape import HOOKS
 from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.definitions import HookType
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.text import closest
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.entries import EventEntry, HookEntry
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.events import HookEventName
 
 _SECOND: Final = 1000
 _LONGEST_TIMEOUT: Final = 3600 * _SECOND
@@ -115,7 +115,7 @@ def _duration(milliseconds: float) -> str:
 def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """``failClosed`` where nothing can be blocked."""
     node = hook.node.at("failClosed")
-    if node and hook.fails_closed and hook.event and hook.event not in CAN_BLOCK:
+    if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
         yield hook.file.at(
             FAIL_CLOSED_NO_EFFECT,
             node,

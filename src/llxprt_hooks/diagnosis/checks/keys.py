@@ -20,8 +20,8 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shape import (
     ENVIRONMENT,
-    EVENTS,
     EXTENSION_HOOKS,
+    GROUPS,
     HOOK,
     HOOKS,
     HOOKS_CONFIG,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.inspection import Inspection
 
-_ANY_GROUP: Final = EVENTS[HookEventName.BEFORE_TOOL].group
+_ANY_GROUP: Final = GROUPS[HookEventName.BEFORE_TOOL]
 _COMMENTS: Final = ("$schema", "$comment", "//", "_comment", "comment")
 """Keys that are written for people or editors."""
 
@@ -212,7 +212,7 @@ def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
         yield file.at_key(MISPLACED_KEY, member, f"`{member.key}` is no event, and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
         event = meant_event(member.key)
-        yield from _array(file, EVENTS[event].group if event else _ANY_GROUP, member.value)
+        yield from _array(file, GROUPS[event] if event else _ANY_GROUP, member.value)
 
 
 def _unknown(file: SettingsFile, shape: Shape, member: Member, slip: str | None) -> Iterator[Diagnostic]:
