@@ -15,7 +15,8 @@ from cli_world import ESCAPE, Call, World, until
 
 from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.cli.commands.stats import percentile, summarise
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -33,7 +34,7 @@ def execution(
 ) -> HookExecutionResult:
     """What a hook left behind."""
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, f"./{name}", name=name),
+        HookConfig("command", CommandSpec(f"./{name}"), name=name),
         event,
         success=error is None,
         output=None if output is None else DefaultHookOutput(output),

@@ -40,7 +40,7 @@ def execution_record(event_name: HookEventName, result: HookExecutionResult) -> 
     return {
         "event_name": event_name.value,
         "hook": result.hook_config.identity,
-        "type": result.hook_config.type.value,
+        "type": str(result.hook_config.type),
         "duration": result.duration,
         "success": result.success,
         "exit_code": result.exit_code,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
+from llxprt_hooks.engine.schema import EVENTS
 from llxprt_hooks.text import printable
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 

@@ -20,9 +20,9 @@ from llxprt_hooks.diagnosis.rules import (
     MATCHER_MATCHES_NOTHING,
     MATCHER_UNANCHORED,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.suggestions import closest
 from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.engine.schema import EVENTS
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import GroupEntry

@@ -1,14 +1,16 @@
-"""What settings say about hooks, declared once: the keys of every object, their types, defaults and meaning.
+"""The settings for hooks, declared once: the keys of every object, their types, defaults and meaning.
 
-``checks/keys.py`` holds files against it, and ``json_schema.py`` turns it into JSON Schema for editors.
+``definitions`` reads hooks by it, ``diagnosis`` checks files against it, and the JSON Schema is generated from it. What
+a hook may contain depends on its type: each executor declares its own fields.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
+from llxprt_hooks.engine.executors import settings_executor, settings_executors
 from llxprt_hooks.events import (
     HookEventName,
     NotificationType,
@@ -16,99 +18,78 @@ from llxprt_hooks.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from llxprt_hooks.settings import Kind
+from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A string, number or boolean; ``choices`` are all it may be, ``suggestions`` some of it."""
-
-    kind: Kind
-    choices: tuple[str, ...] = ()
-    suggestions: tuple[str, ...] = ()
-    above: float | None = None
-    not_blank: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayOf:
-    """An array whose elements are all alike."""
-
-    element: Value
-    kind: Kind = Kind.ARRAY
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """An object. What is ``open`` belongs to others too and may have keys that are none of ours."""
-
-    name: str
-    description: str
-    fields: Mapping[str, Field]
-    open: bool = False
-    example: Mapping[str, object] | None = None
-    kind: Kind = Kind.OBJECT
-
-
-Value: TypeAlias = "Scalar | ArrayOf | Shape"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One key of an object."""
-
-    value: Value
-    description: str
-    default: object = None
-    """What holds where the key is absent; None where there is no value for that."""
-    required: bool = False
-    nullable: bool = False
-    """Whether null counts as absent; elsewhere it is of the wrong type."""
-    deprecated: bool = False
-
+DEFAULT_TIMEOUT = 60_000.0
+"""Milliseconds (HOOK-120)."""
 
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 
-HOOK: Final = Shape(
-    "hook",
-    "A command to run, and how.",
-    {
-        "type": Field(
-            Scalar(Kind.STRING, choices=("command",)),
-            "What the hook is: `command`. The type `plugin` is accepted, but cannot be run.",
-            required=True,
-        ),
-        "command": Field(
-            Scalar(Kind.STRING, not_blank=True),
-            "A command line for bash (sh where there is no bash), run in the project folder. It gets the event as JSON "
-            "on stdin. `$LLXPRT_PROJECT_DIR` is the project folder, also without quotes.",
-            required=True,
-        ),
-        "timeout": Field(
-            Scalar(Kind.NUMBER, above=0),
-            "Milliseconds after which the hook is ended and counts as failed.",
-            default=int(DEFAULT_TIMEOUT),
-            nullable=True,
-        ),
-        "name": Field(
-            Scalar(Kind.STRING),
-            "What lists, logs and `hooksConfig.disabled` call the hook; its command if not given.",
-            nullable=True,
-        ),
-        "description": Field(Scalar(Kind.STRING), "What the hook is for, for people.", nullable=True),
-        "failClosed": Field(
-            _BOOLEAN,
-            "Whether a failure of this hook (a crash, a time-out, any exit code but 0 and 2) blocks. For BeforeTool "
-            "and BeforeModel; without it a failed hook allows.",
-            default=False,
-            nullable=True,
-        ),
-    },
-    example={"type": "command", "name": "check", "command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"},
-)
+HOOK_FIELDS: Final[Mapping[str, Field]] = {
+    "timeout": Field(
+        Scalar(Kind.NUMBER, above=0),
+        "Milliseconds after which the hook is ended and counts as failed.",
+        default=int(DEFAULT_TIMEOUT),
+        nullable=True,
+    ),
+    "name": Field(
+        Scalar(Kind.STRING),
+        "What lists, logs and `hooksConfig.disabled` call the hook; its command if not given.",
+        nullable=True,
+    ),
+    "description": Field(Scalar(Kind.STRING), "What the hook is for, for people.", nullable=True),
+    "failClosed": Field(
+        _BOOLEAN,
+        "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2) blocks. For BeforeTool "
+        "and BeforeModel; without it a failed hook allows.",
+        default=False,
+        nullable=True,
+    ),
+}
+"""What a hook of any type may have beside its type."""
+
+
+def hook_shape(type_name: object) -> Shape:
+    """What a hook of a type may have; of an unknown type, what hooks of all types may have, and nothing required."""
+    executor = settings_executor(type_name)
+    if executor is not None:
+        example = {"type": type_name, **executor.example} if executor.example else None
+        return Shape("hook", "What to run, and how.", {**_type_field(), **(executor.fields or {}), **HOOK_FIELDS},
+                     example=example)  # fmt: skip
+    fields = {key: replace(field, required=False) for key, field in own_fields().items()}
+    return Shape("hook", "What to run, and how.", {**_type_field(), **fields, **HOOK_FIELDS})
+
+
+def own_fields() -> dict[str, Field]:
+    """The fields that belong to hooks of one type, of all types."""
+    return {key: field for executor in settings_executors().values() for key, field in (executor.fields or {}).items()}
+
+
+def shell_fields() -> tuple[str, ...]:
+    """The fields that are command lines for the shell."""
+    return tuple(
+        key for key, field in own_fields().items() if isinstance(field.value, Scalar) and field.value.is_command_line
+    )
+
+
+def supported_types() -> tuple[str, ...]:
+    """The types that can be written in settings and run."""
+    return tuple(name for name, executor in settings_executors().items() if not executor.unsupported)
+
+
+def _type_field() -> dict[str, Field]:
+    names = ", ".join(f"`{name}`" for name in supported_types())
+    others = [f"`{name}`" for name in settings_executors() if name not in supported_types()]
+    unsupported = f" Accepted, but never run: {', '.join(others)}." if others else ""
+    value = Scalar(Kind.STRING, choices=supported_types())
+    return {"type": Field(value, f"What the hook is: {names}.{unsupported}", required=True)}
+
+
+HOOK: Final = Shape("hook", "What to run, and how.", HOOK_FIELDS)
+"""Stands for a hook of any type in the shapes below; ``hook_shape`` tells what one of a certain type may have."""
+
+_EXAMPLE: Final = {"type": "command", "name": "check", "command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +122,7 @@ def _group(event: EventShape) -> Shape:
                 nullable=True,
             ),
         },
-        example={"hooks": [HOOK.example]},
+        example={"hooks": [_EXAMPLE]},
     )
 
 
@@ -180,12 +161,30 @@ EVENTS: Final[Mapping[HookEventName, EventShape]] = {
     ),
 }
 
+_EVENT_FIELDS: Final = {
+    event.value: Field(ArrayOf(shape.group), shape.description, default=[]) for event, shape in EVENTS.items()
+}
+_HOOKS_EXAMPLE: Final = {"BeforeTool": [{"matcher": "^write_file$", "hooks": [_EXAMPLE]}]}
+_HOOKS_DESCRIPTION: Final = "The hooks: event names, each with its groups of hooks."
+_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
+_DISABLED: Final = Field(
+    ArrayOf(Scalar(Kind.STRING)),
+    "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
+    "files are joined.",
+    default=[],
+)
+
 HOOKS: Final = Shape(
     "hooks",
-    "The hooks: event names, each with its groups of hooks.",
-    {event.value: Field(ArrayOf(shape.group), shape.description, default=[]) for event, shape in EVENTS.items()},
-    example={"BeforeTool": [{"matcher": "^write_file$", "hooks": [HOOK.example]}]},
+    _HOOKS_DESCRIPTION,
+    {
+        **_EVENT_FIELDS,
+        "enabled": _ENABLED,
+        "disabled": replace(_DISABLED, description="Another spelling of `hooksConfig.disabled`.", deprecated=True),
+    },
+    example=_HOOKS_EXAMPLE,
 )
+"""The ``hooks`` of a settings file."""
 
 ENVIRONMENT: Final = Shape(
     "environment",
@@ -201,13 +200,8 @@ HOOKS_CONFIG: Final = Shape(
     "hooksConfig",
     "About all hooks.",
     {
-        "enabled": Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True),
-        "disabled": Field(
-            ArrayOf(Scalar(Kind.STRING)),
-            "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
-            "files are joined.",
-            default=[],
-        ),
+        "enabled": _ENABLED,
+        "disabled": _DISABLED,
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
         "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
     },
@@ -231,16 +225,18 @@ SETTINGS: Final = Shape(
         "enableHooks": Field(
             _BOOLEAN, "Whether hooks run. The project's word counts over the user's and the system's.", default=False
         ),
-        "hooks": Field(HOOKS, "The hooks: event names, each with its groups of hooks.", default={}),
+        "hooks": Field(HOOKS, _HOOKS_DESCRIPTION, default={}),
         "hooksConfig": Field(HOOKS_CONFIG, "About all hooks."),
         "tools": Field(TOOLS, "About tools."),
     },
     open=True,
 )
 
+EXTENSION_EVENTS: Final = Shape("hooks", _HOOKS_DESCRIPTION, _EVENT_FIELDS, example=_HOOKS_EXAMPLE)
+
 EXTENSION_HOOKS: Final = Shape(
     "extension",
     "The hooks of an extension.",
-    {"hooks": Field(HOOKS, "The hooks: event names, each with its groups of hooks.", required=True)},
+    {"hooks": Field(EXTENSION_EVENTS, _HOOKS_DESCRIPTION, required=True)},
     open=True,
 )
