@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.inspection.hints import hints_on
 
@@ -19,7 +20,7 @@ TOOL_INPUT = {"cwd": "/", "tool_name": "t", "tool_input": {}}
 
 async def advice(command: str, event: HookEventName = E.BEFORE_TOOL, **config: Any) -> list[str]:
     """The hints on a real run of a hook."""
-    hook = HookConfig(HookType.COMMAND, command, name="guard", **config)
+    hook = HookConfig("command", CommandSpec(command), name="guard", **config)
     [result] = await HookRunner().execute_hooks_parallel([hook], event, TOOL_INPUT)
     hints = hints_on(result)
     assert all(hint.startswith("guard: ") for hint in hints)

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
@@ -33,7 +34,7 @@ def home(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def execution(name: str = "guard", output: dict[str, Any] | None = None, **fields: Any) -> HookExecutionResult:
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, "true", name=name),
+        HookConfig("command", CommandSpec("true"), name=name),
         HookEventName.BEFORE_TOOL,
         success=True,
         output=None if output is None else DefaultHookOutput(output),
@@ -284,14 +285,15 @@ WRITER = """
 import sys
 from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
 name, count, hook_log.LARGEST = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 log = HookLog()
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
-    config = HookConfig(HookType.COMMAND, "true", name=f"{name}-{number}")
+    config = HookConfig("command", CommandSpec("true"), name=f"{name}-{number}")
     log.hook_ended(HookExecutionResult(config, HookEventName.BEFORE_TOOL, success=True, stdout="x" * 50))
 """
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.stats import percentile, summarize
@@ -33,7 +34,7 @@ def execution(
 ) -> HookExecutionResult:
     """What a hook left behind."""
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, f"./{name}", name=name),
+        HookConfig("command", CommandSpec(f"./{name}"), name=name),
         event,
         success=error is None,
         output=None if output is None else DefaultHookOutput(output),

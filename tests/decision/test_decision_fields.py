@@ -28,7 +28,7 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
@@ -143,7 +143,7 @@ def test_a_field_of_the_wrong_type_is_ignored_by_itself_with_a_warning(
         "hookSpecificOutput": {"additionalContext": "more"},
     }
 
-    output = read_ending(printed({**well_formed, name: value})).output
+    output = read_outcome(printed({**well_formed, name: value})).output
 
     assert output is not None
     assert output.to_dict() == {key: field for key, field in well_formed.items() if key != name}
@@ -255,7 +255,7 @@ def test_unknown_fields_are_kept_in_the_event_specific_output_and_ignored_elsewh
 
 @pytest.mark.requirement("HOOK-016b")
 def test_a_malformed_reason_still_blocks() -> None:
-    output = read_ending(printed({"decision": "deny", "reason": 7})).output
+    output = read_outcome(printed({"decision": "deny", "reason": 7})).output
 
     assert output is not None
     assert output.get_blocking_error() == (True, "No reason provided")
@@ -280,7 +280,9 @@ def test_a_malformed_field_however_deep_costs_no_decision(depth: int, name: str,
 
 def _read_below(frames: int, stdout: bytes) -> Any:
     """Read with some more of the stack in use, so that every distance from its end has its turn."""
-    return _read_below(frames - 1, stdout) if frames else read_ending(Ending(exit_code=0, stdout=stdout)).output
+    return (
+        _read_below(frames - 1, stdout) if frames else read_outcome(ProcessOutcome(exit_code=0, stdout=stdout)).output
+    )
 
 
 @pytest.mark.requirement("HOOK-016b")

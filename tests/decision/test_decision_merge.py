@@ -23,7 +23,7 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.protocol.exit_codes import Ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome
 from tests.decision.decision_endings import (
     MODEL_EVENTS,
     OR_EVENTS,
@@ -55,7 +55,7 @@ DENY = printed({"decision": "deny", "reason": "policy"})
 @pytest.mark.requirement("HOOK-092", "HOOK-190")
 @or_events
 @pytest.mark.parametrize("block", [DENY, printed({"decision": "block"}), refused("policy"), refused()])
-def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: Ending) -> None:
+def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: ProcessOutcome) -> None:
     others = [ALLOW, printed({}), said("text"), failed("warning"), printed({"decision": "ask"})]
 
     for place in range(len(others) + 1):
@@ -183,7 +183,7 @@ async def test_a_tool_that_is_blocked_and_stopped_gets_each_reason_from_its_own_
 @pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL])
 @pytest.mark.parametrize("others", [[], [printed({"systemMessage": "m"})]], ids=["alone", "among others"])
 def test_the_stop_reason_of_a_hook_that_only_blocks_is_the_reason_of_its_block(
-    event: HookEventName, others: list[Ending]
+    event: HookEventName, others: list[ProcessOutcome]
 ) -> None:
     output = merged(event, *others, printed(ONLY_BLOCKS))
 
@@ -330,7 +330,7 @@ def test_model_requests_are_merged_by_top_level_key_and_no_deeper() -> None:
     ],
 )
 def test_an_explicit_decision_stands_until_a_later_hook_decides_explicitly(
-    event: HookEventName, endings: list[Ending], blocks: bool
+    event: HookEventName, endings: list[ProcessOutcome], blocks: bool
 ) -> None:
     assert merged(event, *endings).is_blocking_decision() is blocks
 
@@ -346,11 +346,13 @@ def test_an_explicit_decision_stands_until_a_later_hook_decides_explicitly(
         said("{broken"),
         failed("warning"),
         failed(),
-        Ending(signal="SIGKILL", stderr=b"dying"),
-        Ending(timed_out_after=1.0),
+        ProcessOutcome(signal="SIGKILL", stderr=b"dying"),
+        ProcessOutcome(timed_out_after=1.0),
     ],
 )
-def test_an_implied_allow_never_undoes_an_explicit_block(event: HookEventName, block: Ending, implied: Ending) -> None:
+def test_an_implied_allow_never_undoes_an_explicit_block(
+    event: HookEventName, block: ProcessOutcome, implied: ProcessOutcome
+) -> None:
     for endings in ([block, implied], [implied, block], [implied, block, implied]):
         output = merged(event, *endings)
         assert output.get_blocking_error() == (True, "policy")
@@ -469,7 +471,7 @@ def test_tool_selection_carries_stop_message_and_suppression_by_the_or_rules() -
     ],
 )
 def test_the_merged_output_is_of_the_class_of_its_event(
-    event: HookEventName, kind: type, endings: list[Ending]
+    event: HookEventName, kind: type, endings: list[ProcessOutcome]
 ) -> None:
     assert type(merged(event, *endings)) is kind
 
@@ -493,13 +495,13 @@ def test_every_event_has_a_strategy(event: HookEventName) -> None:
         ([failed("oops")], False, False),
         ([DENY, failed("oops")], False, True),
         ([ALLOW, refused("no")], False, True),
-        ([ALLOW, Ending(signal="SIGKILL")], False, False),
-        ([ALLOW, Ending(timed_out_after=1.0)], False, False),
-        ([Ending(exit_code=0)], True, False),
+        ([ALLOW, ProcessOutcome(signal="SIGKILL")], False, False),
+        ([ALLOW, ProcessOutcome(timed_out_after=1.0)], False, False),
+        ([ProcessOutcome(exit_code=0)], True, False),
     ],
 )
 def test_success_tells_of_the_hooks_health_and_the_final_output_of_their_policy(
-    endings: list[Ending], success: bool, blocks: bool
+    endings: list[ProcessOutcome], success: bool, blocks: bool
 ) -> None:
     result = aggregated(BEFORE_TOOL, endings)
 
@@ -538,9 +540,9 @@ async def test_of_three_hooks_the_two_that_succeeded_are_merged(
 
 @pytest.mark.requirement("HOOK-214", "HOOK-209")
 @pytest.mark.parametrize("event", list(HookEventName))
-@pytest.mark.parametrize("failure", [failed("oops"), Ending(signal="SIGTERM", stderr=b"oops")])
+@pytest.mark.parametrize("failure", [failed("oops"), ProcessOutcome(signal="SIGTERM", stderr=b"oops")])
 def test_the_warning_of_a_failed_hook_is_kept_beside_the_final_output_and_not_in_it(
-    event: HookEventName, failure: Ending
+    event: HookEventName, failure: ProcessOutcome
 ) -> None:
     alone = aggregated(event, [failure])
     among = aggregated(event, [printed({"systemMessage": "m"}), failure])
@@ -565,7 +567,7 @@ def test_the_block_of_exit_code_2_is_merged_although_the_hook_did_not_succeed(ev
 
 @pytest.mark.parametrize("event", list(HookEventName))
 def test_hooks_that_all_kept_silent_have_no_final_output(event: HookEventName) -> None:
-    result = aggregated(event, [Ending(exit_code=0), Ending(exit_code=0)])
+    result = aggregated(event, [ProcessOutcome(exit_code=0), ProcessOutcome(exit_code=0)])
 
     assert result.success
     assert result.final_output is None

@@ -10,8 +10,8 @@ import pytest
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.diagnosis import RULES
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
-from llxprt_hooks.diagnosis.shape import GROUPS
 from llxprt_hooks.diagnosis.suggestions import closest, meant_event
+from llxprt_hooks.engine.schema import GROUPS
 from llxprt_hooks.events import HookEventName
 
 

@@ -42,8 +42,7 @@ CASES = {
     "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
     "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "belongs to a hook"),
-    "LLxprt's old switch": ("misplaced-key", settings('«"enabled"»: true'), "`enableHooks`"),
-    "LLxprt's old list": ("misplaced-key", settings('«"disabled"»: []'), "`hooksConfig.disabled`"),
+    "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
@@ -120,7 +119,18 @@ CASES = {
     "two aliases": (
         "conflicting-switches",
         '{ "tools": { "enableHooks": «true» }, "hooksConfig": { "enabled": false } }',
-        "instead of both",
+        "instead",
+    ),
+    "LLxprt's old switch against the switch": (
+        "conflicting-switches",
+        '{ "enableHooks": true, "hooks": { "enabled": «false» } }',
+        "Take it out",
+    ),
+    "a hook on LLxprt's old list": (
+        "disabled-hook",
+        settings('"BeforeTool": [{ "hooks": [{ "type": "command", "name": «"x"», "command": "true" }] }], '
+                 '"disabled": ["x"]'),
+        "`hooks.disabled`",
     ),
     # Commands.
     "a command nobody can read": ("shell-syntax", run('«"if true; then echo"»'), "script"),

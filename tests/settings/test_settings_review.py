@@ -362,7 +362,6 @@ class TestEnvironment:
 
         assert loaded.environment.restricted(ENVIRON).keys() == inherited
         assert loaded.problems == ()
-        assert loaded.hooks_config == {}
 
     def test_without_a_word_about_it_all_is_inherited(self, project: Path) -> None:
         restricted = load_settings(project).environment.restricted(ENVIRON)

@@ -46,6 +46,7 @@ EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (hook
 EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)
 EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     hooks.check_type,
+    hooks.check_own_rules,
     hooks.check_timeout,
     hooks.check_fail_closed,
     commands.check_characters,

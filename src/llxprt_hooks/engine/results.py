@@ -65,7 +65,7 @@ class HookExecutionResult:
             "execution_id": self.execution_id,
             "event_name": self.event_name.value,
             "hook": self.hook_config.identity,
-            "type": self.hook_config.type.value,
+            "type": str(self.hook_config.type),
             "command": self.hook_config.command,
             "duration": self.duration,
             "success": self.success,

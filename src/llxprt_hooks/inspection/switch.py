@@ -22,6 +22,7 @@ from llxprt_hooks.settings import (
     write_atomically,
 )
 from llxprt_hooks.settings.edit import EditError, set_disabled
+from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project
 from llxprt_hooks.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
@@ -83,8 +84,7 @@ def _is_listed(level: Level, project: Path, name: str) -> bool:
         return False
     file = settings_file(level, project)
     document = read_document(file) if file else None
-    names = document.root.at("hooksConfig", "disabled") if isinstance(document, Document) else None
-    return names is not None and any(item.scalar == name for item in names.items)
+    return isinstance(document, Document) and name in read_hook_fields(document).disabled
 
 
 def _edit(level: Level, project: Path, name: str, *, disabled: bool) -> list[Path]:
@@ -125,7 +125,7 @@ def _renewed_approval(project: Path, document: Document | None, after: str) -> s
     if status.state is not TrustState.TRUSTED or document is None:
         return None
     try:
-        scripts = project_scripts((hook.command for hook in status.commands), status.project)
+        scripts = project_scripts(status.script_texts, status.project)
     except ScriptsError:
         return None
     if hook_fingerprint(document.root.to_value(), scripts) != status.fingerprint:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
 from llxprt_hooks.settings.jsonc import LINE_END, SPACE, Kind, Node, parse, shown
 
 WIDTH: Final = 100
@@ -49,18 +50,22 @@ def set_top_level(text: str, key: str, value: str | float | bool) -> str:
 
 
 def set_disabled(text: str, name: str, disabled: bool) -> str:
-    """Add a hook's name to ``hooksConfig.disabled``, or take it out. Raises as ``add_hook_group`` does.
+    """Add a hook's name to ``hooksConfig.disabled``, or remove it from every list. Raises as ``add_hook_group`` does.
 
-    The text comes back unchanged where it says so already.
+    The text comes back unchanged if there is nothing to change.
     """
-    path = ("hooksConfig", "disabled")
-    names = _container(_root(_begun(text)), path)
-    listed = [] if names is None else [index for index, item in enumerate(names.items) if item.scalar == name]
+    listed = [(path, index) for path in DISABLED_LISTS for index in _indexes(text, path, name)]
     if disabled:
-        return text if listed else _append(text, path, name)
-    for index in reversed(listed):
+        return text if listed else _append(text, DISABLED_LISTS[0], name)
+    for path, index in reversed(listed):
         text = _without_item(text, index, path)
     return text
+
+
+def _indexes(text: str, path: Sequence[str], item: str) -> list[int]:
+    """Where an array has an item."""
+    array = _container(_root(_begun(text)), path)
+    return [] if array is None else [index for index, each in enumerate(array.items) if each.scalar == item]
 
 
 def _append(text: str, path: Sequence[str], item: Any) -> str:

@@ -40,10 +40,10 @@ _SHELL_WORDS = frozenset(
     """.split()  # noqa: SIM905  # a list literal would take a page
 )
 
-_NO_NAMES = ("-", "+", "%")
-"""Beginnings of words that ``bash -c`` takes for an option of its own, or for a job."""
+_NOT_A_PROGRAM_PREFIX = ("-", "+", "%")
+"""Words starting with these are options or job specs to ``bash -c``."""
 
-_OF_BASH_ITSELF = frozenset(
+_BASH_SPECIAL_VARIABLES = frozenset(
     """
     COMP_WORDBREAKS ENV EPOCHREALTIME EPOCHSECONDS EXECIGNORE HISTCMD IFS LINENO OPTERR OPTIND POSIXLY_CORRECT PPID PS4
     RANDOM SHELLOPTS SRANDOM
@@ -52,13 +52,13 @@ _OF_BASH_ITSELF = frozenset(
 """Variables that change what bash does, or that it hands on with a value of its own; so do all that begin with BASH."""
 
 _PROMPTS = ("PS1", "PS2")
-"""Variables that bash takes away where nobody sits in front of it."""
+"""Variables that bash unsets when it is not interactive."""
 
 _CAME_OVER_SSH = frozenset({"SSH_CLIENT", "SSH2_CLIENT"})
 """With one of them an outermost bash may read ``~/.bashrc``."""
 
 _HIGHEST_SHELL_LEVEL = 998
-"""Beyond it bash warns and counts anew."""
+"""Beyond it bash warns and starts again at 1."""
 
 _MOST_REMEMBERED = 64
 
@@ -76,11 +76,10 @@ class DirectCommand:
     """Where the search path looks first, and had no such program when the decision was made."""
 
 
-class Surroundings:
-    """What the hooks of a directory are started in, one object for as long as environment and directory are the same.
+class SpawnContext:
+    """Environment and working directory for hooks, with everything derived from them cached.
 
-    What follows from them is worked out once, up to whether the folders that two variables name are there. What decides
-    which program runs is looked at each time.
+    File-system checks that decide which program runs are repeated on every call.
     """
 
     def __init__(self, inherited: Mapping[str, str], directory: str) -> None:
@@ -91,7 +90,7 @@ class Surroundings:
 
     def direct_command(self, command: str) -> DirectCommand | None:
         """The program that a command line comes to, or None where that takes a shell to tell."""
-        if not self._passes_unnoticed or (
+        if not self._bash_would_be_transparent or (
             "LC_ALL" in self.environment and not _is_known_locale(self.environment["LC_ALL"])
         ):
             return None
@@ -118,11 +117,11 @@ class Surroundings:
         return {**kept, "PWD": directory, "SHLVL": str(_shell_level(self.environment))}
 
     @cached_property
-    def _passes_unnoticed(self) -> bool:
+    def _bash_would_be_transparent(self) -> bool:
         """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
         if not self.directory.startswith("/"):
             return False
-        if any(name.startswith("BASH") or name in _OF_BASH_ITSELF for name in self.environment):
+        if any(name.startswith("BASH") or name in _BASH_SPECIAL_VARIABLES for name in self.environment):
             return False
         level = _shell_level(self.environment)
         outermost_over_ssh = level == 0 and not _CAME_OVER_SSH.isdisjoint(self.environment)
@@ -130,7 +129,7 @@ class Surroundings:
 
 
 def _shell_level(environment: Mapping[str, str]) -> int:
-    """One more for the shell, one less for the program that takes its place."""
+    """The level that the program gets. bash increments SHLVL, and decrements it again before it executes a program."""
     level = environment.get("SHLVL", "")
     if not level:
         return 0
@@ -145,10 +144,13 @@ def _is_known_locale(name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _decide(command: str, directory: str, path: str | None) -> DirectCommand | None:
     arguments = _literal_arguments(command, directory)
-    if not arguments or "=" in arguments[0] or arguments[0].startswith(_NO_NAMES) or arguments[0] in _SHELL_WORDS:
+    if not arguments:
+        return None
+    program = arguments[0]
+    if not program or "=" in program or program.startswith(_NOT_A_PROGRAM_PREFIX) or program in _SHELL_WORDS:
         return None
     passed_over: list[str] = []
-    for file in _candidates(arguments[0], path):
+    for file in _candidates(program, path):
         absolute = os.path.join(directory, file)  # noqa: PTH118
         if _can_be_executed(absolute):
             return DirectCommand(file, tuple(arguments), tuple(passed_over)) if _runs_by_itself(absolute) else None
@@ -157,7 +159,7 @@ def _decide(command: str, directory: str, path: str | None) -> DirectCommand | N
 
 
 def _candidates(program: str, path: str | None) -> Iterator[str]:
-    """The files that a program's name may mean, in order, as far as the directory has no say in it."""
+    """The files that a program's name may mean, in order, up to a relative PATH entry: it depends on the directory."""
     if "/" in program:
         yield program
         return

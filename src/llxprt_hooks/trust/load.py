@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.engine.schema import shell_fields
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
-from llxprt_hooks.settings.merge import HookSource, merge_keys, merge_lists, merge_switches
+from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
@@ -37,10 +38,10 @@ class Settings:
     sources: tuple[HookSource, ...]
     """The levels that have hooks, highest priority first."""
     disabled: tuple[str, ...]
+    disabled_if_approved: tuple[str, ...]
+    """The same, together with the list of a project that is not approved."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
-    hooks_config: Mapping[str, Any]
-    """The keys of ``hooksConfig`` other than ``enabled``, ``disabled`` and ``environment``."""
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
     notices: tuple[str, ...]
@@ -56,7 +57,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     fields = {level: read_hook_fields(document) for level, document in documents.items()}
     trust = assess_trust(project, contents.get(Level.PROJECT))
     heard = {level: said for level, said in fields.items() if level is not Level.PROJECT or trust.counts}
-    extensions, extension_problems = find_extensions(user_folder() / "extensions")
+    extensions, extension_problems = find_extensions(user_folder() / "extensions", shell_fields())
     problems = [
         *(content for content in contents.values() if isinstance(content, Problem)),
         *(problem for said in fields.values() for problem in said.problems),
@@ -72,8 +73,8 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
             if any(said.hooks.values())
         ),
         disabled=merge_lists(said.disabled for said in heard.values()),
+        disabled_if_approved=merge_lists(said.disabled for said in fields.values()),
         environment=HookEnvironment(tuple(said.environment for said in heard.values() if said.environment)),
-        hooks_config=merge_keys(said.config for said in heard.values()),
         extensions=extensions,
         problems=tuple(dict.fromkeys(problems)),
         notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),

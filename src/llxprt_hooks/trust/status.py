@@ -68,12 +68,17 @@ class TrustStatus:
     """All that the project's settings say about hooks."""
     commands: tuple[HookCommand, ...] = ()
     scripts: tuple[str, ...] = ()
-    """The project's files that the commands name; their content is approved too."""
+    """The project's files that the hooks name; their content is approved too."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What the fingerprint stands for, in parts, each with its own hash."""
     changed: tuple[str, ...] = ()
     """Where it is another than the approved one: the scripts that are new, gone or changed, and the settings file."""
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def script_texts(self) -> tuple[str, ...]:
+        """The texts in which hooks name files of the project."""
+        return tuple(text for hook in self.commands for text in hook.script_texts)
 
     @property
     def counts(self) -> bool:
@@ -133,7 +138,7 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
         _refuse_odd_file(settings, project)
-        scripts = project_scripts((hook.command for hook in commands), project)
+        scripts = project_scripts(known.script_texts, project)
     except (_RefusedError, ScriptsError) as error:
         skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
         return replace(known, problems=(skipped,))

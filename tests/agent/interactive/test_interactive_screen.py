@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted, HookType
+from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.progress import UnderWay
 from llxprt_hooks.cli.tui.screen import Screen
+from llxprt_hooks.engine.executors.command import CommandSpec
 from tests.agent.interactive.interactive_display import Display
 
 WIDTH = 50
@@ -57,7 +58,7 @@ async def test_no_answer_commands_the_terminal(text: str):
 
 
 def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for():
-    hook = HookConfig(HookType.COMMAND, "./check", name="check")
+    hook = HookConfig("command", CommandSpec("./check"), name="check")
     progress = UnderWay()
     for execution_id in ("first", "second"):
         progress.hook_started(HookStarted("event", execution_id, HookEventName.BEFORE_TOOL, hook))

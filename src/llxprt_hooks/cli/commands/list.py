@@ -101,7 +101,7 @@ def _print_below(console: Console, item: Item) -> None:
     from llxprt_hooks.cli.terminal import say
 
     config = item.definition.config
-    say(console, (f"      {config.command or config.type}", "dim"))
+    say(console, (f"      {config.command}", "dim"))
     if config.fail_closed:
         say(console, ("      blocks when it fails", "dim"))
     if config.description:

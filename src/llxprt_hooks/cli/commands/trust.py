@@ -80,17 +80,24 @@ def _show(console: Console, status: TrustStatus) -> None:
     from llxprt_hooks.cli.terminal import say
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.json_codec import decode_text, write_json
+    from llxprt_hooks.settings.hook_groups import SWITCHES
 
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
         say(console, "  ", (hook.event, "bold"), f"{matcher}  {escape_for_terminal(hook.command)}")
         if hook.event not in tuple(HookEventName):
             say(console, ("    there is no such event, so it never runs; `llxprt-hooks validate` says more", "yellow"))
+        if hook.details:
+            details = ", ".join(f"{key}: {value}" for key, value in hook.details.items())
+            say(console, (f"    {escape_for_terminal(details)}", "dim"))
     for script in status.scripts:
         say(console, (f"  script {script}", "dim"), ("  (changed)" * (script in status.changed), "yellow"))
     for key, value in status.statement.items():
         if key != "hooks":
             say(console, (f"  {key}: {decode_text(write_json(value))}", "dim"))
+        elif isinstance(value, dict):
+            for switch in (key for key in SWITCHES if key in value):
+                say(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))
 
 
 def _is_interactive() -> bool:

@@ -17,6 +17,7 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ _UNHEARD_OF: Final = "\x00"
 
 @dataclass(frozen=True, eq=False)
 class _Switched:
-    """An entry of ``hooksConfig.disabled``."""
+    """An entry of a list of disabled hooks."""
 
     file: SettingsFile
+    path: str
     node: Node
 
     @property
@@ -43,7 +45,7 @@ class _Switched:
 
 
 def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Commands that run already, and groups of which nothing is left."""
+    """Hooks that run already, and groups of which nothing is left."""
     shadows = _shadows(inspection)
     disabled = {switched.name for switched in _disabled(inspection)}
     for group in _groups(inspection):
@@ -59,8 +61,8 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
             continue
         for hook in shadowed:
             place = shadows[hook].file.place(shadows[hook].node, seen_from=hook.file)
-            message = f"this command runs already for {hook.event}, by {place}"
-            yield hook.file.at(DUPLICATE_COMMAND, hook.command_node or hook.node, message, "Take one of them out.")
+            message = f"the same hook runs already for {hook.event}, by {place}"
+            yield hook.file.at(DUPLICATE_COMMAND, hook.main_node, message, "Take one of them out.")
 
 
 def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -71,9 +73,9 @@ def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
         if switched is not None and hook.can_run:
             yield hook.file.at(
                 DISABLED_HOOK,
-                hook.name_node or hook.command_node or hook.node,
+                hook.name_node or hook.main_node,
                 f"this hook is switched off, by {switched.file.place(switched.node, seen_from=hook.file)}",
-                "To let it run, take it out of `hooksConfig.disabled`.",
+                f"To let it run, take it out of `{switched.path}`.",
             )
 
 
@@ -81,7 +83,7 @@ def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
     """Names in ``hooksConfig.disabled`` that no hook has."""
     hooks = list(inspection.hooks)
     names = {hook.identity for hook in hooks}
-    by_command = {hook.command: hook.name for hook in hooks if hook.name}
+    by_command = {hook.config.command: hook.name for hook in hooks if hook.name and hook.config}
     for switched in _disabled(inspection):
         if switched.name in names:
             continue
@@ -99,7 +101,7 @@ def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
         if not hook.name or not hook.name_node or not hook.can_run:
             continue
         other = first.setdefault((hook.event, hook.name), hook)
-        if other.effective_command != hook.effective_command:
+        if other.key != hook.key:
             place = other.file.place(other.name_node or other.node, seen_from=hook.file)
             message = f"another hook, in {place}, is called `{hook.name}` too"
             yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each of them a name of its own.")
@@ -131,7 +133,7 @@ def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:
     for hook in inspection.hooks:
         if not hook.can_run or hook.identity in disabled:
             continue
-        same = earlier[hook.event, hook.effective_command]
+        same = earlier[hook.event, hook.key]
         if same and _covers(inspection, same, hook):
             shadows[hook] = same[0]
         else:
@@ -175,6 +177,8 @@ def _groups(inspection: Inspection) -> Iterator[GroupEntry]:
 
 def _disabled(inspection: Inspection) -> Iterator[_Switched]:
     for file in inspection.files:
-        names = file.root.at("hooksConfig", "disabled")
-        if names is not None and file.role is not Role.EXTENSION:
-            yield from (_Switched(file, node) for node in names.items if node.kind is Kind.STRING)
+        for path in DISABLED_LISTS if file.role is not Role.EXTENSION else ():
+            names = file.root.at(*path)
+            for node in names.items if names else ():
+                if node.kind is Kind.STRING:
+                    yield _Switched(file, ".".join(path), node)
