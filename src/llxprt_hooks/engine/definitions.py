@@ -5,7 +5,7 @@ What a definition may contain is declared in ``schema``, and by each hook type i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
+from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
 from llxprt_hooks.text import closest
@@ -109,7 +109,7 @@ class HookDefinition:
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
     """All usable hooks of a ``hooks`` object, in order, and what is wrong with the others."""
     reader = _Reader(hook_set)
-    return list(reader.definitions()), reader.problems
+    return reader.definitions(), reader.problems
 
 
 def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldProblem]]:
@@ -119,13 +119,12 @@ def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldP
         names = " or ".join(f'"{name}"' for name in settings_executors())
         message = f"`type` must be {names}, found {found_words(fields.get('type'))}"
         return None, [FieldProblem("type", message, discards=True)]
-    common, ignored = read_fields(HOOK_FIELDS, fields)
     own, problems = read_fields(executor.fields, fields)
-    if any(problem.discards for problem in problems):
-        return None, [problem for problem in problems if problem.discards]
-    spec = executor.read(own)
+    fatal = [problem for problem in problems if problem.discards]
+    spec = fatal or executor.read(own)
     if isinstance(spec, list):
         return None, spec
+    common, ignored = read_fields(HOOK_FIELDS, fields)
     config = HookConfig(
         type=fields["type"],
         spec=spec,
@@ -134,7 +133,7 @@ def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldP
         description=common["description"],
         fail_closed=common["failClosed"],
     )
-    return config, ignored + problems
+    return config, problems + ignored
 
 
 _LONGEST_TIMEOUT: Final = 1e12
@@ -150,11 +149,13 @@ class _Reader:
         self._set = hook_set
         self.problems: list[Problem] = []
 
-    def definitions(self) -> Iterator[HookDefinition]:
+    def definitions(self) -> list[HookDefinition]:
         events = {key: event for key in self._set.hooks if key not in SWITCHES and (event := self._event(key))}
         hooks = {key: self._set.hooks[key] for key in events}
+        found: list[HookDefinition] = []
         for group in hook_groups(hooks, self._report):
-            yield from self._group(events[group.event], group)
+            self._group(events[group.event], group, found)
+        return found
 
     def _event(self, key: object) -> HookEventName | None:
         try:
@@ -165,16 +166,18 @@ class _Reader:
             self._report(("hooks", str(key)), f"discarded: no such event{hint}")
             return None
 
-    def _group(self, event_name: HookEventName, group: HookGroup) -> Iterator[HookDefinition]:
-        entries = list(group.entries(self._report))
+    def _group(self, event_name: HookEventName, group: HookGroup, found: list[HookDefinition]) -> None:
         fields, problems = read_fields(_GROUP_FIELDS[event_name], group.fields)
         for problem in problems:
             self._report((*group.path, problem.key), problem.message, group.path)
         matcher = group.fields.get("matcher")
-        for entry in entries:
-            config = self._hook(entry)
+        for entry in group.entries(self._report):
+            config, problems = read_hook(entry.hook)
+            for problem in problems:
+                message = f"discarded: {problem.message}" if problem.discards else problem.message
+                self._report((*entry.path, problem.key), message, entry.path)
             if config is not None:
-                yield HookDefinition(
+                definition = HookDefinition(
                     config=config,
                     event_name=event_name,
                     source=self._set.source,
@@ -183,13 +186,7 @@ class _Reader:
                     matcher=matcher if isinstance(matcher, str) else None,
                     sequential=fields["sequential"],
                 )
-
-    def _hook(self, entry: HookEntry) -> HookConfig | None:
-        config, problems = read_hook(entry.hook)
-        for problem in problems:
-            message = f"discarded: {problem.message}" if problem.discards else problem.message
-            self._report((*entry.path, problem.key), message, entry.path)
-        return config
+                found.append(definition)
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
         """Add a problem at the value that a path leads to, or at the nearest one around it."""

@@ -96,7 +96,7 @@ class HookRegistry:
                 HookRegistryEntry(
                     definition=definition,
                     matches=compile_matcher(definition.event_name, definition.matcher),
-                    enabled=definition.config.identity not in disabled,
+                    enabled=not disabled or definition.config.identity not in disabled,
                 )
                 for definition in definitions
             ]

@@ -29,11 +29,16 @@ class HookEntry(NamedTuple):
     event: str
     group: Mapping[str, Any]
     hook: Mapping[str, Any]
-    path: Steps
+    group_number: int
+    number: int
+
+    @property
+    def path(self) -> Steps:
+        return ("hooks", self.event, self.group_number, "hooks", self.number)
 
     @property
     def where(self) -> str:
-        return where_words(self.path)
+        return f"hooks.{self.event}[{self.group_number}].hooks[{self.number}]"
 
 
 class HookGroup(NamedTuple):
@@ -41,7 +46,11 @@ class HookGroup(NamedTuple):
 
     event: str
     fields: Mapping[str, Any]
-    path: Steps
+    number: int
+
+    @property
+    def path(self) -> Steps:
+        return ("hooks", self.event, self.number)
 
     def entries(self, report: Report = lambda path, message: None) -> Iterator[HookEntry]:
         """The hooks of the group that are objects."""
@@ -50,10 +59,10 @@ class HookGroup(NamedTuple):
             report(self.path, f"discarded: `hooks` must be an array of hooks, found {found_words(hooks)}")
             return
         for index, hook in enumerate(hooks):
-            path = (*self.path, "hooks", index)
-            if isinstance(hook, Mapping):
-                yield HookEntry(self.event, self.fields, hook, path)
+            if isinstance(hook, (dict, Mapping)):  # a dict is recognized faster
+                yield HookEntry(self.event, self.fields, hook, self.number, index)
             else:
+                path = (*self.path, "hooks", index)
                 report(path, f"discarded: expected an object with `type`, found {found_words(hook)}")
 
 
@@ -66,11 +75,11 @@ def hook_groups(hooks: object, report: Report = lambda path, message: None) -> I
             report(("hooks", event), f"discarded: expected an array of hook groups, found {found_words(groups)}")
             continue
         for index, group in enumerate(groups):
-            path = ("hooks", event, index)
-            if isinstance(group, Mapping):
-                yield HookGroup(event, group, path)
+            if isinstance(group, (dict, Mapping)):
+                yield HookGroup(event, group, index)
             else:
-                report(path, f"discarded: expected an object with `hooks`, found {found_words(group)}")
+                found = found_words(group)
+                report(("hooks", event, index), f"discarded: expected an object with `hooks`, found {found}")
 
 
 def hook_entries(hooks: object) -> Iterator[HookEntry]:

@@ -85,24 +85,30 @@ def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> tuple[
     problems: list[FieldProblem] = []
     for key, field in fields.items():
         value = given.get(key)
-        if value is None and not field.required and (field.nullable or key not in given):
+        if value is None:
             values[key] = field.default
+            if field.required or (key in given and not field.nullable):
+                problems.append(_misfit(key, field, value))
         elif _fits(field.value, value):
             values[key] = value
         else:
             values[key] = field.default
-            expected = f"expected {expected_words(field.value)}, found {found_words(value)}"
-            words = f"it needs `{key}`: {expected}" if field.required else f"`{key}` is ignored: {expected}"
-            problems.append(FieldProblem(key, words, discards=field.required))
+            problems.append(_misfit(key, field, value))
     return values, problems
+
+
+def _misfit(key: str, field: Field, value: object) -> FieldProblem:
+    expected = f"expected {expected_words(field.value)}, found {found_words(value)}"
+    words = f"it needs `{key}`: {expected}" if field.required else f"`{key}` is ignored: {expected}"
+    return FieldProblem(key, words, discards=field.required)
 
 
 def fits_limits(declared: Scalar, value: object) -> bool:
     """Whether a value of the declared kind is one of the choices and in range."""
-    if declared.choices and value not in declared.choices:
-        return False
-    if declared.not_blank and not str(value).strip():
-        return False
+    if declared.not_blank:
+        return bool(str(value).strip())
+    if declared.choices:
+        return value in declared.choices
     return declared.above is None or (isinstance(value, int | float) and declared.above < value < math.inf)
 
 
@@ -133,10 +139,11 @@ _TYPES: Final[Mapping[Kind, type | tuple[type, ...]]] = {
 
 
 def _fits(declared: Value, value: object) -> bool:
-    if not isinstance(value, _TYPES[declared.kind]):
+    kind = declared.kind
+    if not isinstance(value, _TYPES[kind]) or (kind is Kind.NUMBER and isinstance(value, bool)):
         return False
     if isinstance(declared, Scalar):
-        return (declared.kind is not Kind.NUMBER or not isinstance(value, bool)) and fits_limits(declared, value)
+        return fits_limits(declared, value)
     if isinstance(declared, ArrayOf):
         return isinstance(value, list) and all(_fits(declared.element, element) for element in value)
     return isinstance(value, Mapping) and not read_fields(declared.fields, value)[1]

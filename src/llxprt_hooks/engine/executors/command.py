@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from llxprt_hooks.engine.executors.base import Executor
 from llxprt_hooks.logger import debug_logger
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 log = debug_logger("runner")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
+class CommandSpec(NamedTuple):
     """A command line."""
 
     command: str
