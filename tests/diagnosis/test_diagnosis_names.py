@@ -10,9 +10,10 @@ import pytest
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.diagnosis import RULES
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
-from llxprt_hooks.diagnosis.suggestions import closest, meant_event
+from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.schema import GROUPS
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import closest
 
 
 def test_all_tools_of_the_agent_are_known() -> None:
