@@ -416,14 +416,6 @@ async def test_an_invalid_input_is_a_structured_failure_and_runs_nothing(lab, re
     assert lab.runs() == 0
 
 
-async def test_an_event_takes_a_tool_result_as_the_call_for_it_does(lab, ready):
-    handler = await ready(lab.config({"AfterTool": lab.hook()}))
-    fields = {"tool_name": "glob", "tool_input": {}, "tool_response": ToolResult(llm_content="found")}
-    result = await handler.fire_event("AfterTool", fields)
-    assert result.success
-    assert lab.payload()["tool_response"]["llmContent"] == "found"
-
-
 async def test_a_recorded_payload_can_be_fired_again_with_its_own_base_fields(lab, ready):
     config = lab.config({"BeforeTool": lab.hook()})
     handler = await ready(config)

@@ -195,6 +195,14 @@ class TestExplanation:
         assert plan is not None
         assert [hook.definition.config for hook in explained if hook.runs] == list(plan.hook_configs)
 
+    @pytest.mark.parametrize("matcher", ["", "*", " ", " *\t"])
+    def test_a_blank_matcher_is_explained_as_one_for_all(self, matcher: str) -> None:
+        planner = HookPlanner(registry_of({BEFORE_TOOL: [group("check", matcher=matcher)]}))
+
+        [hook] = planner.explain(BEFORE_TOOL, "write_file")
+
+        assert (hook.runs, hook.why) == (True, "it is for all")
+
     def test_where_hooks_are_off_that_is_why_none_runs(self) -> None:
         planner = HookPlanner(registry_of({"BeforeTool": [group("a"), group("b", matcher="^read")]}))
 

@@ -146,7 +146,6 @@ class HookEventHandler:
             self._prepare()
             stage = "validation"
             event = _narrowed(event_name)
-            hook_input = _with_plain_tool_response(hook_input)
             problem = input_problem(event, hook_input)
             if problem:
                 raise HookStageError("validation", problem, {"eventName": event.value})
@@ -296,13 +295,6 @@ class HookEventHandler:
             return envelope
         block = fail_closed_block(str(envelope.errors[0])).to_dict()
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
-
-
-def _with_plain_tool_response(hook_input: Any) -> Any:
-    """A tool's response may be a ``ToolResult``, by message as by direct call (D-16)."""
-    if isinstance(hook_input, Mapping) and isinstance(response := hook_input.get("tool_response"), ToolResult):
-        return {**hook_input, "tool_response": response.to_dict()}
-    return hook_input
 
 
 def _narrowed(event_name: object) -> HookEventName:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.engine.matcher import is_for_all
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
@@ -140,6 +141,6 @@ def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first
         return f"the same command is at {first.definition.where} already, and runs once"
     if subject is None:
         return f"{entry.event_name} does not look at matchers"
-    if entry.matcher in (None, "", "*"):
+    if is_for_all(entry.matcher):
         return "it is for all"
     return f"its matcher {entry.matcher!r} matches {subject!r}"
