@@ -18,7 +18,7 @@ from llxprt_hooks.settings.shape import Field, FieldProblem, Scalar, Shape
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
-    from cli_world import Call, World
+    from tests.cli.cli_world import Call, World
 
 jsonschema = pytest.importorskip("jsonschema", reason="a development dependency")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from diagnosis_marks import field, span, unmarked
-
 from llxprt_hooks.engine.executors import EXECUTORS
 from llxprt_hooks.engine.executors.command import CommandExecutor
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
+from tests.diagnosis.diagnosis_marks import field, span, unmarked
 
 if TYPE_CHECKING:
     import pytest
-    from diagnosis_marks import Place
+
+    from tests.diagnosis.diagnosis_marks import Place
 
 
 class WithNiceness(CommandExecutor):

@@ -166,6 +166,7 @@ def same(one: HookExecutionResult, other: HookExecutionResult) -> bool:
             result,
             error=None if result.error is None else str(result.error),  # type: ignore[arg-type]
             output=None if result.output is None else result.output.to_dict(),  # type: ignore[arg-type]
+            execution_id="",
         )
 
     return told(one) == told(other)
