@@ -112,7 +112,7 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
 
 def fail_closed_block(what: str) -> DefaultHookOutput:
     """The block of a hook that failed although its settings say that it must not (``failClosed``)."""
-    return DefaultHookOutput({"decision": "deny", "reason": f"{what}, and it is set to block when it fails"})
+    return DefaultHookOutput({"decision": "deny", "reason": f"blocked because `failClosed` is set: {what}"})
 
 
 def _case(outcome: ProcessOutcome) -> Case:
