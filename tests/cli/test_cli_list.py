@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.cli_world import ESCAPE, World
+from tests.cli.cli_world import ESCAPE, Call, World
 
 
 def everything(world: World) -> None:
@@ -225,3 +225,14 @@ def test_what_files_say_cannot_command_the_terminal(world: World) -> None:
         run = world.run("list", COLUMNS=columns)
         assert not {ESCAPE, "\x07", "\r", "\x9b"} & set(run.stdout + run.stderr)
         assert r"true\x1b]0;x\x07\r\nrm -rf" in run.stdout
+
+
+def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: World) -> None:
+    world.write("user", '{\n  "hooks": {\n    "BeforeTool": [{ "hooks": [\n      { "type": "odd" }\n    ] }]\n  }\n}')
+    world.extension("x", AfterTool={"name": "no command"})
+
+    of_user, of_extension = call("list", "--json").json["problems"]
+
+    assert of_user.startswith(f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded: `type` must be ")
+    assert of_extension.startswith(str(world.home / ".llxprt" / "extensions" / "x" / "hooks" / "hooks.json") + ":1:")
+    assert ": hooks.AfterTool[0].hooks[0]: discarded: it needs `command`" in of_extension
