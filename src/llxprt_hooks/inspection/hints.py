@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.events import CAN_BLOCK, HookEventName
 from llxprt_hooks.inspection.effects import CHANGES
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.logger import ROOT
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
@@ -203,7 +203,7 @@ def _json_error(text: str) -> str:
 @contextmanager
 def _warnings_of(part: str) -> Iterator[list[str]]:
     """The warnings that a part of the engine logs meanwhile, which go nowhere else."""
-    logger = debug_logger(part)
+    logger = logging.getLogger(f"{ROOT}:{part}")
     collected: list[str] = []
     before = logger.level, logger.propagate, logger.handlers
     logger.setLevel(logging.WARNING)
