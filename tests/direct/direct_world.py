@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llxprt_hooks.process import Completed, run_process
 from llxprt_hooks.shell.command_line import hook_environment, shell_arguments
-from llxprt_hooks.shell.direct_exec import DirectCommand, Surroundings
+from llxprt_hooks.shell.direct_exec import DirectCommand, SpawnContext
 
 STDIN = b'{"hook_event_name": "BeforeTool"}\n'
 
@@ -137,7 +137,7 @@ async def directly(command: DirectCommand, directory: Path, environment: Environ
             command.arguments,
             executable=command.executable,
             stdin=STDIN,
-            env=Surroundings(environment, str(directory)).direct_environment(command),
+            env=SpawnContext(environment, str(directory)).direct_environment(command),
             cwd=str(directory),
             timeout=60,
         )
@@ -145,4 +145,4 @@ async def directly(command: DirectCommand, directory: Path, environment: Environ
 
 
 def decided(command: str, directory: Path, environment: Environment) -> DirectCommand | None:
-    return Surroundings(environment, str(directory)).direct_command(command)
+    return SpawnContext(environment, str(directory)).direct_command(command)

@@ -14,7 +14,7 @@ import pytest
 from llxprt_hooks import HookEventName, HookExecutionResult
 from llxprt_hooks.engine.definitions import HookConfig, HookType
 from llxprt_hooks.engine.runner import HookRunner
-from llxprt_hooks.shell.direct_exec import Surroundings
+from llxprt_hooks.shell.direct_exec import SpawnContext
 
 SAY = '#!/bin/sh\necho "$0 $*"\n'
 
@@ -36,7 +36,7 @@ async def run(command: str, project: Path, **fields: Any) -> HookExecutionResult
 @pytest.fixture
 def without_direct_execution(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Called, it sends every further hook through the shell."""
-    return lambda: monkeypatch.setattr(Surroundings, "direct_command", lambda *_: None)
+    return lambda: monkeypatch.setattr(SpawnContext, "direct_command", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,7 @@ async def test_both_ways_give_the_same_result(
 ) -> None:
     write(project / "hook", HOOKS[kind])
     command = "./hook \"$LLXPRT_PROJECT_DIR\" 'a b' c"
-    assert Surroundings(os.environ, str(project)).direct_command(command) is not None
+    assert SpawnContext(os.environ, str(project)).direct_command(command) is not None
 
     direct = await run(command, project, timeout=200.0 if kind == "runs out of time" else 60_000.0)
 

@@ -19,7 +19,7 @@ from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.exit_codes import Ending, fail_closed_block, read_ending
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.shell.command_line import shell_arguments
-from llxprt_hooks.shell.direct_exec import Surroundings
+from llxprt_hooks.shell.direct_exec import SpawnContext as Surroundings
 from llxprt_hooks.shell.environment import process_environment
 
 if TYPE_CHECKING:
