@@ -25,10 +25,10 @@ _FREE: Mapping[ApprovalMode, frozenset[Kind]] = {
 }
 
 Ask: TypeAlias = Callable[[Tool, Mapping[str, Any]], Awaitable[bool]]
-"""Puts a question to the user; there is none where nobody is there to answer."""
+"""Asks the user; None where there is no user to ask."""
 
 Announce: TypeAlias = Callable[[Tool, Mapping[str, Any]], None]
-"""Is told that approval is needed, before anybody is asked."""
+"""Called when approval is needed, before the user is asked."""
 
 
 class Approval:

@@ -11,7 +11,7 @@ from google.genai import types
 
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.approval import Approval, ApprovalMode
-from llxprt_hooks.agent.notes import Note, ToolState
+from llxprt_hooks.agent.audience import AgentEvent, ToolState
 from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
 from llxprt_hooks.agent.tools.tool import Kind, Tool
@@ -29,9 +29,9 @@ class Published:
     def __init__(self) -> None:
         self.states: list[tuple[CallState, CallStatus | None, Any]] = []
 
-    def tell(self, note: Note) -> None:
-        assert isinstance(note, ToolState)
-        self.states.append((note.call.state, note.call.status, note.call.result.llm_content))
+    def handle(self, event: AgentEvent) -> None:
+        assert isinstance(event, ToolState)
+        self.states.append((event.call.state, event.call.status, event.call.result.llm_content))
 
 
 class Bench:

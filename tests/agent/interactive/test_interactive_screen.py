@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from interactive_display import Display
 from rich.console import Console
 
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
+from llxprt_hooks.agent.audience import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.screen import Screen
 
 WIDTH = 50
@@ -68,9 +68,9 @@ def shown(chunks: list[str], rows: int) -> list[str]:
     screen = Screen(Console(file=file, force_terminal=True, width=WIDTH, height=rows, color_system=None, _environ={}))
     with screen.working():
         for chunk in chunks:
-            screen.tell(AnswerText(chunk))
+            screen.handle(AnswerText(chunk))
             screen._draw()
-        screen.tell(AnswerEnd("".join(chunks)))
+        screen.handle(AnswerEnd("".join(chunks)))
     display = Display(rows, WIDTH)
     display.write(file.getvalue().replace("\n", "\r\n"))
     return [line for line in display.text.split("\n") if line.strip()]

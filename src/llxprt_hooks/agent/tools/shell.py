@@ -76,7 +76,7 @@ def _end(completed: Completed, time_limit: float) -> str:
         return f"took longer than {time_limit:g} s and was ended"
     if completed.signal is not None:
         return f"ended by signal {completed.signal}"
-    return "ended, how is not known" if completed.exit_code is None else f"exit code {completed.exit_code}"
+    return "ended with unknown status" if completed.exit_code is None else f"exit code {completed.exit_code}"
 
 
 def _report(completed: Completed, end: str) -> str:

@@ -131,7 +131,7 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
 
 
 def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
-    from llxprt_hooks.cli.terminal import aligned, say, stdout_console
+    from llxprt_hooks.cli.terminal import aligned, print_line, stdout_console
 
     console = stdout_console()
     words = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
@@ -146,18 +146,18 @@ def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequ
     rows.append(((word, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
-    say(console)
-    say(console, "Next:")
+    print_line(console)
+    print_line(console, "Next:")
     for step in _next_steps(installation, recipes, directory):
         _print_step(console, step)
     _warn(installation)
 
 
 def _print_step(console: Console, step: str) -> None:
-    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.cli.terminal import print_line
 
     command, mark, comment = step.partition("# ")
-    say(console, "  ", (command, "cyan"), (mark + comment, "dim"))
+    print_line(console, "  ", (command, "cyan"), (mark + comment, "dim"))
 
 
 def _next_steps(installation: Installation, recipes: Sequence[Recipe], directory: str) -> Iterator[str]:
@@ -199,7 +199,7 @@ def _warn(installation: Installation) -> None:
 
 
 def _list(recipes: Sequence[Recipe]) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     console = stdout_console()
     if recipes:
@@ -223,12 +223,12 @@ def _list(recipes: Sequence[Recipe]) -> None:
         when = [Text("\n".join(recipe.events), "dim")] if has_room else []
         table.add_row(Text(recipe.name, "cyan"), *when, recipe.summary)
     console.print(table)
-    say(console, "One in full: ", ("llxprt-hooks init --list NAME", "cyan"))
-    say(console, "Copy it here: ", ("llxprt-hooks init NAME", "cyan"))
+    print_line(console, "One in full: ", ("llxprt-hooks init --list NAME", "cyan"))
+    print_line(console, "Copy it here: ", ("llxprt-hooks init NAME", "cyan"))
 
 
 def _describe(console: Console, recipe: Recipe) -> None:
-    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.cli.terminal import print_line
 
     facts = f"**Runs at:** {', '.join(recipe.events)}. **Use it** {recipe.when}. **Needs:** {', '.join(recipe.needs)}."
     text = f"{recipe.description}\n{facts}\n"
@@ -236,13 +236,13 @@ def _describe(console: Console, recipe: Recipe) -> None:
         from rich.markdown import Markdown
 
         console.print(Markdown(text))
-        say(console)
+        print_line(console)
     else:
         click.echo(text)
-    say(console, ("To try it", "bold"), ", once it is in a project and approved:")
+    print_line(console, ("To try it", "bold"), ", once it is in a project and approved:")
     for step in _trial(recipe, is_users=False):  # not as Markdown, which breaks lines that are to be copied
         _print_step(console, step)
-    say(console)
+    print_line(console)
 
 
 def _shown(path: Path, installation: Installation) -> str:

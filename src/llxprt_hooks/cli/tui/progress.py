@@ -1,4 +1,4 @@
-"""What the agent is doing right now, and who is being waited for, in lines with a spinner."""
+"""What the agent is doing and what it is waiting for, in lines with a spinner."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.engine.definitions import HookConfig
 
-PATIENCE = 0.5
-"""Seconds after which the user is told which hook is being waited for."""
+NOTICE_DELAY = 0.5
+"""Seconds after which the screen says which hook is being waited for."""
 
 AWAITED = frozenset(
     {
@@ -47,7 +47,7 @@ class Wait:
         return time.monotonic() - self.since
 
 
-class UnderWay:
+class Progress:
     """What the agent is doing right now."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class UnderWay:
         self.working, self.interrupted = True, False
 
     def end(self) -> None:
-        """Nothing is awaited any more; hooks whose event was cancelled have not told their end."""
+        """Nothing is awaited any more; hooks of a cancelled event never reported their end."""
         self.working = False
         self._calls.clear()
         self.hooks = [wait for wait in self.hooks if wait.event_name not in AWAITED]
@@ -90,7 +90,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks if wait.event_name in AWAITED and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks if wait.event_name in AWAITED and wait.seconds > NOTICE_DELAY]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:
