@@ -164,7 +164,7 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: World, command:
 def test_filters_that_leave_nothing_say_so(recorded: World) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
-    assert run.stderr == "none of the recorded executions is like that\n"
+    assert run.stderr == "no recorded execution matches\n"
 
 
 def test_what_cannot_be_read_is_passed_over(recorded: World) -> None:

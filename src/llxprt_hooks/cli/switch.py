@@ -39,8 +39,8 @@ def disable_hook(directory: str, name: str) -> list[Path]:
     enabled = [item for item in _items(directory, name) if item.enabled]
     if not enabled:
         return []
-    heard = next((item for item in enabled if item.approved), enabled[0])
-    level = Level.PROJECT if heard.source == Level.PROJECT else Level.USER
+    applied = next((item for item in enabled if item.approved), enabled[0])
+    level = Level.PROJECT if applied.source == Level.PROJECT else Level.USER
     return _edit(level, absolute_project(directory), name, disabled=True)
 
 

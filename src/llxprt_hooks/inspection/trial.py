@@ -20,7 +20,7 @@ from llxprt_hooks.inspection.plan import Choice, choices, unapproved
 from llxprt_hooks.model import TranslationError, request_payload, response_payload
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
-from llxprt_hooks.trust.load import UNHEARD
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookObserver
@@ -144,7 +144,7 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
 
 def _planned(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[Choice]:
     settings = loaded_settings(config)
-    why = UNHEARD.get(settings.trust.state, "the project's settings are refused")
+    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
     skipped = [unapproved(each, why) for each in unapproved_hooks(settings) if each.event_name == event_name]
     entries = [entry for entry in registry.get_all_hooks() if entry.event_name == event_name]
     return [*skipped, *choices(entries, subject, hooks_are_on=config.enable_hooks)]

@@ -14,7 +14,7 @@ from llxprt_hooks.agent.approval import Approval, ApprovalMode
 from llxprt_hooks.agent.audience import AgentEvent, ToolState
 from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Bench:
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
-        tool = Tool("probe", "A probe.", {"type": "object"}, Kind.READ, self._probe)
+        tool = Tool("probe", "A probe.", {"type": "object"}, ToolKind.READ, self._probe)
         approval = Approval(ApprovalMode.DEFAULT)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.walk import Deadline, walk
 from llxprt_hooks.agent.tools.wording import counted, one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
@@ -44,7 +44,7 @@ T = TypeVar("T")
 def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="glob",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
             "Finds files by a pattern for their path, the most recently changed first. "
             "Hidden folders such as .git are left out unless the pattern names them."
@@ -63,7 +63,7 @@ def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
 def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="search_file_content",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
             "Searches the lines of all text files below a folder; the result has a line `path:line: text` for each "
             "that matches. Hidden folders such as .git, binary files, and files larger than "

@@ -86,7 +86,7 @@ def command(
         install(installation, keep=kept)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    _tell(installation, kept, chosen, directory)
+    _report(installation, kept, chosen, directory)
     return ExitStatus.OK
 
 
@@ -107,14 +107,14 @@ def _to_be_kept(different: Sequence[PlannedFile], installation: Installation) ->
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(_shown(file.path, installation) for file in different)
         raise click.ClickException(
-            f"{names}: there already, and not what the recipe has. Nothing was written. Overwrite with --force, or "
+            f"{names}: already exists and differs from the recipe. Nothing was written. Overwrite with --force, or "
             "move yours out of the way."
         )
     return [file for file in different if not _may_overwrite(file, _shown(file.path, installation))]
 
 
 def _may_overwrite(file: PlannedFile, name: str) -> bool:
-    click.echo(f"{name} is there already, and not what the recipe has.", err=True)
+    click.echo(f"{name} already exists and differs from the recipe.", err=True)
     while True:
         answer = click.prompt(
             "Overwrite it? (y = yes, n = keep mine, d = show the difference)",
@@ -130,7 +130,7 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
         click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file may be a stranger's
 
 
-def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
+def _report(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
     from llxprt_hooks.cli.terminal import aligned, print_line, stdout_console
 
     console = stdout_console()

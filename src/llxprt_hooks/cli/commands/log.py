@@ -96,7 +96,7 @@ def command(
     if execution and not records:
         raise click.ClickException(f"no execution with the id {execution} is recorded")
     if not records and not as_json:
-        click.echo("none of the recorded executions is like that" if recorded else NOTHING_RECORDED, err=True)
+        click.echo("no recorded execution matches" if recorded else NOTHING_RECORDED, err=True)
     return 0
 
 

@@ -39,7 +39,7 @@ _NUMBER_WIDTH: Final = 4
 def command(
     context: click.Context, file: Path | None, as_json: bool, strict: bool, tools: tuple[str, ...], directory: str
 ) -> int:
-    """Find what is wrong, or hardly meant, in hook settings: with the place, the reason and the fix.
+    """Find mistakes and likely mistakes in hook settings: with the place, the reason and the fix.
 
     Without FILE all files that count for the project are looked at: its own .llxprt/settings.json, the user's, the
     system's, and the hooks of the user's extensions. With FILE only that one; what the others say is then not known.

@@ -32,7 +32,7 @@ from rich.text import Text
 from llxprt_hooks.agent.assembly import assemble
 from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.tui.printing import print_event
 from llxprt_hooks.cli.tui.screen import Screen
@@ -284,7 +284,7 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
 
 def _what_to_allow(tool: Tool, arguments: Mapping[str, Any]) -> Table:
     """A call as the user has to judge it: all of a command, enough of an edit."""
-    most_lines = None if tool.kind is Kind.EXECUTE else _MOST_LINES_OF_AN_EDIT
+    most_lines = None if tool.kind is ToolKind.EXECUTE else _MOST_LINES_OF_AN_EDIT
     texts = {
         name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
     }
