@@ -129,8 +129,8 @@ def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: World) -> N
 
     run = world.run("list", "-C", str(below))
 
-    assert f"The hooks of {world.project} do not count in folders below it" in run.stderr
-    assert f"(-C {world.project})" in run.stderr
+    assert f"Hooks in {world.project} do not apply to subdirectories." in run.stderr
+    assert f"pass -C {world.project}." in run.stderr
 
 
 def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: World) -> None:

@@ -344,7 +344,91 @@ def test_every_logger_of_the_engine_is_in_the_namespace():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split()
-    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == []
+    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == ["llxprt_hooks"]
+
+
+# One parent.
+
+
+@pytest.fixture
+def parent():
+    """The parent of all loggers of the engine, as a program gets it; afterwards it is as it was."""
+    logger = logging.getLogger("llxprt_hooks")
+    yield logger
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.disabled, logger.handlers = True, False, []
+
+
+class Kept(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def emit(self, record):
+        self.names.append(record.name)
+
+
+SILENCED = {
+    "level": lambda logger: logger.setLevel(logging.ERROR),
+    "propagate": lambda logger: setattr(logger, "propagate", False),
+    "disabled": lambda logger: setattr(logger, "disabled", True),
+}
+
+
+@pytest.mark.parametrize("silence", SILENCED.values(), ids=SILENCED)
+async def test_the_parent_logger_silences_the_whole_engine(lab, ready, parent, caplog, silence):
+    broken = {"BeforeTool": lab.hook(exit_code=1), "NoSuchEvent": []}
+    await (await ready(lab.config(broken))).fire_before_tool_event("glob", {})
+    assert {HANDLER, "llxprt:core:hooks:registry"} <= {record.name for record in caplog.records}
+    caplog.clear()
+
+    silence(parent)
+    await (await ready(lab.config(broken))).fire_before_tool_event("glob", {})
+
+    assert caplog.records == []
+
+
+async def test_a_handler_and_level_of_the_parent_logger_get_the_records_of_all_parts(lab, ready, parent):
+    kept = Kept()
+    parent.addHandler(kept)
+    parent.setLevel(logging.DEBUG)
+
+    await (await ready(lab.config({"BeforeTool": lab.hook()}))).fire_before_tool_event("glob", {})
+
+    assert {HANDLER, "llxprt:core:hooks:planner"} <= set(kept.names)
+
+
+@pytest.mark.requirement("HOOK-111")
+async def test_a_handler_of_the_parent_logger_that_raises_does_not_undo_a_block(lab, parent, capsys):
+    class Raising(logging.Handler):
+        def emit(self, record):
+            raise OSError("disk full")
+
+    parent.addHandler(Raising())
+    parent.setLevel(logging.DEBUG)
+
+    result = await execute_tool_with_hooks(
+        lab.config({"BeforeTool": lab.hook(exit_code=2, stderr="no")}),
+        "glob",
+        {},
+        lambda _: pytest.fail("the tool ran"),
+    )
+
+    assert result.llm_content == "no"
+    assert "disk full" in capsys.readouterr().err
+
+
+def test_a_logger_that_a_program_configured_before_the_import_keeps_its_settings(lab):
+    code = (
+        "import logging\n"
+        "logging.getLogger('llxprt:core:hooks:settings').setLevel(logging.ERROR)\n"
+        "logging.getLogger('llxprt_hooks').addHandler(logging.StreamHandler())\n"
+        "from llxprt_hooks.logger import debug_logger\n"
+        "debug_logger('settings').warning('hidden')\n"
+        "debug_logger('runner').warning('shown')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "shown\n"
 
 
 LOCAL = """

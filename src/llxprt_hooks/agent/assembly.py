@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask
+from llxprt_hooks.agent.audience import Audience, WarningEvent
 from llxprt_hooks.agent.background import BackgroundEvents
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.notes import Audience, Warned
 from llxprt_hooks.agent.provider import GeminiProvider, Provider, ReplayProvider
 from llxprt_hooks.agent.scheduler import Scheduler
 from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
@@ -45,7 +45,7 @@ def assemble(
     provider = _provider(options)  # first: one that cannot be had is no reason for a transcript
     record = HookLog(options.directory, payloads=options.log_payloads)
     config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
-    transcript = Transcript(config.session_id, warn=lambda message: audience.tell(Warned(message)))
+    transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
     events = BackgroundEvents(config)
     approval = Approval(options.approval_mode, ask=ask, announce=events.announce_approval)

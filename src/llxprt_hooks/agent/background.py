@@ -33,7 +33,7 @@ class BackgroundEvents:
         task.add_done_callback(self._running.discard)
 
     def announce_approval(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        """Approval is needed for a call: tell the Notification hooks."""
+        """Fire Notification: a call needs approval."""
         self.fire(
             HookEventName.NOTIFICATION,
             notification_type=NotificationType.TOOL_PERMISSION,

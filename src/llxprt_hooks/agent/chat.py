@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from google.genai import types
 
 from llxprt_hooks.agent.answer import complete_answer, first_content, shown_text
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, Audience, ModelBlocked, Silence
+from llxprt_hooks.agent.audience import AnswerEnd, AnswerText, Audience, ModelBlocked, NullAudience
 from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model import GenerateContentParameters
@@ -59,7 +59,7 @@ class Chat:
     def aside(self) -> Chat:
         """A chat that begins with the same history, has no tools, and is shown to nobody."""
         request_config = {name: value for name, value in self._request_config.items() if name != "tools"}
-        chat = Chat(self._config, self._provider, Silence(), model=self._model, request_config=request_config)
+        chat = Chat(self._config, self._provider, NullAudience(), model=self._model, request_config=request_config)
         chat.history = list(self.history)
         return chat
 
@@ -107,7 +107,7 @@ class Chat:
         if held_back:
             self._show(shown)
         self._store(after.response)
-        self._audience.tell(AnswerEnd(shown))
+        self._audience.handle(AnswerEnd(shown))
         return Answer(after.response, restriction, shown, stop_reason=after.stop_reason, usage=response.usage_metadata)
 
     def _without_model(
@@ -121,17 +121,17 @@ class Chat:
         """The model is not called: a hook answers in its place, or nobody does (HOOK-138, 174, 202)."""
         if synthetic is None:
             if stop_reason is None:
-                self._audience.tell(ModelBlocked(reason))
+                self._audience.handle(ModelBlocked(reason))
             return Answer(blocked=reason, stop_reason=stop_reason)
         shown = "" if suppressed else shown_text(synthetic)
         self._show(shown)
         self._store(synthetic)
-        self._audience.tell(AnswerEnd(shown))
+        self._audience.handle(AnswerEnd(shown))
         return Answer(synthetic, restriction, shown, stop_reason=stop_reason)
 
     def _show(self, text: str) -> None:
         if text:
-            self._audience.tell(AnswerText(text))
+            self._audience.handle(AnswerText(text))
 
     def _store(self, response: types.GenerateContentResponse) -> None:
         content = first_content(response)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.agent.notes import Audience, ToolState
+from llxprt_hooks.agent.audience import Audience, ToolState
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers.tool import execute_tool_with_hooks
 
@@ -115,14 +115,14 @@ class Scheduler:
             call.args = final_input
             try:
                 return await tool.run(self._workspace, final_input)
-            except Exception as error:  # a tool's mistake is the model's to mend, not the agent's to die of
+            except Exception as error:  # report tool errors to the model instead of crashing the agent
                 return _error(f"{tool.name} failed: {error}")
 
         return await execute_tool_with_hooks(self._config, tool.name, call.args, execute)
 
     def _enter(self, call: ToolCall, state: CallState) -> None:
         call.state = state
-        self._audience.tell(ToolState(call))
+        self._audience.handle(ToolState(call))
 
     def _finish(self, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
         call.status, call.result = status, result
@@ -135,7 +135,7 @@ def _error(message: str) -> ToolResult:
 
 def _not_allowed(name: str, restriction: Restriction) -> str:
     allowed = ", ".join(sorted(restriction.allowed or ()))
-    return f"{name} may not be called now. " + (f"Allowed are: {allowed}." if allowed else "No tool is allowed.")
+    return f"{name} may not be called now. " + (f"Allowed tools: {allowed}." if allowed else "No tool is allowed.")
 
 
 _BY_HOOK = ("hook_blocked", "hook_stopped")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from llxprt_hooks.agent.answer import first_content, function_calls
+from llxprt_hooks.agent.audience import Audience, Stopped
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Audience, Stopped
 from llxprt_hooks.agent.scheduler import CallStatus, Scheduler, ToolCall
 from llxprt_hooks.events import (
     HookEventName,
@@ -102,7 +102,7 @@ class Session:
         self._say(types.Content(role="user", parts=[types.Part(text=prompt)]))
         outcome = await self._turns()
         if outcome.stop_reason is not None:
-            self.audience.tell(Stopped(outcome.stop_reason))
+            self.audience.handle(Stopped(outcome.stop_reason))
         self.events.fire(
             HookEventName.AFTER_AGENT,
             prompt=prompt,

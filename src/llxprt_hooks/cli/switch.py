@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from llxprt_hooks.cli.terminal import say, stdout_console
+from llxprt_hooks.cli.terminal import print_line, stdout_console
 from llxprt_hooks.inspection.switch import SwitchError, UnknownHookError
 from llxprt_hooks.text import closest
 
@@ -21,7 +21,7 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
     except SwitchError as error:
         raise click.ClickException(str(error)) from error
     changed = f" is {state} now; changed: {', '.join(map(str, files))}"
-    say(stdout_console(), (name, "bold"), changed if files else f" was {state} already")
+    print_line(stdout_console(), (name, "bold"), changed if files else f" was {state} already")
 
 
 def _unknown(name: str, error: UnknownHookError) -> str:

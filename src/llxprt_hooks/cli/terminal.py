@@ -1,4 +1,4 @@
-"""Printing for people: colour on a terminal only, and nothing that a terminal would act on from files or programs."""
+"""Print for people: color on a terminal only, and text from files and programs escaped."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def _console(*, stderr: bool) -> Console:
 
 
 def line(*parts: Part) -> Text:
-    """One line for the terminal, made of words from wherever: no markup is read in them, nor a further line."""
+    """Build one line for the terminal. Markup in the text is not interpreted, line ends are escaped."""
     return _text(parts, line_end="\\n")
 
 
-def say(console: Console, *parts: Part) -> None:
-    """Print a line that is not broken, so that what it holds can be copied; a narrow terminal wraps it by itself."""
+def print_line(console: Console, *parts: Part) -> None:
+    """Print a line without line breaks, so that it can be copied; a narrow terminal wraps it by itself."""
     console.print(line(*parts), soft_wrap=True)
 
 
-def tell(console: Console, *parts: Part) -> None:
-    """Print prose, broken between words where the terminal is narrow; all lines but the first are indented further."""
+def print_wrapped(console: Console, *parts: Part) -> None:
+    """Print prose, wrapped between words on a narrow terminal; all lines but the first get a hanging indent."""
     text = _text(parts, line_end="\n")
     indent = " " * (len(text.plain) - len(text.plain.lstrip(" ")))
     further = f"{indent}  "

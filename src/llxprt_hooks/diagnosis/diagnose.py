@@ -12,8 +12,8 @@ from llxprt_hooks.diagnosis.checks import (
     hooks,
     keys,
     matchers,
+    script_files,
     script_text,
-    scripts,
     switches,
 )
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
@@ -56,8 +56,8 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_misspelt_variable,
     commands.check_extension_path,
     commands.check_exit_one,
-    scripts.check_program,
-    scripts.check_script,
+    script_files.check_program,
+    script_files.check_script,
     script_text.check_script_text,
 )
 

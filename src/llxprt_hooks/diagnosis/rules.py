@@ -9,12 +9,15 @@ from llxprt_hooks.diagnosis.diagnostic import Rule, Severity
 _E, _W, _H = Severity.ERROR, Severity.WARNING, Severity.HINT
 
 # The file.
-UNREADABLE_FILE = Rule("unreadable-file", _E, "Nothing in a file counts that cannot be read.")
+UNREADABLE_FILE = Rule("unreadable-file", _E, "An unreadable file is ignored.")
 SYNTAX = Rule(
     "syntax", _E, "Nothing in this file counts until it can be read as JSON; comments and trailing commas are fine."
 )
 REFUSED_SETTINGS = Rule(
-    "refused-settings", _E, "What others could have written, or nobody can look through, is not heard: it runs as you."
+    "refused-settings",
+    _E,
+    "Settings that other users can modify, or that cannot be inspected, are ignored, because hooks run with your "
+    "permissions.",
 )
 SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these settings can run commands as you.")
 NOT_TRUSTED = Rule(

@@ -83,7 +83,7 @@ def _short_timeout(result: HookExecutionResult) -> Advice:
 
 def _not_started(result: HookExecutionResult) -> Advice:
     if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
-        yield "127 here means that the script's first line names no program that exists, or ends like a line of Windows"
+        yield "127 here means that the script's first line names a missing program, or has a Windows line ending (CRLF)"
     elif result.exit_code == 127:
         yield "127 means that a program was not found: is the path right, as seen from the project folder?"
     if result.exit_code == 126:
@@ -108,7 +108,7 @@ def _fields(result: HookExecutionResult) -> Advice:
         return
     for name in fields:
         if name in _SPECIFIC_FIELDS:
-            yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
+            yield f"`{name}` is not read there: it belongs in `hookSpecificOutput`"
         elif name not in FIELDS and (meant := closest(name, FIELDS)):
             yield f"`{name}` is not read: did you mean `{meant}`?"
     specific = fields.get("hookSpecificOutput")

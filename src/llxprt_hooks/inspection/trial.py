@@ -14,7 +14,7 @@ from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import UNHEARD
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,7 +173,7 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
 
 def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
     settings = loaded_settings(config)
-    why = UNHEARD.get(settings.trust.state, "the project's settings are refused")
+    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
     unapproved = [
         PlannedHook(definition, Skip.NOT_APPROVED, why)
         for definition in unapproved_hooks(settings)

@@ -44,7 +44,7 @@ class UnknownRecipeError(LookupError):
     """There is no recipe of that name, in a sentence for the user."""
 
 
-class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the sample is tried: commands for a shell, and what they show."""
 
     expect: str
@@ -76,7 +76,7 @@ class Recipe:
     """File name to content."""
     sample: str
     """The event's own fields, as JSON, for an event on which the recipe acts."""
-    trial: Trial | None
+    trial: RecipeTrial | None
     """None for the first hook, which has a tutorial."""
     description: str
     """Markdown."""
@@ -114,7 +114,7 @@ class _Card(msgspec.Struct, forbid_unknown_fields=True):
     when: str
     needs: tuple[str, ...]
     event: str
-    trial: Trial | None = msgspec.field(name="try", default=None)
+    trial: RecipeTrial | None = msgspec.field(name="try", default=None)
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):

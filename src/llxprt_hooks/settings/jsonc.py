@@ -146,7 +146,7 @@ def duplicate_members(root: Node) -> Iterator[Member]:
 
 def parse(text: str) -> Node:
     """Read a whole text, or raise ``JsoncError``; never anything else, whatever the text."""
-    reader = _Reader(text)
+    reader = _Tokenizer(text)
     open_containers: list[_Container] = []
     at = reader.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0)
     while True:
@@ -225,7 +225,7 @@ class _Container:
         return Node(kind, self.start, end, members=tuple(self.members), items=tuple(self.items))
 
 
-class _Reader:
+class _Tokenizer:
     """The tokens of one text."""
 
     def __init__(self, text: str) -> None:

@@ -40,7 +40,7 @@ TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
 
 
 class TrustState(StrEnum):
-    """How a project stands."""
+    """The trust state of a project."""
 
     NOTHING_TO_TRUST = "nothing_to_trust"
     """Its settings say nothing about hooks."""
@@ -55,7 +55,7 @@ class TrustState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """How a project stands, and what is at stake."""
+    """The trust state of a project, and what an approval would cover."""
 
     state: TrustState
     project: Path
@@ -82,16 +82,16 @@ class TrustStatus:
 
     @property
     def counts(self) -> bool:
-        """Whether the project has a say about hooks."""
+        """Whether the project's settings are applied."""
         return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
 
 
 class TrustError(Exception):
-    """An approval that could not be given or withdrawn, in a sentence for the user."""
+    """An approval could not be given or withdrawn. The message is for the user."""
 
 
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
-    """How a project stands, and what would run."""
+    """Return the trust state of a project, and what would run."""
     project = absolute_project(project_dir)
     file = settings_file(Level.PROJECT, project)
     return assess_trust(project, read_document(file) if file else None)
@@ -125,7 +125,7 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
 
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
-    """How a project stands whose settings file was read already, so that what is judged is what is used."""
+    """Return the trust state of a project whose settings file has been read, so that the same content is used."""
     project = Path(os.path.realpath(project_dir))
     if settings is None:
         return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
@@ -137,7 +137,7 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     commands = hook_commands(statement)
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
-        _refuse_odd_file(settings, project)
+        _check_file_is_trustworthy(settings, project)
         scripts = project_scripts(known.script_texts, project)
     except (_RefusedError, ScriptsError) as error:
         skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
@@ -173,10 +173,10 @@ def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class _RefusedError(Exception):
-    """Settings that could be another's, in a sentence."""
+    """Settings that someone else may have written. The message is for the user."""
 
 
-def _refuse_odd_file(settings: Document, project: Path) -> None:
+def _check_file_is_trustworthy(settings: Document, project: Path) -> None:
     real_file = settings.real_file
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"

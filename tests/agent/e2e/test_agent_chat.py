@@ -13,8 +13,8 @@ from google.genai import types
 import llxprt_hooks.agent
 from llxprt_hooks import Config, GenerateContentParameters
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.notes import AnswerText, Note
 from llxprt_hooks.agent.restriction import Restriction, sendable_tool_config
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class Recorder:
             content = types.Content(role="model", parts=[types.Part(text=text)])
             yield types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self.shown.append(note.text)
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self.shown.append(event.text)
 
 
 def chat_with(project: Project, recorder: Recorder, **hooks: str) -> Chat:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
-from llxprt_hooks.cli.tui.progress import UnderWay
+from llxprt_hooks.agent.audience import AnswerEnd, AnswerText
+from llxprt_hooks.cli.tui.progress import Progress
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.engine.executors.command import CommandSpec
 from tests.agent.interactive.interactive_display import Display
@@ -59,7 +59,7 @@ async def test_no_answer_commands_the_terminal(text: str):
 
 def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for():
     hook = HookConfig("command", CommandSpec("./check"), name="check")
-    progress = UnderWay()
+    progress = Progress()
     for execution_id in ("first", "second"):
         progress.hook_started(HookStarted("event", execution_id, HookEventName.BEFORE_TOOL, hook))
 
@@ -82,9 +82,9 @@ def shown(chunks: list[str], rows: int) -> list[str]:
     screen = Screen(Console(file=file, force_terminal=True, width=WIDTH, height=rows, color_system=None, _environ={}))
     with screen.working():
         for chunk in chunks:
-            screen.tell(AnswerText(chunk))
+            screen.handle(AnswerText(chunk))
             screen._draw()
-        screen.tell(AnswerEnd("".join(chunks)))
+        screen.handle(AnswerEnd("".join(chunks)))
     display = Display(rows, WIDTH)
     display.write(file.getvalue().replace("\n", "\r\n"))
     return [line for line in display.text.split("\n") if line.strip()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.genai import types
 
-from llxprt_hooks.agent.tools import TOOLS, Kind
+from llxprt_hooks.agent.tools import TOOLS, ToolKind
 from tests.agent.tools.tool_calls import call, fail, message_of
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def test_only_what_is_needed_is_required() -> None:
 
 
 def test_kinds_settle_what_needs_approval() -> None:
-    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not Kind.READ}
+    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not ToolKind.READ}
 
-    assert kinds == {"write_file": Kind.EDIT, "replace": Kind.EDIT, "run_shell_command": Kind.EXECUTE}
+    assert kinds == {"write_file": ToolKind.EDIT, "replace": ToolKind.EDIT, "run_shell_command": ToolKind.EXECUTE}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

@@ -87,11 +87,11 @@ NOTHING_RECORDED = "nothing is recorded yet: `llxprt-hooks run` records the hook
 
 
 def _say_that_it_goes_on() -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.cli.terminal import print_wrapped, stderr_console
 
     console = stderr_console()
     if console.is_terminal:
-        tell(console, ("waiting for executions; Ctrl-C ends it", "dim"))
+        print_wrapped(console, ("waiting for executions; Ctrl-C ends it", "dim"))
 
 
 # Printing.
@@ -109,18 +109,18 @@ def _print_json(record: Record) -> None:
 
 
 def _print_line(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
 
     console = stdout_console()
     hook = " ".join(str(record.get("hook")).split())
     event, duration = str(record.get("event_name")), _duration(record)
     start: tuple[Part, ...] = ((str(record.get("id"))[:SHORT_ID], "dim"), "  ", (_local_time(record), "dim"))
     if console.width < NARROW:
-        say(console, *start, f"  {duration.strip()}")
-        say(console, f"  {event}  ", (hook, "bold"))
-        tell(console, "  ", *_outcome(record))
+        print_line(console, *start, f"  {duration.strip()}")
+        print_line(console, f"  {event}  ", (hook, "bold"))
+        print_wrapped(console, "  ", *_outcome(record))
     else:
-        say(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
+        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
 
 
 def _outcome(record: Record) -> tuple[Part, ...]:
@@ -157,15 +157,15 @@ def _local_time(record: Record) -> str:
 
 
 def _print_full(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     console = stdout_console()
     width = max(map(len, record))
     for name, value in record.items():
         first, *others = _words(value).rstrip("\n").split("\n")
-        say(console, (f"{name:<{width}}  ", "dim"), first)
+        print_line(console, (f"{name:<{width}}  ", "dim"), first)
         for line in others:
-            say(console, f"{'':<{width}}  {line}")
+            print_line(console, f"{'':<{width}}  {line}")
 
 
 def _words(value: object) -> str:

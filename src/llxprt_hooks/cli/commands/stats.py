@@ -80,14 +80,16 @@ def _row(each: Figures) -> tuple[Part, ...]:
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
     """For a terminal that is too narrow for a table."""
-    from llxprt_hooks.cli.terminal import say, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped
 
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        say(console, (" ".join(each.hook.split()), "bold"))
-        say(console, f"  {each.event}")
-        tell(console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked")
-        tell(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
-        say(console, (f"  {bar}", "cyan"))
+        print_line(console, (" ".join(each.hook.split()), "bold"))
+        print_line(console, f"  {each.event}")
+        print_wrapped(
+            console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked"
+        )
+        print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
+        print_line(console, (f"  {bar}", "cyan"))
 
 
 def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:

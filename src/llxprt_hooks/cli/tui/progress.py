@@ -1,4 +1,4 @@
-"""What the agent is doing right now, and who is being waited for, in lines with a spinner."""
+"""What the agent is doing and what it is waiting for, in lines with a spinner."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
 
-PATIENCE = 0.5
-"""Seconds after which the user is told which hook is being waited for."""
+NOTICE_DELAY = 0.5
+"""Seconds after which the screen says which hook is being waited for."""
 
 _MOST_CALLS = 5
 
@@ -43,7 +43,7 @@ class Wait:
         return time.monotonic() - self.since
 
 
-class UnderWay:
+class Progress:
     """What the agent is doing right now."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > NOTICE_DELAY]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:

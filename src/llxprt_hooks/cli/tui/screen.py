@@ -18,9 +18,17 @@ from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.audience import (
+    AgentEvent,
+    AnswerEnd,
+    AnswerText,
+    ModelBlocked,
+    Stopped,
+    ToolState,
+    WarningEvent,
+)
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.tui.progress import PATIENCE, UnderWay
+from llxprt_hooks.cli.tui.progress import NOTICE_DELAY, Progress
 from llxprt_hooks.cli.tui.shown_text import call_words, excerpt
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
 from llxprt_hooks.engine.observer import HookObserver
@@ -55,7 +63,7 @@ class Screen(HookObserver):
     def __init__(self, console: Console) -> None:
         self.console = console
         self._answer = StreamedAnswer(console)
-        self._under_way = UnderWay()
+        self._progress = Progress()
         self._growing: list[list[Segment]] = []
         self._live: Live | None = None
         self._next_frame: asyncio.TimerHandle | None = None
@@ -77,13 +85,13 @@ class Screen(HookObserver):
     @contextmanager
     def working(self) -> Iterator[None]:
         """While the agent works, what is under way is drawn."""
-        self._under_way.begin()
+        self._progress.begin()
         self._draw()
         try:
             yield
         finally:
             self._halt()
-            self._under_way.end()
+            self._progress.end()
             self._put_answer(final=True)
 
     @contextmanager
@@ -103,61 +111,61 @@ class Screen(HookObserver):
 
     def interrupting(self) -> None:
         """The user wants the work to end."""
-        self._under_way.interrupted = True
+        self._progress.interrupted = True
 
     def leaving(self) -> None:
         """The session has ended; events that nobody awaited are waited for after all."""
-        asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_last_hooks)
+        asyncio.get_running_loop().call_later(NOTICE_DELAY, self._show_last_hooks)
 
-    def say(self, text: str, style: str = "dim") -> None:
-        """A word to the user."""
+    def notice(self, text: str, style: str = "dim") -> None:
+        """Show a remark of the program itself."""
         self.show(Text(escape_for_terminal(text, keep=PROSE), style))
 
     def show(self, renderable: RenderableType) -> None:
         """Something the user asked to see."""
         self._print("notice", renderable)
 
-    # What the agent tells.
+    # Events of the agent.
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self._answer.add(note.text)
-        elif isinstance(note, AnswerEnd):
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self._answer.add(event.text)
+        elif isinstance(event, AnswerEnd):
             self._put_answer(final=True)
-        elif isinstance(note, ToolState):
-            self._tell_call(note.call)
-        elif isinstance(note, ModelBlocked):
-            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {note.reason}"))
-        elif isinstance(note, Stopped):
-            self.show(_marked("■", "yellow", f"stopped by a hook: {note.reason}"))
-        elif isinstance(note, Warned):
-            self.show(_marked("!", "yellow", excerpt(note.message, _MOST_LINES)))
+        elif isinstance(event, ToolState):
+            self._show_call(event.call)
+        elif isinstance(event, ModelBlocked):
+            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {event.reason}"))
+        elif isinstance(event, Stopped):
+            self.show(_marked("■", "yellow", f"stopped by a hook: {event.reason}"))
+        elif isinstance(event, WarningEvent):
+            self.show(_marked("!", "yellow", excerpt(event.message, _MOST_LINES)))
 
-    def _tell_call(self, call: ToolCall) -> None:
+    def _show_call(self, call: ToolCall) -> None:
         if call.state is CallState.EXECUTING:
-            self._under_way.call_started(call)
+            self._progress.call_started(call)
         elif call.state is CallState.IDLE and call.status is not None:
-            self._under_way.call_ended(call)
+            self._progress.call_ended(call)
             self._print("call", _finished_call(call, call.status))
 
     # What hooks do.
 
     def hook_started(self, hook: HookStarted) -> None:
-        self._under_way.hook_started(hook)
+        self._progress.hook_started(hook)
         if hook.event_name.spec.awaited and not self.console.is_interactive:
-            asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, hook.execution_id)
+            asyncio.get_running_loop().call_later(NOTICE_DELAY, self._show_wait, hook.execution_id)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        self._under_way.hook_ended(result)
+        self._progress.hook_ended(result)
 
-    def _tell_of_wait(self, execution_id: str) -> None:
-        """Where nothing can be drawn and erased again, a line has to do."""
-        if wait := self._under_way.hooks.get(execution_id):
-            self.say(wait.what)
+    def _show_wait(self, execution_id: str) -> None:
+        """Print a line where nothing can be drawn and erased again."""
+        if wait := self._progress.hooks.get(execution_id):
+            self.notice(wait.what)
 
-    def _tell_of_last_hooks(self) -> None:
-        for wait in self._under_way.hooks.values():
-            self.say(wait.what)
+    def _show_last_hooks(self) -> None:
+        for wait in self._progress.hooks.values():
+            self.notice(wait.what)
 
     # How it gets there.
 
@@ -182,10 +190,10 @@ class Screen(HookObserver):
 
     def _draw(self) -> None:
         """Draw what is under way, and go on doing so."""
-        if not self._under_way.working:
+        if not self._progress.working:
             return
         started = time.monotonic()
-        self._put_answer(room=max(1, self.console.height - self._under_way.height - 4))
+        self._put_answer(room=max(1, self.console.height - self._progress.height - 4))
         if self.console.is_interactive:
             if self._live is None:
                 self._live = Live(self, console=self.console, transient=True, auto_refresh=False)
@@ -201,7 +209,7 @@ class Screen(HookObserver):
         if self._growing:
             yield SegmentLines(self._growing, new_lines=True)
             yield Text()
-        yield from self._under_way.lines("answering" if self._growing else "thinking")
+        yield from self._progress.lines("answering" if self._growing else "thinking")
 
     def _halt(self) -> None:
         """Draw no more, and erase what was drawn."""

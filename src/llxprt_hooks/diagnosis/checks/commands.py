@@ -17,7 +17,7 @@ from llxprt_hooks.diagnosis.rules import (
     UNRUNNABLE_COMMAND,
     UNSAFE_EXTENSION_PATH,
 )
-from llxprt_hooks.diagnosis.shell import command_error
+from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES

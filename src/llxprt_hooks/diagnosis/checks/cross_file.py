@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
     from llxprt_hooks.events import HookEventName
 
-_UNHEARD_OF: Final = "\x00"
-"""Stands for all that a matcher may be held against and nobody knows: a tool of an MCP server, say."""
+_UNKNOWN_SUBJECT: Final = "\x00"
+"""Stands for every unknown name that a matcher may be matched against, such as a tool of an MCP server."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,8 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
         if shadowed and not alive:
             first = shadows[shadowed[0]]
             told = f"`{shadowed[0].identity}` runs already, by {first.file.place(first.node, seen_from=group.file)}"
-            rest = f", and the other {len(group.hooks) - 1} as little" if len(group.hooks) > 1 else ""
+            others = len(group.hooks) - 1
+            rest = {0: "", 1: "; neither does its other hook"}.get(others, f"; neither do its other {others} hooks")
             yield group.file.at(
                 UNREACHABLE_GROUP, group.node, f"nothing of this group runs: {told}{rest}", "Take the group out."
             )
@@ -154,7 +155,7 @@ def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
     if event is None or matches is None:
         return set()
     known = event.spec.matched_values or (inspection.tools if event.spec.is_about_tool else ())
-    return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
+    return {subject for subject in (*known, _UNKNOWN_SUBJECT) if matches(subject)}
 
 
 def _matcher_text(hook: HookEntry) -> object:

@@ -86,7 +86,7 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
 
 
 def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A time-out that is none, looks like seconds, or is longer than anybody waits."""
+    """Timeouts that are invalid, look like seconds, or are implausibly long."""
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
@@ -95,7 +95,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         yield hook.file.at(
             TIMEOUT_NOT_POSITIVE,
             node,
-            f"a time-out of {written} ms cannot be kept",
+            f"a timeout of {written} ms is not possible",
             "Write milliseconds: 60000 is a minute.",
         )
     elif timeout < _SECOND:

@@ -191,7 +191,7 @@ def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
     if meant:
         fix = f"Did you mean `{meant}`?"
     else:
-        fix = f"Known are {_listed(matcher.subjects)}; for a tool of your own give `--tool NAME`."
+        fix = f"Known tools: {_listed(matcher.subjects)}; for a tool of your own pass `--tool NAME`."
     return matcher.told(MATCHER_MATCHES_NOTHING, f"`{matcher.text}` matches none of the known tools", fix)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.scripts import readable_fix
+from llxprt_hooks.diagnosis.checks.script_files import readable_fix
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile
 from llxprt_hooks.diagnosis.rules import (

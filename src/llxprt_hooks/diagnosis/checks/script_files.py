@@ -24,7 +24,7 @@ from llxprt_hooks.diagnosis.rules import (
     SCRIPT_WRITABLE,
     SHEBANG_NOT_FOUND,
 )
-from llxprt_hooks.diagnosis.shell import script_error
+from llxprt_hooks.diagnosis.shell_syntax import script_error
 from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
 from llxprt_hooks.shell.direct_exec import EXECUTABLE_MAGIC
 from llxprt_hooks.text import closest

@@ -1,4 +1,4 @@
-"""What an agent tells whoever shows it: a screen, a JSON document, a stream of JSON lines."""
+"""The events of an agent and the interface of what shows them: a screen, a JSON document, a stream of JSON lines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """One thing that happened. ``type`` names it in streams."""
+class AgentEvent:
+    """Something that happened. ``type`` is its name in JSON output."""
 
     type: ClassVar[str]
 
@@ -20,7 +20,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerText(Note):
+class AnswerText(AgentEvent):
     """A piece of the model's answer, to be shown now."""
 
     type: ClassVar[str] = "text"
@@ -28,7 +28,7 @@ class AnswerText(Note):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerEnd(Note):
+class AnswerEnd(AgentEvent):
     """The answer is complete; ``text`` is all that was shown of it."""
 
     type: ClassVar[str] = "answer"
@@ -36,8 +36,8 @@ class AnswerEnd(Note):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolState(Note):
-    """A tool call has come into another state."""
+class ToolState(AgentEvent):
+    """A tool call has changed its state."""
 
     type: ClassVar[str] = "tool_call"
     call: ToolCall
@@ -47,7 +47,7 @@ class ToolState(Note):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelBlocked(Note):
+class ModelBlocked(AgentEvent):
     """A hook kept the model from being called, and gave no answer in its place."""
 
     type: ClassVar[str] = "blocked"
@@ -55,7 +55,7 @@ class ModelBlocked(Note):
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped(Note):
+class Stopped(AgentEvent):
     """A hook stopped the agent."""
 
     type: ClassVar[str] = "stopped"
@@ -63,7 +63,7 @@ class Stopped(Note):
 
 
 @dataclass(frozen=True, slots=True)
-class Warned(Note):
+class WarningEvent(AgentEvent):
     """Something the user should know."""
 
     type: ClassVar[str] = "warning"
@@ -71,14 +71,14 @@ class Warned(Note):
 
 
 class Audience(Protocol):
-    """Whoever shows what happens."""
+    """Shows what happens."""
 
-    def tell(self, note: Note) -> None:
-        """Something happened."""
+    def handle(self, event: AgentEvent) -> None:
+        """Show an event."""
 
 
-class Silence:
+class NullAudience:
     """An audience that shows nothing."""
 
-    def tell(self, note: Note) -> None:
+    def handle(self, event: AgentEvent) -> None:
         return
