@@ -11,7 +11,7 @@ from rich.console import Console
 from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.cli.tui.shown_text import visible
-from tests.agent.interactive.interactive_display import Display
+from tests.support.display import Display
 
 WIDTH = 50
 
@@ -43,7 +43,9 @@ BLOCKS = st.sampled_from(
 
 @settings(deadline=None, max_examples=40)
 @given(blocks=st.lists(BLOCKS, max_size=8), sizes=st.lists(st.integers(1, 40), min_size=1), rows=st.integers(5, 30))
-async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: list[str], sizes: list[int], rows: int):
+async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(
+    blocks: list[str], sizes: list[int], rows: int
+) -> None:
     text = "".join(blocks)
     in_pieces = shown(pieces(text, sizes), rows)
     assert in_pieces == shown([text], 1000)
@@ -51,17 +53,18 @@ async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: li
 
 @settings(deadline=None)
 @given(text=st.text(alphabet="ab 1.-*_`~#>|[]()!<\\\n\t&;:\x1b\x07\x9b\u202e\ud800é漢", max_size=80))
-async def test_no_answer_commands_the_terminal(text: str):
+async def test_no_answer_commands_the_terminal(text: str) -> None:
     shown(pieces(text, [7]), 10)
 
 
-def test_text_is_left_alone_where_it_is_harmless():
+def test_text_is_left_alone_where_it_is_harmless() -> None:
     assert visible("Ünï 漢字 👩\u200d💻\n\tx") == "Ünï 漢字 👩\u200d💻\n\tx"
     assert visible("a\rb\x7f\u2066") == "ab\\x7f\\u2066"
 
 
 def pieces(text: str, sizes: list[int]) -> list[str]:
-    cut, position = [], 0
+    cut: list[str] = []
+    position = 0
     while position < len(text):
         cut.append(text[position : position + sizes[len(cut) % len(sizes)]])
         position += len(cut[-1])
