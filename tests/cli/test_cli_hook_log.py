@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,14 +21,17 @@ from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResul
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
-from tests.cli.cli_world import DEADLINE, World
+from tests.support.processes import DEADLINE
+
+if TYPE_CHECKING:
+    from tests.support.cli import CliProject
 
 DENY = {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]}
 
 
 @pytest.fixture(autouse=True)
-def home(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(world.home))
+def home(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> Path:
+    world.enter(monkeypatch)
     return world.home
 
 
@@ -258,7 +261,7 @@ def test_a_record_that_is_cut_off_takes_no_other_with_it() -> None:
     assert len(names) >= 3
 
 
-def test_a_user_without_a_home_is_served_all_the_same(world: World) -> None:
+def test_a_user_without_a_home_is_served_all_the_same(world: CliProject) -> None:
     """The record has no place to be, and the hook's decision stands."""
     blocker = world.folder / "not-a-folder"
     blocker.write_text("")

@@ -18,7 +18,7 @@ from llxprt_hooks.settings.shape import Field, FieldProblem, Scalar, Shape
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
-    from tests.cli.cli_world import Call, World
+    from tests.support.cli import Call, CliProject
 
 jsonschema = pytest.importorskip("jsonschema", reason="a development dependency")
 
@@ -67,21 +67,21 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def project(world: World) -> World:
-    (world.project / "guard.txt").write_text("guarded")
+def project(world: CliProject) -> CliProject:
+    (world.root / "guard.txt").write_text("guarded")
     world.configure(BeforeTool=[{"matcher": "write_file", "hooks": [ECHO]}])
     return world
 
 
-async def test_the_engine_runs_it(call: Call, project: World) -> None:
-    output = await fire_before_tool_hook(Config.load(project.project), "write_file", {})
+async def test_the_engine_runs_it(call: Call, project: CliProject) -> None:
+    output = await fire_before_tool_hook(Config.load(project.root), "write_file", {})
 
     assert output is not None
     assert output.is_blocking_decision()
     assert output.get_effective_reason().startswith("not today for write_file, ")
 
 
-def test_it_runs_once_for_each_key(call: Call, world: World) -> None:
+def test_it_runs_once_for_each_key(call: Call, world: CliProject) -> None:
     world.configure(BeforeTool=[{"hooks": [ECHO, {**ECHO, "timeout": 9}, {**ECHO, "reason": "never"}]}])
 
     fired = call("fire", "BeforeTool", "--json").json
@@ -89,7 +89,7 @@ def test_it_runs_once_for_each_key(call: Call, world: World) -> None:
     assert [hook["command"] for hook in fired["plan"]["hooks"]] == ["echo not today", "echo never"]
 
 
-def test_fire_shows_and_runs_it(call: Call, project: World) -> None:
+def test_fire_shows_and_runs_it(call: Call, project: CliProject) -> None:
     fired = call("fire", "BeforeTool", "--tool", "write_file", "--json")
 
     [result] = fired.json["results"]
@@ -99,15 +99,15 @@ def test_fire_shows_and_runs_it(call: Call, project: World) -> None:
     assert "echo not today" in call("fire", "BeforeTool", "--tool", "write_file").stdout
 
 
-def test_list_shows_it(call: Call, project: World) -> None:
+def test_list_shows_it(call: Call, project: CliProject) -> None:
     [hook] = call("list", "--json").json["hooks"]
 
     assert (hook["type"], hook["command"], hook["name"]) == ("echo", "echo not today", "echo not today")
     assert "echo not today" in call("list").stdout
 
 
-async def test_the_log_records_it(call: Call, project: World) -> None:
-    config = Config.load(project.project, observer=HookLog(project.project))
+async def test_the_log_records_it(call: Call, project: CliProject) -> None:
+    config = Config.load(project.root, observer=HookLog(project.root))
 
     await fire_before_tool_hook(config, "write_file", {})
 
@@ -116,7 +116,7 @@ async def test_the_log_records_it(call: Call, project: World) -> None:
     assert record["blocked"]
 
 
-def test_trust_shows_all_of_it_but_secrets(call: Call, project: World) -> None:
+def test_trust_shows_all_of_it_but_secrets(call: Call, project: CliProject) -> None:
     shown = call("trust", "--dry-run").stdout
 
     assert "BeforeTool write_file  echo not today" in shown
@@ -135,29 +135,29 @@ CHANGES: dict[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_any_change_of_its_fields_ends_an_approval(
-    call: Call, project: World, monkeypatch: pytest.MonkeyPatch, change: Mapping[str, Any]
+    call: Call, project: CliProject, monkeypatch: pytest.MonkeyPatch, change: Mapping[str, Any]
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-    grant_trust(project.project)
+    grant_trust(project.root)
 
     project.configure(BeforeTool=[{"matcher": "write_file", "hooks": [{**ECHO, **change}]}])
 
-    assert trust_status(project.project).state is TrustState.CHANGED
+    assert trust_status(project.root).state is TrustState.CHANGED
 
 
 def test_a_change_of_a_file_that_it_names_ends_an_approval(
-    call: Call, project: World, monkeypatch: pytest.MonkeyPatch
+    call: Call, project: CliProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-    grant_trust(project.project)
+    grant_trust(project.root)
 
-    (project.project / "guard.txt").write_text("changed")
+    (project.root / "guard.txt").write_text("changed")
 
-    assert trust_status(project.project).state is TrustState.CHANGED
+    assert trust_status(project.root).state is TrustState.CHANGED
 
 
 @pytest.mark.parametrize("hook", [{"type": "plugin", "name": "p"}, {"type": "unheard-of", "x": 1}, {"name": "p"}])
-def test_trust_shows_hooks_that_cannot_be_run_too(call: Call, world: World, hook: dict[str, Any]) -> None:
+def test_trust_shows_hooks_that_cannot_be_run_too(call: Call, world: CliProject, hook: dict[str, Any]) -> None:
     world.configure(BeforeTool=[{"hooks": [hook]}])
 
     shown = call("trust", "--dry-run").stdout
@@ -166,7 +166,7 @@ def test_trust_shows_hooks_that_cannot_be_run_too(call: Call, world: World, hook
     assert json.dumps(list(hook.values())[-1]) in shown
 
 
-def test_validate_accepts_it(call: Call, project: World) -> None:
+def test_validate_accepts_it(call: Call, project: CliProject) -> None:
     found = call("validate", "--json").json
 
     assert found["diagnostics"] == []
@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[Mapping[str, Any], str, str]] = {
 
 @pytest.mark.parametrize(("hook", "code", "words"), WRONG.values(), ids=WRONG)
 def test_validate_and_the_schema_find_what_is_wrong_with_it(
-    call: Call, world: World, hook: Mapping[str, Any], code: str, words: str
+    call: Call, world: CliProject, hook: Mapping[str, Any], code: str, words: str
 ) -> None:
     file = world.configure(BeforeTool=[{"hooks": [hook]}])
 
@@ -197,7 +197,9 @@ def test_validate_and_the_schema_find_what_is_wrong_with_it(
 
 
 @pytest.mark.parametrize("hook", [WRONG["a required field is missing"][0], WRONG["a value that the type refuses"][0]])
-def test_the_engine_discards_what_is_wrong_and_says_where(call: Call, world: World, hook: Mapping[str, Any]) -> None:
+def test_the_engine_discards_what_is_wrong_and_says_where(
+    call: Call, world: CliProject, hook: Mapping[str, Any]
+) -> None:
     file = world.configure(BeforeTool=[{"hooks": [hook]}])
 
     [problem] = call("list", "--json").json["problems"]
@@ -207,7 +209,7 @@ def test_the_engine_discards_what_is_wrong_and_says_where(call: Call, world: Wor
     assert "`reason`" in problem
 
 
-def test_the_schema_has_it(project: World) -> None:
+def test_the_schema_has_it(project: CliProject) -> None:
     validator = jsonschema.Draft202012Validator(settings_schema())
 
     assert list(validator.iter_errors(json.loads(project.project_file.read_text()))) == []
@@ -215,7 +217,7 @@ def test_the_schema_has_it(project: World) -> None:
 
 
 def test_a_type_without_settings_cannot_be_written_in_settings(
-    call: Call, world: World, monkeypatch: pytest.MonkeyPatch
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EchoExecutor, "fields", None)
     world.configure(BeforeTool=[{"hooks": [ECHO]}])

@@ -96,7 +96,7 @@ REFUSED = {
 }
 
 
-def table(cases: dict[str, bytes]) -> Any:
+def table(cases: dict[str, bytes]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("stdout", [pytest.param(data, id=name) for name, data in cases.items()])
 
 

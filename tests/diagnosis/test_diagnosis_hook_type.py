@@ -14,7 +14,7 @@ from tests.diagnosis.diagnosis_marks import field, span, unmarked
 if TYPE_CHECKING:
     import pytest
 
-    from tests.diagnosis.diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
 
 class WithNiceness(CommandExecutor):
@@ -24,7 +24,7 @@ class WithNiceness(CommandExecutor):
     }
 
 
-def test_a_value_out_of_range_is_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_out_of_range_is_found(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXECUTORS, "command", WithNiceness())
     marked = unmarked(field('"niceness": «0»'))
 

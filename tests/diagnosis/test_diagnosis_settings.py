@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnosis.diagnosis_marks import Place, command, field, group, hook, hooks, run, settings, span, unmarked
+from tests.diagnosis.diagnosis_marks import (
+    DiagnosedProject,
+    command,
+    field,
+    group,
+    hook,
+    hooks,
+    run,
+    settings,
+    span,
+    unmarked,
+)
 
 TRUE = '{ "type": "command", "command": "true" }'
 GROUP = f'{{ "hooks": [{TRUE}] }}'
@@ -154,7 +165,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("code", "marked", "fix"), CASES.values(), ids=CASES)
-def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: str) -> None:
+def test_it_is_found_where_it_stands(place: DiagnosedProject, code: str, marked: str, fix: str) -> None:
     text, spans = unmarked(marked).text, unmarked(marked).spans
 
     found = place.diagnose_text(text)
@@ -218,11 +229,11 @@ def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: 
         '{ "tools": { "enableHooks": true }, "hooksConfig": { "enabled": true } }',
     ],
 )
-def test_nothing_is_found_in_what_is_right(place: Place, text: str) -> None:
+def test_nothing_is_found_in_what_is_right(place: DiagnosedProject, text: str) -> None:
     assert place.diagnose_text(text) == []
 
 
-def test_a_variable_that_is_set_is_no_slip(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     text = command("cat $LLXPRT_PROJECT/x")
     assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
 
@@ -243,14 +254,14 @@ def test_a_variable_that_is_set_is_no_slip(place: Place, monkeypatch: pytest.Mon
         ("1" + "0" * 400, "is more than 30 years"),
     ],
 )
-def test_a_long_time_out_is_told_in_words(place: Place, timeout: str, told: str) -> None:
+def test_a_long_time_out_is_told_in_words(place: DiagnosedProject, timeout: str, told: str) -> None:
     (found,) = place.diagnose_text(field(f'"timeout": {timeout}'))
 
     assert found.code == "timeout-long"
     assert told in found.message
 
 
-def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -> None:
+def test_columns_count_characters_after_escapes_and_wide_letters(place: DiagnosedProject) -> None:
     marked = group(r'"matcher": "\u0041|\ud83d\ude00|漢|«Bash»"')
 
     (found,) = place.diagnose_text(unmarked(marked).text)
@@ -258,7 +269,7 @@ def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -
     assert span(found) == unmarked(marked).spans[0]
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Place) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: DiagnosedProject) -> None:
     marked = '{ «"disableAllHooks"»: true,\n  "enableHooks": true }'
     text = "\ufeff" + unmarked(marked).text.replace("\n", "\r\n")
 
@@ -267,26 +278,26 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Place
     assert span(found) == unmarked(marked).spans[0]
 
 
-def test_bytes_that_are_no_text_are_a_syntax_error(place: Place) -> None:
+def test_bytes_that_are_no_text_are_a_syntax_error(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(b'{\n  "a": "\xff" }')
 
     assert (found.code, found.line, found.column) == ("syntax", 2, 9)
 
 
-def test_what_is_under_a_wrong_event_is_checked_too(place: Place) -> None:
+def test_what_is_under_a_wrong_event_is_checked_too(place: DiagnosedProject) -> None:
     text = settings('"PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "Command", "command": "true" }] }]')
 
     assert [each.code for each in place.diagnose_text(text)] == ["unknown-event", "matcher-claude-tool", "unknown-type"]
 
 
-def test_a_tool_of_ones_own_can_be_made_known(place: Place) -> None:
+def test_a_tool_of_ones_own_can_be_made_known(place: DiagnosedProject) -> None:
     text = group('"matcher": "^launch_rocket$"')
 
     assert [each.code for each in place.diagnose_text(text)] == ["matcher-matches-nothing"]
     assert place.diagnose_text(text, "launch_rocket") == []
 
 
-def test_a_message_does_not_grow_with_a_hostile_name(place: Place) -> None:
+def test_a_message_does_not_grow_with_a_hostile_name(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(settings(f'"{"x" * 100_000}": []'))
 
     assert len(found.message) < 500

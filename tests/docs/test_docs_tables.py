@@ -11,8 +11,8 @@ import pytest
 
 import llxprt_hooks
 from llxprt_hooks import Config, HookEventName, load_settings
-from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
 from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT
 from llxprt_hooks.events import EVENTS
 from llxprt_hooks.model import LLMRequest, LLMResponse
 from llxprt_hooks.protocol.inputs import BASE_FIELDS

@@ -19,7 +19,7 @@ from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_o
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, any_text, documents, encoded, mutated
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 OUTPUTS = [
     {"decision": "deny", "reason": "no secrets", "systemMessage": "note", "suppressOutput": True},
@@ -216,11 +216,11 @@ def test_what_was_found_means_what_its_name_says(case: str, data: bytes) -> None
 
 @corpus("protocol_bytes")
 @unhanged
-def test_what_was_found_comes_through_a_pipe(world: World, case: str, data: bytes) -> None:
+def test_what_was_found_comes_through_a_pipe(world: FuzzedProject, case: str, data: bytes) -> None:
     ended = fire(world, data)
     assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
     with quiet():
-        HookLog(world.project).hook_ended(
+        HookLog(world.root).hook_ended(
             HookExecutionResult(
                 A_HOOK, HookEventName.BEFORE_TOOL, True, read_outcome(ProcessOutcome(0, stdout=data)).output
             )
@@ -231,17 +231,19 @@ def test_what_was_found_comes_through_a_pipe(world: World, case: str, data: byte
 
 @corpus("protocol_bytes", every=6)
 @unhanged
-def test_some_of_what_was_found_comes_through_the_installed_command(world: World, case: str, data: bytes) -> None:
+def test_some_of_what_was_found_comes_through_the_installed_command(
+    world: FuzzedProject, case: str, data: bytes
+) -> None:
     ended = fire(world, data, installed=True)
     assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
 
 
-def fire(world: World, stdout: bytes, *, installed: bool = False) -> Any:
+def fire(world: FuzzedProject, stdout: bytes, *, installed: bool = False) -> Any:
     printed = world.folder / "printed"
     printed.write_bytes(stdout)
     hook = {"type": "command", "command": f"cat {shlex.quote(str(printed))}"}
-    world.write("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
-    ended = (world.run if installed else world.call)("fire", "BeforeTool", "--json")
+    world.put("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    ended = world.command("fire", "BeforeTool", "--json", installed=installed)
     [result] = ended.json["results"]
     assert result["success"]
     assert "Traceback" not in ended.stderr

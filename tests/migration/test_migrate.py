@@ -132,6 +132,8 @@ def test_what_has_no_counterpart_is_left_out_and_named(
     assert not (project / ".llxprt").exists()
 
 
+IN_BACKGROUND: dict[str, Any] = {"async": True}
+
 REMARKS = {
     "a variable": (
         hook("${CLAUDE_PLUGIN_ROOT}/x.sh"),
@@ -139,7 +141,7 @@ REMARKS = {
     ),
     "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
     "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is no time'),
-    "async": (hook(**{"async": True}), "`async` of a hook is left out. Let the command go on by itself"),
+    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Let the command go on by itself"),
     "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not known here."),
 }
 

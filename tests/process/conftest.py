@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 import llxprt_hooks.process.child as child_module
-from llxprt_hooks.process import fork_exec
+from llxprt_hooks.process import fork_exec, launch
 from tests.process.process_runs import marked
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ WAYS = {
 }
 """The ways to wait for the end of a process, by what the system lacks."""
 
-LAUNCHERS = {"fork_exec": fork_exec.launch_with_fork_exec, "popen": fork_exec.launch_with_popen}
+LAUNCHERS = {"fork_exec": fork_exec.launch_with_fork_exec, "popen": launch.launch}
 """The ways to start a process."""
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import Completed, run_process
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.support.processes import DEADLINE
 
 MARK = f"LLXPRT_TEST_RUN={os.getpid()}"
 ENV = {"PATH": os.environ["PATH"], **dict([MARK.split("=")])}
 """Every process that a test starts carries the mark in its environment, and so do its children."""
-
-DEADLINE = 20.0
-"""Seconds after which something counts as hanging."""
 
 
 async def run(*argv: str, **options: Any) -> Completed:
@@ -68,27 +61,3 @@ def marked() -> list[int]:
         if MARK.encode() in variables:
             found.append(int(entry.name))
     return found
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < give_up
-        await asyncio.sleep(0.005)
-
-
-async def written(path: Path) -> str:
-    """The content of a file that a process writes when it is ready."""
-    await eventually(lambda: path.exists() and path.read_text().endswith("\n"))
-    return path.read_text().strip()
-
-
-def lives(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        os.kill(pid, 0)
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        return not Path("/proc/self").exists()

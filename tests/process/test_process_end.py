@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks.process.pipes import Drain
-from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
+from tests.process.process_runs import bash, in_python, marked, run
+from tests.support.processes import DEADLINE, eventually, lives, written
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ import pytest
 
 from llxprt_hooks.process import run as run_module
 from llxprt_hooks.process import run_process
-from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
+from tests.process.process_runs import bash, in_python, marked, run
+from tests.support.processes import DEADLINE, eventually, lives, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

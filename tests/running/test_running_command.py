@@ -76,7 +76,7 @@ def ids(texts: list[str]) -> list[str]:
 @pytest.fixture
 def hostile_directory(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A directory of the parametrised name, in a directory of its own, with a file for wildcards to find."""
-    directory = tmp_path / "around" / request.param
+    directory: Path = tmp_path / "around" / request.param
     directory.mkdir(parents=True)
     (directory / "a").touch()
     return directory

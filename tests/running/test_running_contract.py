@@ -108,7 +108,7 @@ class TestEnvironment:
     async def environment(self, directory: Path, command: str = "env -0 > env") -> dict[bytes, bytes]:
         await run(command, directory)
         entries = (directory / "env").read_bytes().removesuffix(b"\0").split(b"\0")
-        return dict(entry.split(b"=", 1) for entry in entries)  # type: ignore[misc]
+        return dict(entry.split(b"=", 1) for entry in entries)
 
     @pytest.mark.requirement("HOOK-188", "HOOK-155")
     @pytest.mark.parametrize("plain", [True, False], ids=["plain command", "command for a shell"])

@@ -67,7 +67,7 @@ def written(draw: st.DrawFn, value: Any, line_end: str) -> str:
         return f"{space()}{json.dumps(value)}{space()}"
 
     def joined(items: list[str]) -> str:
-        return ",".join(items) + (f",{space()}" if items and draw(st.booleans()) else space())
+        return ",".join(items) + (f",{space()}" if bool(items) and draw(st.booleans()) else space())
 
     return text_of(value)
 

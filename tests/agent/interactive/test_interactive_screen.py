@@ -13,7 +13,7 @@ from llxprt_hooks.agent.audience import AnswerEnd, AnswerText
 from llxprt_hooks.cli.tui.progress import Progress
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.engine.executors.command import CommandSpec
-from tests.agent.interactive.interactive_display import Display
+from tests.support.display import Display
 
 WIDTH = 50
 
@@ -45,7 +45,9 @@ BLOCKS = st.sampled_from(
 
 @settings(deadline=None, max_examples=40)
 @given(blocks=st.lists(BLOCKS, max_size=8), sizes=st.lists(st.integers(1, 40), min_size=1), rows=st.integers(5, 30))
-async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: list[str], sizes: list[int], rows: int):
+async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(
+    blocks: list[str], sizes: list[int], rows: int
+) -> None:
     text = "".join(blocks)
     in_pieces = shown(pieces(text, sizes), rows)
     assert in_pieces == shown([text], 1000)
@@ -53,11 +55,11 @@ async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: li
 
 @settings(deadline=None)
 @given(text=st.text(alphabet="ab 1.-*_`~#>|[]()!<\\\n\t&;:\x1b\x07\x9b\u202e\ud800é漢", max_size=80))
-async def test_no_answer_commands_the_terminal(text: str):
+async def test_no_answer_commands_the_terminal(text: str) -> None:
     shown(pieces(text, [7]), 10)
 
 
-def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for():
+def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for() -> None:
     hook = HookConfig("command", CommandSpec("./check"), name="check")
     progress = Progress()
     for execution_id in ("first", "second"):
@@ -69,7 +71,8 @@ def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_fo
 
 
 def pieces(text: str, sizes: list[int]) -> list[str]:
-    cut, position = [], 0
+    cut: list[str] = []
+    position = 0
     while position < len(text):
         cut.append(text[position : position + sizes[len(cut) % len(sizes)]])
         position += len(cut[-1])

@@ -13,7 +13,8 @@ import pytest
 
 from llxprt_hooks.agent.tools import search
 from llxprt_hooks.agent.tools.search import glob_tool, search_tool
-from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, message_of, succeed
+from tests.agent.tools.tool_calls import call, fail, message_of, succeed
+from tests.support.processes import DEADLINE, eventually
 
 if TYPE_CHECKING:
     from pathlib import Path

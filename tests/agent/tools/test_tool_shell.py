@@ -12,7 +12,8 @@ import pytest
 
 from llxprt_hooks.agent.tools import shell
 from llxprt_hooks.agent.tools.shell import shell_tool
-from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, lives, pid_in, succeed
+from tests.agent.tools.tool_calls import call, fail, pid_in, succeed
+from tests.support.processes import DEADLINE, eventually, lives
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,33 +9,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from llxprt_hooks import AggregatedHookResult, Config, DefaultHookOutput
 from llxprt_hooks.cli.main import run_command_line
+from tests.support.project import Project
 
 READING = ("read_file", "list_directory", "glob", "search_file_content")
 
 
-class Bench:
+class RecipeProject(Project):
     """A project and its hooks."""
 
-    def __init__(self, project: Path) -> None:
-        self.project = project
-
-    def init(self, *recipes: str) -> Bench:
-        assert run_command_line(["init", "-C", str(self.project), *recipes]) == 0
+    def init(self, *recipes: str) -> Self:
+        assert run_command_line(["init", "-C", str(self.root), *recipes]) == 0
         return self
-
-    def write(self, name: str, content: str = "") -> Path:
-        file = self.project / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content)
-        return file
 
     async def fire(self, event: str, session_id: str = "s1", **fields: Any) -> AggregatedHookResult:
         """Fire an event at the hooks as the settings have them; none of them may fail."""
-        config = Config.load(self.project)
+        config = Config.load(self.root)
         system = config.get_hook_system()
         assert system is not None, config.settings
         await system.initialize()
@@ -59,7 +51,7 @@ class Bench:
         return (await self.output("AfterTool", **fields)).get_additional_context() or ""
 
     async def try_sample(self, recipe: str, event: str) -> AggregatedHookResult:
-        sample = json.loads((self.project / ".llxprt" / "hooks" / "samples" / f"{recipe}.json").read_text())
+        sample = json.loads((self.root / ".llxprt" / "hooks" / "samples" / f"{recipe}.json").read_text())
         return await self.fire(event, **sample)
 
 

@@ -61,7 +61,7 @@ Environment = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class World:
+class Programs:
     """The folders, under one root."""
 
     root: Path
