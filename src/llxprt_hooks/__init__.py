@@ -55,13 +55,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
     from llxprt_hooks.inspection.log import HookLog as HookLog
+    from llxprt_hooks.model.conversation import Turn as Turn
+    from llxprt_hooks.model.format import HookFormat as HookFormat
+    from llxprt_hooks.model.format import TranslationError as TranslationError
     from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
     from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
-    from llxprt_hooks.model.translator import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.parameters import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.restriction import Restriction as Restriction
     from llxprt_hooks.model.translator import HookTranslator as HookTranslator
-    from llxprt_hooks.model.translator import TranslationError as TranslationError
     from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
     from llxprt_hooks.protocol.outputs import BlockingError as BlockingError
     from llxprt_hooks.protocol.outputs import DefaultHookOutput as DefaultHookOutput
@@ -100,8 +103,12 @@ _EXPORTS = {
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
     "inspection.log": "HookLog",
+    "model.conversation": "Turn",
+    "model.format": "HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
-    "model.translator": "GenerateContentParameters HookTranslator TranslationError",
+    "model.parameters": "GenerateContentParameters",
+    "model.restriction": "Restriction",
+    "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
     "protocol.tool_result": "ToolResult",
     "settings.extensions": "Extension",

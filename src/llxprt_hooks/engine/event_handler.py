@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.planner import HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class EventConfig(Protocol):
@@ -63,7 +63,7 @@ class HookEventHandler:
         *,
         message_bus: MessageBus | None = None,
         logger: logging.Logger | None = None,
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
@@ -73,8 +73,7 @@ class HookEventHandler:
         self._aggregator = aggregator
         self._bus = message_bus
         self._log = logger or debug_logger("handler")
-        self._request_payload = translator.request_payload if translator else request_payload
-        self._response_payload = translator.response_payload if translator else response_payload
+        self._translator = translator
         self._observer = observer
         self._prepare = prepare
         self._unsubscribe = (
@@ -94,17 +93,24 @@ class HookEventHandler:
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
         return await self._fire(HookEventName.AFTER_TOOL, fields)
 
-    async def fire_before_model_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_model_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to be called with this request."""
-        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request}, translator=translator)
 
-    async def fire_after_model_event(self, request: Any, response: Any) -> AggregatedHookResult:
+    async def fire_after_model_event(
+        self, request: Any, response: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model has answered completely; the answer has not been used yet."""
-        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": request, "llm_response": response})
+        fields = {"llm_request": request, "llm_response": response}
+        return await self._fire(HookEventName.AFTER_MODEL, fields, translator=translator)
 
-    async def fire_before_tool_selection_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_tool_selection_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to choose among the tools of this request."""
-        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request}, translator=translator)
 
     async def fire_session_start_event(
         self, source: SessionStartSource = SessionStartSource.STARTUP
@@ -191,7 +197,11 @@ class HookEventHandler:
     # The way of one event.
 
     async def _fire(
-        self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
+        self,
+        event_name: HookEventName,
+        fields: Mapping[str, Any],
+        base: Mapping[str, Any] | None = None,
+        translator: TranslatorChoice = None,
     ) -> AggregatedHookResult:
         stage, plan, wall_time = "planning", None, 0.0
         try:
@@ -201,7 +211,7 @@ class HookEventHandler:
                 self._report(event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
+            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields, translator)}
             stage = "execution"
             started = time.perf_counter()
             execute = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
@@ -234,13 +244,13 @@ class HookEventHandler:
             "transcript_path": self._config.transcript_path,
         }
 
-    def _translated(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _translated(self, fields: Mapping[str, Any], translator: TranslatorChoice) -> dict[str, Any]:
         """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
         translated = dict(fields)
         if "llm_request" in fields:
-            translated["llm_request"] = self._request_payload(fields["llm_request"])
+            translated["llm_request"] = request_payload(fields["llm_request"], translator or self._translator)
         if "llm_response" in fields:
-            translated["llm_response"] = self._response_payload(fields["llm_response"])
+            translated["llm_response"] = response_payload(fields["llm_response"], translator or self._translator)
         if isinstance(fields.get("tool_response"), ToolResult):
             translated["tool_response"] = fields["tool_response"].to_dict()
         return translated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.inspection.plan import Choice, choices, unapproved
-from llxprt_hooks.model import TranslationError, request_payload, response_payload
+from llxprt_hooks.model import HookFormat, TranslationError, request_payload, response_payload
+from llxprt_hooks.model.payload import has_request_shape, has_response_shape
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
 from llxprt_hooks.trust.load import UNHEARD
@@ -101,7 +103,8 @@ async def attempt(
         system = config.get_hook_system() if run else None
         result = None
         if system is not None:
-            result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
+            fields = {name: _marked(name, value) for name, value in payload.items()}
+            result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
     planned = _planned(config, registry, event_name, payload.get(MATCHED_FIELDS.get(event_name, "")))
     advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
     hints = [
@@ -124,13 +127,17 @@ def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str,
     }
     given = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input}
     own = {name: hook_input[name] for name in EVENT_FIELDS[event_name]}
-    try:
+    with suppress(TranslationError):  # firing the event says so, with the stage at which it fails
         for name, translate in (("llm_request", request_payload), ("llm_response", response_payload)):
             if name in own:
-                own[name] = translate(own[name])
-    except TranslationError:
-        pass  # firing the event says so, with the stage at which it fails
+                own[name] = translate(_marked(name, own[name]))
     return {**base, **given, **own}
+
+
+def _marked(name: str, value: Any) -> Any:
+    """Model data that is given to a trial is in hook format (D-38); only what cannot be is left to the translator."""
+    has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
+    return HookFormat(value) if has_shape is not None and has_shape(value) else value
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:

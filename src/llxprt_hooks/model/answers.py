@@ -1,6 +1,6 @@
 """Model data as a hook wrote it, reduced to what is well formed.
 
-A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (ruling 4).
+A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (D-04).
 Values are never logged: they may be what a hook was written to hide.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.translator import (
+from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
     LLMConfig,
@@ -68,7 +68,7 @@ def _strings(value: object) -> list[str] | None:
 
 
 def _names(value: object) -> list[str] | None:
-    # A list of which nothing is usable still restricts: it comes to no tool at all (ruling 6).
+    # A list of which nothing is usable still restricts: it comes to no tool at all (D-06).
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
 
 
