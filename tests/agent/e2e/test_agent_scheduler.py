@@ -12,10 +12,10 @@ from google.genai import types
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.approval import Approval, ApprovalMode
 from llxprt_hooks.agent.notes import Note, ToolState
-from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
 from llxprt_hooks.agent.tools.tool import Kind, Tool
 from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.model import Restriction
 
 if TYPE_CHECKING:
     from e2e_agent import Project
