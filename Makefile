@@ -9,7 +9,7 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection
 # The engine, from settings to decisions. What is left to `make test`: agent, command line, documentation, fuzzing.
-ENGINE_TESTS := tests/decision tests/events tests/running tests/settings tests/translator
+ENGINE_TESTS := tests/decision tests/events tests/running tests/settings tests/model
 
 .PHONY: check test lint matrix docs demo soak bench trace format clean
 

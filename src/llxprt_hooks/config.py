@@ -23,7 +23,7 @@ from llxprt_hooks.trust.load import load_settings
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.trust.load import Settings
 
 
@@ -44,7 +44,7 @@ class Config:
         disabled_hooks: Iterable[str] = (),
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> None:
@@ -76,7 +76,7 @@ class Config:
         session_id: str | None = None,
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> Config:

@@ -303,7 +303,7 @@ def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliPr
     run = world.run("fire", "BeforeModel", "--input", '{"llm_request": {"messages": 7}}')
 
     assert run.status == 1
-    assert "failed: hook translation failed: llm_request.messages" in run.stdout
+    assert "failed: hook translation failed: llm_request is an object with the fields messages" in run.stdout
 
 
 # Input.

@@ -14,7 +14,7 @@ from llxprt_hooks import Config, HookEventName, load_settings
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT
 from llxprt_hooks.events import EVENTS
-from llxprt_hooks.model import LLMRequest, LLMResponse
+from llxprt_hooks.model.format import LLMRequest, LLMResponse
 from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.trust.status import TrustState

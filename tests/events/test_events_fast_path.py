@@ -86,10 +86,7 @@ def refusing(name):
 NoTranslation = type(
     "NoTranslation",
     (HookTranslator,),
-    {
-        name: refusing(name)
-        for name in ("request_payload", "response_payload", *sorted(HookTranslator.__abstractmethods__))
-    },
+    {name: refusing(name) for name in vars(HookTranslator) if name.islower() and not name.startswith("_")},
 )
 
 

@@ -14,7 +14,7 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.restriction import sendable_tool_config
+from llxprt_hooks.agent.tool_config import sendable_tool_config
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:

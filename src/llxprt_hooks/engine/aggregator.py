@@ -16,7 +16,7 @@ from llxprt_hooks.model.outputs import create_specific_hook_output
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Fields = dict[str, Any]
@@ -26,7 +26,7 @@ Outputs = Sequence["DefaultHookOutput"]
 class HookAggregator:
     """Merges the results of an event's hooks."""
 
-    def __init__(self, translator: AnyTranslator | None = None) -> None:
+    def __init__(self, translator: TranslatorChoice = None) -> None:
         self._translator = translator
 
     def aggregate_results(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class EventConfig(Protocol):
@@ -61,7 +61,7 @@ class HookEventHandler:
         aggregator: HookAggregator,
         *,
         logger: logging.Logger | None = None,
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
@@ -70,8 +70,7 @@ class HookEventHandler:
         self._runner = runner
         self._aggregator = aggregator
         self._log = logger or debug_logger("handler")
-        self._request_payload = translator.request_payload if translator else request_payload
-        self._response_payload = translator.response_payload if translator else response_payload
+        self._translator = translator
         self._observer = observer
         self._prepare = prepare
         self._connections: list[BusConnection] = []
@@ -89,17 +88,24 @@ class HookEventHandler:
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
         return await self._fire(HookEventName.AFTER_TOOL, fields)
 
-    async def fire_before_model_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_model_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to be called with this request."""
-        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request}, translator=translator)
 
-    async def fire_after_model_event(self, request: Any, response: Any) -> AggregatedHookResult:
+    async def fire_after_model_event(
+        self, request: Any, response: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model has answered completely; the answer has not been used yet."""
-        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": request, "llm_response": response})
+        fields = {"llm_request": request, "llm_response": response}
+        return await self._fire(HookEventName.AFTER_MODEL, fields, translator=translator)
 
-    async def fire_before_tool_selection_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_tool_selection_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to choose among the tools of this request."""
-        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request}, translator=translator)
 
     async def fire_session_start_event(
         self, source: SessionStartSource = SessionStartSource.STARTUP
@@ -210,7 +216,11 @@ class HookEventHandler:
     # Pipeline of a single event.
 
     async def _fire(
-        self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
+        self,
+        event_name: HookEventName,
+        fields: Mapping[str, Any],
+        base: Mapping[str, Any] | None = None,
+        translator: TranslatorChoice = None,
     ) -> AggregatedHookResult:
         stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
@@ -223,7 +233,8 @@ class HookEventHandler:
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(event_name, fields)}
+            own = _translated(event_name, fields, translator or self._translator)
+            hook_input = {**self._base_fields(event_name), **(base or {}), **own}
             stage = "execution"
             event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
@@ -273,18 +284,6 @@ class HookEventHandler:
             "transcript_path": self._config.transcript_path,
         }
 
-    def _translated(self, event_name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
-        specs = event_name.spec.fields
-        return {name: self._translated_field(specs[name].kind, value) for name, value in fields.items()}
-
-    def _translated_field(self, kind: FieldKind, value: Any) -> Any:
-        if kind is FieldKind.MODEL_REQUEST:
-            return self._request_payload(value)
-        if kind is FieldKind.MODEL_RESPONSE:
-            return self._response_payload(value)
-        return value.to_dict() if isinstance(value, ToolResult) else value
-
     def _failure(
         self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False
     ) -> AggregatedHookResult:
@@ -295,6 +294,20 @@ class HookEventHandler:
             return envelope
         block = fail_closed_block(str(envelope.errors[0])).to_dict()
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
+
+
+def _translated(event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice) -> dict[str, Any]:
+    """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
+    specs = event_name.spec.fields
+    return {name: _translated_field(specs[name].kind, value, translator) for name, value in fields.items()}
+
+
+def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice) -> Any:
+    if kind is FieldKind.MODEL_REQUEST:
+        return request_payload(value, translator)
+    if kind is FieldKind.MODEL_RESPONSE:
+        return response_payload(value, translator)
+    return value.to_dict() if isinstance(value, ToolResult) else value
 
 
 def _narrowed(event_name: object) -> HookEventName:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class HookSystemNotInitializedError(RuntimeError):
@@ -34,7 +34,7 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     @property
     def message_bus(self) -> MessageBus | None: ...
     @property
-    def translator(self) -> AnyTranslator | None: ...
+    def translator(self) -> TranslatorChoice: ...
     @property
     def observer(self) -> HookObserver | None: ...
     @property

@@ -13,6 +13,8 @@ from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
+from llxprt_hooks.model import HookFormat
+from llxprt_hooks.model.payload import has_request_shape, has_response_shape
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
 
@@ -127,7 +129,8 @@ async def attempt(
         system = config.get_hook_system() if run else None
         result = None
         if system is not None:
-            result = await system.ready_event_handler().fire_event(event_name, hook_input, keep_base_fields=True)
+            fields = {name: _marked(name, value) for name, value in hook_input.items()}
+            result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
     plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
     hints = [
         *_from_settings(config, registry),
@@ -160,6 +163,12 @@ def _planned(definition: HookDefinition) -> dict[str, Any]:
 def _result(result: HookExecutionResult) -> dict[str, Any]:
     fields = result.to_dict()
     return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
+
+
+def _marked(name: str, value: Any) -> Any:
+    """Model data that is given to a trial is in hook format (D-38); only what cannot be is left to the translator."""
+    has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
+    return HookFormat(value) if has_shape is not None and has_shape(value) else value
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.translator import (
+from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
     LLMConfig,

@@ -12,10 +12,10 @@ from google.genai import types
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.approval import Approval, ApprovalMode
 from llxprt_hooks.agent.audience import AgentEvent, ToolState
-from llxprt_hooks.agent.restriction import Restriction
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.model import Restriction
 from tests.support.project import hooks_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from google.genai import types
 
 from llxprt_hooks.model import GenerateContentParameters
 from llxprt_hooks.model.answers import CONFIG
-from llxprt_hooks.model.google_genai import CONFIG_NAMES
+from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
 IMAGE = types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")
 FILE = types.Part.from_uri(file_uri="gs://bucket/a.pdf", mime_type="application/pdf")
@@ -65,15 +65,15 @@ def test_request_has_model_messages_config_and_tool_config(translator):
 
 @pytest.mark.requirement("HOOK-072")
 @pytest.mark.parametrize("config", [None, {}, types.GenerateContentConfig(seed=1), {"tool_config": {}}])
-def test_unset_fields_are_left_out(translator, config):
+def test_unset_fields_are_left_out_and_the_settings_are_always_an_object(translator, config):
     request = translator.to_hook_llm_request(GenerateContentParameters("m", "Hello", config))
 
-    assert request == {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+    assert request == {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "config": {}}
 
 
 def test_every_setting_of_the_hook_format_has_its_name_in_the_sdk():
-    assert CONFIG_NAMES.keys() == CONFIG.keys()
-    assert set(CONFIG_NAMES.values()) <= types.GenerateContentConfig.model_fields.keys()
+    assert HookTranslatorGenAIv1.SETTINGS.keys() == CONFIG.keys()
+    assert set(HookTranslatorGenAIv1.SETTINGS.values()) <= types.GenerateContentConfig.model_fields.keys()
 
 
 @pytest.mark.requirement("HOOK-074")

@@ -13,7 +13,13 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.model import GenerateContentParameters, TranslationError, alignment
+from llxprt_hooks.model import (
+    GenerateContentParameters,
+    TranslationError,
+    alignment,
+    request_payload,
+    response_payload,
+)
 from llxprt_hooks.model.answers import (
     CANDIDATE,
     CONFIG,
@@ -268,6 +274,6 @@ def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer):
 @settings(deadline=None)
 @given(JSON)
 def test_any_json_is_a_payload_or_a_clear_error(value):
-    for payload in (TRANSLATOR.request_payload, TRANSLATOR.response_payload):
+    for payload in (request_payload, response_payload):
         with contextlib.suppress(TranslationError):
-            assert isinstance(payload(value), dict)
+            assert isinstance(payload(value, TRANSLATOR), dict)

@@ -1,8 +1,7 @@
-"""Which tools the model may call in one answer, enforced on the answer as well as in the request (D-15)."""
+"""A tool configuration as the Gemini API takes it (D-15)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from google.genai import types
@@ -11,27 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 Mode = types.FunctionCallingConfigMode
-
-
-@dataclass(frozen=True, slots=True)
-class Restriction:
-    """``allowed`` is None where every tool is."""
-
-    allowed: frozenset[str] | None = None
-
-    @classmethod
-    def of(cls, tool_config: types.ToolConfig | None) -> Restriction:
-        """What a request's tool configuration comes to."""
-        calling = tool_config.function_calling_config if tool_config else None
-        if calling is None:
-            return cls()
-        if calling.mode == Mode.NONE:
-            return cls(frozenset())
-        names = calling.allowed_function_names
-        return cls() if names is None else cls(frozenset(names))
-
-    def allows(self, name: str) -> bool:
-        return self.allowed is None or name in self.allowed
 
 
 def sendable_tool_config(tool_config: types.ToolConfig | None, declared: Collection[str]) -> types.ToolConfig | None:

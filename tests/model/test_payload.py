@@ -71,7 +71,7 @@ API_CONTENTS = [as_json(content) for content in CONTENTS]
 )
 def test_requests(value):
     assert request_payload(value) == HOOK_REQUEST
-    assert default_translator().request_payload(value) == HOOK_REQUEST
+    assert request_payload(value, default_translator()) == HOOK_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_requests(value):
         ([], "of type list"),
         ({}, "no fields|the fields \\(none\\)"),
         ({"model": "m", "prompt": "x"}, "the fields model, prompt"),
-        ({"messages": "Hello"}, "messages is of type str"),
+        ({"messages": "Hello"}, "the fields messages"),
     ],
 )
 def test_anything_else_is_no_request(value, found):
@@ -123,7 +123,7 @@ HOOK_RESPONSE = {
 )
 def test_responses(value):
     assert response_payload(value) == HOOK_RESPONSE
-    assert default_translator().response_payload(value) == HOOK_RESPONSE
+    assert response_payload(value, default_translator()) == HOOK_RESPONSE
 
 
 @pytest.mark.parametrize(
