@@ -15,7 +15,7 @@ from llxprt_hooks import Config, HookEventName, load_settings
 from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import CAN_BLOCK
-from llxprt_hooks.model import LLMRequest, LLMResponse
+from llxprt_hooks.model.format import LLMRequest, LLMResponse
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.trust.status import TrustState
