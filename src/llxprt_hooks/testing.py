@@ -67,7 +67,7 @@ def _sample(sample: Any) -> Sample:
 
 
 class _Check:
-    """One sample, held to each promise."""
+    """One sample, checked against each promise."""
 
     def __init__(self, translator: AnyTranslator, sample: Sample, name: str) -> None:
         self.translator = translator

@@ -134,6 +134,15 @@ async def test_data_that_is_marked_as_hook_format_is_not_translated(lab, transla
     assert lab.payload()["llm_response"] == {"text": "Hi"}
 
 
+async def test_what_a_hook_says_besides_counts_where_its_changes_have_no_sdk_request_to_go_into(lab):
+    said = {"systemMessage": "note", **says(llm_request={"model": "small"})}
+    config = lab.config({"BeforeModel": lab.hook(says=said)})
+
+    result = await fire_before_model_hook(config, HookFormat({"messages": []}))
+
+    assert (result.system_message, result.modified_request, result.blocked) == ("note", None, False)
+
+
 async def test_a_mark_on_anything_else_is_a_failure_that_says_so(lab, ready):
     handler = await ready(lab.config({"BeforeModel": lab.hook()}))
 

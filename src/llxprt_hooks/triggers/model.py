@@ -132,18 +132,17 @@ def _changed_request(
 
     So a redacted message is sent redacted although the model that the same hook named cannot be used.
     """
-    changes = (output.hook_specific_output or {}).get("llm_request")
-    if not changes:
-        return None
-    original = changed = _read(output, request)
-    for name, value in changes.items():
+    changed: RequestT | None = None
+    for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
         try:
-            changed = output.translator.from_hook_llm_request({name: value}, changed)
+            base = _read(output, request) if changed is None else changed
+            wanted = output.translator.from_hook_llm_request({name: value}, base)
+            changed = changed if wanted is base else wanted
         except Exception:
             if any(result.hook_config.fail_closed for result in processed.aggregated.results):
                 raise
             log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
-    return None if changed is original else changed
+    return changed
 
 
 def _read(output: BeforeModelHookOutput | BeforeToolSelectionHookOutput, request: T) -> T:
@@ -214,7 +213,7 @@ def _common(processed: ProcessedHookResult) -> dict[str, Any]:
 
 
 def _translated_or(default: T, translate: Callable[[], T]) -> T:
-    """What a hook said in SDK types; the default where it cannot be translated: the rest of what it said stands."""
+    """What a hook said in SDK types; the default where it cannot be translated: the rest of what it said counts."""
     try:
         return translate()
     except Exception:
