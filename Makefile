@@ -9,9 +9,9 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection
 # The engine, from settings to decisions. What is left to `make test`: agent, command line, documentation, fuzzing.
-ENGINE_TESTS := tests/decision tests/events tests/running tests/settings tests/translator
+ENGINE_TESTS := tests/decision tests/events tests/running tests/settings tests/model
 
-.PHONY: check test lint docs demo soak bench trace format clean
+.PHONY: check test lint matrix docs demo soak bench trace format clean
 
 # While you work: under a minute on two cores.
 check: lint
@@ -31,6 +31,10 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The engine's tests on every installed Python from 3.11 on.
+matrix:
+	$(PYTHON) tests/python_matrix.py
 
 docs: $(VENV)/.installed
 	$(SITE)
@@ -53,7 +57,7 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,12 @@ pytest_plugins = ["tests.support.fixtures"]
 # Workers that run tests side by side inherit the size of a terminal, which programs under test would take for theirs.
 for variable in ("COLUMNS", "LINES"):
     os.environ.pop(variable, None)
+
+# ``nohup`` and a shell's ``&`` start pytest with SIGHUP, SIGINT or SIGQUIT ignored. Processes that tests start would
+# inherit that. SIGPIPE and SIGXFSZ are ignored by Python itself, which restores them in its child processes.
+for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """How much of the engine the last run of the tests has covered.
 
-``python tests/coverage_check.py`` prints lines and branches of each measured file, and fails for an uncovered line in
+``python tests/coverage_check.py`` prints lines and branches for each measured file, and fails for an uncovered line in
 a package of ``COMPLETE``. Such a line needs a test or, where no test can get there, a comment that says why:
 ``# pragma: no cover - the reason``.
 """

@@ -29,13 +29,19 @@ if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import HookExecutionResponse as HookExecutionResponse
     from llxprt_hooks.bus.messages import MessageBus as MessageBus
     from llxprt_hooks.bus.messages import MessageBusType as MessageBusType
+    from llxprt_hooks.bus.messages import decode_message as decode_message
+    from llxprt_hooks.bus.messages import encode_message as encode_message
+    from llxprt_hooks.bus.messages import read_response as read_response
     from llxprt_hooks.config import Config as Config
     from llxprt_hooks.engine.definitions import ConfigSource as ConfigSource
     from llxprt_hooks.engine.definitions import HookConfig as HookConfig
     from llxprt_hooks.engine.definitions import HookDefinition as HookDefinition
     from llxprt_hooks.engine.definitions import HookType as HookType
     from llxprt_hooks.engine.event_handler import HookEventHandler as HookEventHandler
+    from llxprt_hooks.engine.observer import EventEnded as EventEnded
+    from llxprt_hooks.engine.observer import EventStarted as EventStarted
     from llxprt_hooks.engine.observer import HookObserver as HookObserver
+    from llxprt_hooks.engine.observer import HookStarted as HookStarted
     from llxprt_hooks.engine.observer import Observers as Observers
     from llxprt_hooks.engine.planner import ExecutionPlan as ExecutionPlan
     from llxprt_hooks.engine.registry import HookRegistry as HookRegistry
@@ -55,13 +61,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
     from llxprt_hooks.inspection.log import HookLog as HookLog
+    from llxprt_hooks.model.conversation import Turn as Turn
+    from llxprt_hooks.model.format import HookFormat as HookFormat
+    from llxprt_hooks.model.format import TranslationError as TranslationError
     from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
     from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
-    from llxprt_hooks.model.translator import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.parameters import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.restriction import Restriction as Restriction
     from llxprt_hooks.model.translator import HookTranslator as HookTranslator
-    from llxprt_hooks.model.translator import TranslationError as TranslationError
     from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
     from llxprt_hooks.protocol.outputs import BlockingError as BlockingError
     from llxprt_hooks.protocol.outputs import DefaultHookOutput as DefaultHookOutput
@@ -69,12 +78,24 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.tool_result import ToolResult as ToolResult
     from llxprt_hooks.settings.extensions import Extension as Extension
     from llxprt_hooks.settings.problem import Problem as Problem
+    from llxprt_hooks.triggers.lifecycle import fire_after_agent_hook as fire_after_agent_hook
+    from llxprt_hooks.triggers.lifecycle import fire_before_agent_hook as fire_before_agent_hook
+    from llxprt_hooks.triggers.lifecycle import fire_notification_hook as fire_notification_hook
+    from llxprt_hooks.triggers.lifecycle import fire_pre_compress_hook as fire_pre_compress_hook
+    from llxprt_hooks.triggers.lifecycle import fire_session_end_hook as fire_session_end_hook
+    from llxprt_hooks.triggers.lifecycle import fire_session_start_hook as fire_session_start_hook
+    from llxprt_hooks.triggers.lifecycle import observe as observe
+    from llxprt_hooks.triggers.lifecycle import settle as settle
     from llxprt_hooks.triggers.model import AfterModelHookResult as AfterModelHookResult
     from llxprt_hooks.triggers.model import BeforeModelHookResult as BeforeModelHookResult
     from llxprt_hooks.triggers.model import BeforeToolSelectionHookResult as BeforeToolSelectionHookResult
     from llxprt_hooks.triggers.model import fire_after_model_hook as fire_after_model_hook
     from llxprt_hooks.triggers.model import fire_before_model_hook as fire_before_model_hook
     from llxprt_hooks.triggers.model import fire_before_tool_selection_hook as fire_before_tool_selection_hook
+    from llxprt_hooks.triggers.model_call import HookedModelCall as HookedModelCall
+    from llxprt_hooks.triggers.model_call import ModelCallResult as ModelCallResult
+    from llxprt_hooks.triggers.model_call import execute_model_with_hooks as execute_model_with_hooks
+    from llxprt_hooks.triggers.relevance import has_hooks_for as has_hooks_for
     from llxprt_hooks.triggers.tool import execute_tool_with_hooks as execute_tool_with_hooks
     from llxprt_hooks.triggers.tool import fire_after_tool_hook as fire_after_tool_hook
     from llxprt_hooks.triggers.tool import fire_before_tool_hook as fire_before_tool_hook
@@ -89,25 +110,34 @@ __version__ = "0.2.0"
 
 _EXPORTS = {
     "bus.in_process": "InProcessMessageBus",
-    "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType",
+    "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
+    "decode_message encode_message read_response",
     "config": "Config",
     "engine.definitions": "ConfigSource HookConfig HookDefinition HookType",
     "engine.event_handler": "HookEventHandler",
-    "engine.observer": "HookObserver Observers",
+    "engine.observer": "EventEnded EventStarted HookObserver HookStarted Observers",
     "engine.planner": "ExecutionPlan",
     "engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
     "engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError ProcessedHookResult",
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
     "inspection.log": "HookLog",
+    "model.conversation": "Turn",
+    "model.format": "HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
-    "model.translator": "GenerateContentParameters HookTranslator TranslationError",
+    "model.parameters": "GenerateContentParameters",
+    "model.restriction": "Restriction",
+    "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
     "protocol.tool_result": "ToolResult",
     "settings.extensions": "Extension",
     "settings.problem": "Problem",
+    "triggers.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook fire_pre_compress_hook "
+    "fire_session_end_hook fire_session_start_hook observe settle",
     "triggers.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "
     "fire_after_model_hook fire_before_model_hook fire_before_tool_selection_hook",
+    "triggers.model_call": "HookedModelCall ModelCallResult execute_model_with_hooks",
+    "triggers.relevance": "has_hooks_for",
     "triggers.tool": "execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
     "trust.load": "Settings load_settings",
     "trust.status": "TrustStatus grant_trust revoke_trust trust_status",

@@ -13,16 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
-from llxprt_hooks.engine.runner import DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.trust.load import Settings
 
 
@@ -43,7 +44,7 @@ class Config:
         disabled_hooks: Iterable[str] = (),
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> None:
@@ -54,14 +55,15 @@ class Config:
         self.transcript_path = os.fspath(transcript_path)
         self.enable_hooks = enable_hooks
         self.extensions = tuple(extensions)
-        self.disabled_hooks: Sequence[str] = tuple(disabled_hooks)
+        self.disabled_hooks: Sequence[str] = (*disabled_hooks, *_disabled_names(hooks or {}))
         self.message_bus = message_bus
         self.translator = translator
         self.observer = observer
         self.output_limit = output_limit
         self.settings: Settings | None = None
         """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
-        self._settings_hooks: tuple[HookSet, ...] = (HookSet(hooks),) if hooks else ()
+        events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
+        self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
         self._restricted: tuple[Mapping[str, str], Settings | None, Mapping[str, str]] = {}, None, {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
@@ -74,7 +76,7 @@ class Config:
         session_id: str | None = None,
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> Config:
@@ -97,7 +99,9 @@ class Config:
             output_limit=output_limit,
         )
         config.settings = settings
-        config._settings_hooks = tuple(HookSet(source.hooks, origin=str(source.file)) for source in settings.sources)
+        config._settings_hooks = tuple(
+            HookSet(source.hooks, origin=str(source.file), document=source.document) for source in settings.sources
+        )
         return config
 
     @property
@@ -109,7 +113,7 @@ class Config:
     def hook_sets(self) -> Sequence[HookSet]:
         """The hooks as they stand in their files; all settings levels count as the project's (HOOK-085)."""
         of_extensions = (
-            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}")
+            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}", extension.document)
             for extension in self.extensions
             if extension.is_active
         )
@@ -137,3 +141,9 @@ class Config:
             if self._hook_system is None:
                 self._hook_system = HookSystem(self)
             return self._hook_system
+
+
+def _disabled_names(hooks: Mapping[str, Any]) -> list[str]:
+    """The hooks that a ``hooks`` object switches off itself, as settings files may."""
+    names = hooks.get("disabled")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS
+from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from tests.support.cli import ESCAPE, Call, CliProject
 from tests.support.processes import until
 
@@ -151,7 +151,10 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: CliProject) -> N
     assert shown == [json.loads((world.root / name).read_text()) for name in ("first", "second")]
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
     [merged] = blocks(report, "merged")
-    assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
+    assert json.loads(merged) == {
+        "decision": "allow",
+        "hookSpecificOutput": {"tool_input": {"content": "rewritten"}},
+    }
     assert 'allowed: rewrites the arguments: {"content":"rewritten"}' in report
 
 
@@ -188,7 +191,7 @@ def test_every_event_has_a_sample_that_makes_a_complete_payload(
     [result] = call("fire", event, "--json").json["results"]
 
     payload = json.loads(result["stdout"])
-    assert list(payload) == [*BASE_FIELDS, *EVENT_FIELDS[event]]
+    assert list(payload) == [*BASE_FIELDS, *event.spec.fields]
     assert payload["hook_event_name"] == event
     assert payload["cwd"] == str(world.root)
 
@@ -300,7 +303,7 @@ def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliPr
     run = world.run("fire", "BeforeModel", "--input", '{"llm_request": {"messages": 7}}')
 
     assert run.status == 1
-    assert "failed: hook translation failed: llm_request.messages" in run.stdout
+    assert "failed: hook translation failed: llm_request is an object with the fields messages" in run.stdout
 
 
 # Input.
@@ -352,7 +355,7 @@ WRONG_USAGE: dict[str, tuple[list[str], str]] = {
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
         "recorded for AfterTool, not for BeforeTool",
     ),
-    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], "must be one of startup"),
+    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], 'must be one of "startup"'),
     "unknown option": (["BeforeTool", "--tols", "x"], "--tols"),
     "unknown folder": (["BeforeTool", "-C", "nowhere"], "nowhere"),
 }

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.inspection.hints import hints_on
 
@@ -19,7 +20,7 @@ TOOL_INPUT = {"cwd": "/", "tool_name": "t", "tool_input": {}}
 
 async def advice(command: str, event: HookEventName = E.BEFORE_TOOL, **config: Any) -> list[str]:
     """The hints on a real run of a hook."""
-    hook = HookConfig(HookType.COMMAND, command, name="guard", **config)
+    hook = HookConfig("command", CommandSpec(command), name="guard", **config)
     [result] = await HookRunner().execute_hooks_parallel([hook], event, TOOL_INPUT)
     hints = hints_on(result)
     assert all(hint.startswith("guard: ") for hint in hints)
@@ -46,7 +47,7 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "shell syntax": (E.BEFORE_TOOL, "if then", "its exit code for that is 2, which blocks"),
     "snake case": (E.BEFORE_TOOL, says({"stop_reason": "x"}), "`stop_reason` is not read: did you mean `stopReason`?"),
     "slip of the pen": (E.BEFORE_TOOL, says({"desicion": "deny"}), "did you mean `decision`?"),
-    "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs into `hookSpecificOutput`"),
+    "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs in `hookSpecificOutput`"),
     "Claude Code's name": (
         E.BEFORE_TOOL,
         says({"hookSpecificOutput": {"updatedInput": {}}}),
@@ -78,9 +79,9 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "no such interpreter": (
         E.BEFORE_TOOL,
         script("#!/no/such/program"),
-        "first line names no program",
+        "first line names a missing program",
     ),
-    "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names no program"),
+    "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names a missing program"),
     "fields of another agent": (E.BEFORE_TOOL, says({"ok": False}), "none of the fields that it printed is read"),
     "a reason without a stop": (E.BEFORE_TOOL, says({"stopReason": "x"}), 'counts only beside `"continue": false`'),
     "context before a tool": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
@@ -35,7 +37,7 @@ def home(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def execution(name: str = "guard", output: dict[str, Any] | None = None, **fields: Any) -> HookExecutionResult:
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, "true", name=name),
+        HookConfig("command", CommandSpec("true"), name=name),
         HookEventName.BEFORE_TOOL,
         success=True,
         output=None if output is None else DefaultHookOutput(output),
@@ -77,6 +79,23 @@ async def test_project_and_session_are_known_by_themselves(tmp_path: Path, monke
 
     [record] = read_log()
     assert (record["project"], record["session_id"]) == (str(tmp_path), "s-2")
+
+
+async def test_the_records_of_one_event_can_be_told_from_those_of_another() -> None:
+    commands = [{"type": "command", "name": name, "command": f"true {name}"} for name in ("a", "b")]
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": commands}]}, observer=HookLog())
+    system = config.get_hook_system()
+    assert system
+    handler = system.ready_event_handler()
+
+    results = await asyncio.gather(*(handler.fire_before_tool_event("write_file", {}) for _ in range(2)))
+
+    records = list(read_log())
+    for result in results:
+        [event_id] = {each.event_id for each in result.results}
+        recorded = {record["id"]: record["hook"] for record in records if record["event_id"] == event_id}
+        assert recorded == {each.execution_id: each.hook_config.name for each in result.results}
+    assert len({record["id"] for record in records}) == 4
 
 
 async def test_payloads_are_recorded_when_asked_for() -> None:
@@ -269,14 +288,15 @@ WRITER = """
 import sys
 from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
 name, count, hook_log.LARGEST = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 log = HookLog()
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
-    config = HookConfig(HookType.COMMAND, "true", name=f"{name}-{number}")
+    config = HookConfig("command", CommandSpec("true"), name=f"{name}-{number}")
     log.hook_ended(HookExecutionResult(config, HookEventName.BEFORE_TOOL, success=True, stdout="x" * 50))
 """
 

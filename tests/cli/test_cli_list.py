@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cli import ESCAPE, CliProject
+from tests.support.cli import ESCAPE, Call, CliProject
 from tests.support.project import hooks_of
 
 
@@ -130,8 +130,8 @@ def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: CliProject)
 
     run = world.run("list", "-C", str(below))
 
-    assert f"The hooks of {world.root} do not count in folders below it" in run.stderr
-    assert f"(-C {world.root})" in run.stderr
+    assert f"Hooks in {world.root} do not apply to subdirectories." in run.stderr
+    assert f"pass -C {world.root}." in run.stderr
 
 
 def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: CliProject) -> None:
@@ -226,3 +226,14 @@ def test_what_files_say_cannot_command_the_terminal(world: CliProject) -> None:
         run = world.run("list", COLUMNS=columns)
         assert not {ESCAPE, "\x07", "\r", "\x9b"} & set(run.stdout + run.stderr)
         assert r"true\x1b]0;x\x07\r\nrm -rf" in run.stdout
+
+
+def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: CliProject) -> None:
+    world.write("user", '{\n  "hooks": {\n    "BeforeTool": [{ "hooks": [\n      { "type": "odd" }\n    ] }]\n  }\n}')
+    world.extension("x", {"hooks": {"AfterTool": [{"hooks": [{"name": "no command", "type": "command"}]}]}})
+
+    of_user, of_extension = call("list", "--json").json["problems"]
+
+    assert of_user.startswith(f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded: `type` must be ")
+    assert of_extension.startswith(str(world.home / ".llxprt" / "extensions" / "x" / "hooks" / "hooks.json") + ":1:")
+    assert ": hooks.AfterTool[0].hooks[0]: discarded: it needs `command`" in of_extension

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.cli.commands.stats import percentile, summarise
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from tests.support.cli import ESCAPE, Call, CliProject
 from tests.support.processes import until
@@ -34,7 +35,7 @@ def execution(
 ) -> HookExecutionResult:
     """What a hook left behind."""
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, f"./{name}", name=name),
+        HookConfig("command", CommandSpec(f"./{name}"), name=name),
         event,
         success=error is None,
         output=None if output is None else DefaultHookOutput(output),
@@ -110,9 +111,10 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProj
     lines = recorded.run("log", "--json").json_lines
 
     blocked = lines[1]
-    assert len(blocked.pop("id")) == 8
+    assert len(blocked.pop("id")) == 16
     assert blocked.pop("timestamp").endswith("Z")
     assert blocked == {
+        "event_id": "",
         "session_id": "s-1",
         "project": str(recorded.root),
         "command": "./secrets",
@@ -165,7 +167,7 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, com
 def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
-    assert run.stderr == "none of the recorded executions is like that\n"
+    assert run.stderr == "no recorded execution matches\n"
 
 
 def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:
@@ -375,7 +377,7 @@ def test_a_percentile_is_the_least_time_that_so_many_percent_do_not_exceed(
 
 
 def test_figures_survive_odd_records() -> None:
-    [figures] = summarise([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
+    [figures] = summarize([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
 
     assert (figures.count, figures.max) == (1, 0.0)
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks.cli import switch
+from llxprt_hooks import Config, fire_before_tool_hook
+from llxprt_hooks.inspection import switch
 from llxprt_hooks.trust.scripts import project_scripts
-from tests.support.cli import ESCAPE, CliProject
+from tests.support.cli import ESCAPE, Call, CliProject
 from tests.support.project import files_in, hooks_of
 
 COMMENTED = """\
@@ -301,3 +302,96 @@ def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: CliPr
 
     assert "What is wrong with the settings: " in run.stderr
     assert "settings.json:1:11" in run.stderr
+
+
+# `enabled` and `disabled` inside `hooks`, as older versions of LLxprt Code and Gemini CLI write them.
+
+
+def with_old_keys(**keys: Any) -> dict[str, Any]:
+    hooks = [{"type": "command", "name": name, "command": f"touch {name}"} for name in ("lint", "audit")]
+    return {"hooks": {"BeforeTool": [{"hooks": hooks}], **keys}}
+
+
+def test_disabled_inside_hooks_switches_hooks_off(call: Call, world: CliProject) -> None:
+    world.write("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit"]}})
+    world.write("project", with_old_keys(disabled=["lint"]))
+
+    listed = call("list", "--json").json
+    fired = call("fire", "BeforeTool", "--json").json
+
+    assert {hook["name"]: hook["enabled"] for hook in listed["hooks"]} == {"lint": False, "audit": False}
+    assert listed["problems"] == []
+    assert fired["plan"]["hooks"] == []
+
+
+def test_it_counts_before_the_project_is_approved(
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    world.write("project", with_old_keys(disabled=["lint"]))
+
+    listed = call("list", "--json").json["hooks"]
+
+    assert {hook["name"]: hook["enabled"] for hook in listed} == {"lint": False, "audit": True}
+    assert 'hooks.disabled: ["lint"]' in call("trust", "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "on"),
+    [
+        (with_old_keys(enabled=True), True),
+        (with_old_keys(enabled=False), False),
+        ({**with_old_keys(enabled=False), "enableHooks": True}, True),
+        ({**with_old_keys(enabled=False), "tools": {"enableHooks": True}}, False),
+        ({**with_old_keys(enabled=True), "hooksConfig": {"enabled": True}}, True),
+    ],
+)
+def test_enabled_inside_hooks_is_read_where_the_switch_is_absent(
+    call: Call, world: CliProject, settings: dict[str, Any], on: bool
+) -> None:
+    world.write("project", settings)
+
+    assert call("list", "--json").json["enabled"] is on
+
+
+def test_enable_takes_a_name_off_the_list_inside_hooks(call: Call, world: CliProject) -> None:
+    world.write("user", {"enableHooks": True, **with_old_keys(disabled=["lint", "audit"])})
+
+    enabled = call("enable", "lint")
+
+    assert enabled.status == 0
+    assert json.loads(world.user_file.read_text())["hooks"]["disabled"] == ["audit"]
+    assert {hook["name"]: hook["enabled"] for hook in call("list", "--json").json["hooks"]} == {
+        "lint": True,
+        "audit": False,
+    }
+
+
+def test_a_change_of_the_list_inside_hooks_ends_an_approval(
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    world.write("project", with_old_keys(disabled=["lint"]))
+    call("trust", "--yes")
+
+    world.write("project", with_old_keys(disabled=[]))
+
+    assert "changed since approved" in call("trust", "--dry-run").stdout
+
+
+def test_an_extension_cannot_switch_hooks(call: Call, world: CliProject) -> None:
+    world.write("user", {"enableHooks": True, **with_old_keys()})
+    world.extension("x", {"hooks": {"disabled": ["lint"]}})
+
+    listed = call("list", "--json").json
+
+    assert all(hook["enabled"] for hook in listed["hooks"])
+    assert "an extension cannot switch hooks" in listed["problems"][0]
+
+
+async def test_a_program_may_pass_such_hooks(tmp_path: Path) -> None:
+    config = Config(enable_hooks=True, working_dir=tmp_path, **with_old_keys(disabled=["lint"]))
+
+    await fire_before_tool_hook(config, "write_file", {})
+
+    assert [(tmp_path / name).exists() for name in ("lint", "audit")] == [False, True]

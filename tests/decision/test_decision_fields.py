@@ -28,7 +28,7 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
@@ -103,7 +103,7 @@ def test_only_continue_false_stops(given_value: bool | None, stops: bool) -> Non
     assert DefaultHookOutput({"continue": given_value}).should_stop_execution() is stops
 
 
-# Malformed fields (ruling 4)
+# Malformed fields (D-04)
 
 WRONG_TYPES: dict[str, list[Any]] = {
     "decision": ["DENY", "Block", "no", "", 1, True, ["deny"], {"deny": True}],
@@ -143,7 +143,7 @@ def test_a_field_of_the_wrong_type_is_ignored_by_itself_with_a_warning(
         "hookSpecificOutput": {"additionalContext": "more"},
     }
 
-    output = read_ending(printed({**well_formed, name: value})).output
+    output = read_outcome(printed({**well_formed, name: value})).output
 
     assert output is not None
     assert output.to_dict() == {key: field for key, field in well_formed.items() if key != name}
@@ -191,6 +191,48 @@ def test_what_is_malformed_in_a_tool_configuration_is_ignored_by_itself_with_a_w
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
+@pytest.mark.parametrize(
+    "specific",
+    [
+        {"llm_request": "secret"},
+        {"llm_request": {"model": ["secret"], "messages": "secret", "config": "secret"}},
+        {"llm_request": {"toolConfig": {"mode": "secret", "allowedFunctionNames": "secret"}}},
+        {"llm_response": "secret"},
+        {"tool_input": "secret"},
+        {"additionalContext": ["secret"]},
+    ],
+)
+def test_a_warning_does_not_quote_what_a_hook_may_have_been_written_to_hide(
+    specific: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    DefaultHookOutput({"hookSpecificOutput": specific})
+
+    assert "is ignored: expected" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_warning_about_an_unknown_decision_quotes_it(caplog: pytest.LogCaptureFixture) -> None:
+    DefaultHookOutput({"decision": "reject"})
+
+    assert "found 'reject'" in caplog.text
+
+
+async def test_what_is_malformed_in_a_model_request_is_reported_once(
+    config_with: Any, printing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = {"model": "", "messages": 7, "toolConfig": {"mode": "SOME", "allowedFunctionNames": ["a", 7]}}
+    hook = printing(json.dumps({"hookSpecificOutput": {"llm_request": changes}}))
+
+    result = await fire_before_model_hook(
+        config_with(HookEventName.BEFORE_MODEL, hook), GenerateContentParameters(model="m", contents="hello")
+    )
+
+    assert result.modified_request is not None
+    assert result.modified_request.model == "m"
+    for field in ("llm_request.model`", "llm_request.messages`", "toolConfig.mode`", "allowedFunctionNames`"):
+        assert caplog.text.count(field) == 1, field
+
+
 def test_null_is_as_good_as_nothing_and_no_reason_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     specific_nulls = dict.fromkeys(WRONG_SPECIFIC_TYPES)
 
@@ -213,7 +255,7 @@ def test_unknown_fields_are_kept_in_the_event_specific_output_and_ignored_elsewh
 
 @pytest.mark.requirement("HOOK-016b")
 def test_a_malformed_reason_still_blocks() -> None:
-    output = read_ending(printed({"decision": "deny", "reason": 7})).output
+    output = read_outcome(printed({"decision": "deny", "reason": 7})).output
 
     assert output is not None
     assert output.get_blocking_error() == (True, "No reason provided")
@@ -238,7 +280,9 @@ def test_a_malformed_field_however_deep_costs_no_decision(depth: int, name: str,
 
 def _read_below(frames: int, stdout: bytes) -> Any:
     """Read with some more of the stack in use, so that every distance from its end has its turn."""
-    return _read_below(frames - 1, stdout) if frames else read_ending(Ending(exit_code=0, stdout=stdout)).output
+    return (
+        _read_below(frames - 1, stdout) if frames else read_outcome(ProcessOutcome(exit_code=0, stdout=stdout)).output
+    )
 
 
 @pytest.mark.requirement("HOOK-016b")
@@ -276,7 +320,16 @@ def test_any_fields_make_an_output_whose_own_fields_are_well_formed(fields: dict
     assert DefaultHookOutput(output.to_dict()) == output
 
 
-# The effective reason (ruling 10)
+def test_outputs_are_equal_if_their_class_and_their_fields_are() -> None:
+    fields = {"decision": "deny", "reason": "no"}
+
+    assert DefaultHookOutput(fields) == DefaultHookOutput({**fields, "unknown": 1})
+    assert DefaultHookOutput(fields) != DefaultHookOutput({"decision": "deny"})
+    assert DefaultHookOutput(fields) != BeforeToolHookOutput(fields)
+    assert DefaultHookOutput(fields) != fields
+
+
+# The effective reason (D-10)
 
 
 @pytest.mark.requirement("HOOK-016b")

@@ -76,8 +76,6 @@ async def test_an_event_that_the_engine_cannot_handle_ends_in_a_failure_envelope
 @pytest.mark.requirement("DELTA-HFAIL-004")
 def test_an_empty_success_is_a_fresh_object_each_time() -> None:
     first, second = make_empty_success_result(), make_empty_success_result()
-    first.success = False
-    first.total_duration = 7.0
     first.all_outputs.append(None)  # type: ignore[arg-type]
     first.errors.append(ValueError())
     first.results.append(None)  # type: ignore[arg-type]

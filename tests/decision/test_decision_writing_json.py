@@ -1,4 +1,4 @@
-"""Writing JSON never fails, whatever the value, and what is written is JSON (ruling 4)."""
+"""Writing JSON never fails, whatever the value, and what is written is JSON (D-04)."""
 
 from __future__ import annotations
 

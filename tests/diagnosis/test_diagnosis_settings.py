@@ -53,8 +53,7 @@ CASES = {
     "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
     "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "belongs to a hook"),
-    "LLxprt's old switch": ("misplaced-key", settings('«"enabled"»: true'), "`enableHooks`"),
-    "LLxprt's old list": ("misplaced-key", settings('«"disabled"»: []'), "`hooksConfig.disabled`"),
+    "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
@@ -103,6 +102,7 @@ CASES = {
     "Claude's tools": ("matcher-claude-tool", group('"matcher": "«Write»|Edit|MultiEdit"'), "`write_file|replace`"),
     "Claude's tool and boundaries": ("matcher-claude-tool", group(r'"matcher": "\\b«Read»\\b"'), r"`\bread_file\b`"),
     "Claude's tool after ours": ("matcher-claude-tool", group('"matcher": "write_file|«Grep»"'), "search_file_content"),
+    "Claude's tool and spaces": ("matcher-claude-tool", group('"matcher": " \\t«Bash» "'), "`run_shell_command`"),
     "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Take it out"),
     "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
     "a pattern that is none": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
@@ -130,7 +130,18 @@ CASES = {
     "two aliases": (
         "conflicting-switches",
         '{ "tools": { "enableHooks": «true» }, "hooksConfig": { "enabled": false } }',
-        "instead of both",
+        "instead",
+    ),
+    "LLxprt's old switch against the switch": (
+        "conflicting-switches",
+        '{ "enableHooks": true, "hooks": { "enabled": «false» } }',
+        "Take it out",
+    ),
+    "a hook on LLxprt's old list": (
+        "disabled-hook",
+        settings('"BeforeTool": [{ "hooks": [{ "type": "command", "name": «"x"», "command": "true" }] }], '
+                 '"disabled": ["x"]'),
+        "`hooks.disabled`",
     ),
     # Commands.
     "a command nobody can read": ("shell-syntax", run('«"if true; then echo"»'), "script"),
@@ -177,6 +188,9 @@ def test_it_is_found_where_it_stands(place: DiagnosedProject, code: str, marked:
         group('"matcher": null, "sequential": false'),
         group('"matcher": ""'),
         group('"matcher": "*"'),
+        group('"matcher": " \\t"'),
+        group('"matcher": " write_file "'),
+        group('"matcher": "\\u00a0startup\\ufeff"', "SessionStart"),
         group('"matcher": ".*"', "BeforeModel"),
         group('"matcher": "*"', "SessionStart"),
         group('"matcher": "startup"', "SessionStart"),

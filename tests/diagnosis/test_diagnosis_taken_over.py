@@ -90,7 +90,7 @@ def test_for_a_tool_without_counterpart_nothing_is_proposed(place: DiagnosedProj
     (found,) = place.diagnose_text(group(f'"matcher": "{matcher}"'))
 
     assert found.code == "matcher-matches-nothing"
-    assert found.fix.startswith("Known are")
+    assert found.fix.startswith("Known tools: ")
 
 
 def test_a_word_of_claude_is_proposed_only_where_it_is_one(place: DiagnosedProject) -> None:

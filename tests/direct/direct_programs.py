@@ -10,7 +10,7 @@ from pathlib import Path
 
 from llxprt_hooks.process import Completed, run_process
 from llxprt_hooks.shell.command_line import hook_environment, shell_arguments
-from llxprt_hooks.shell.direct_exec import DirectCommand, Surroundings
+from llxprt_hooks.shell.direct_exec import DirectCommand, SpawnContext
 
 STDIN = b'{"hook_event_name": "BeforeTool"}\n'
 
@@ -107,7 +107,7 @@ def _cat(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessOutcome:
     """All that can be seen of a run, but for its time."""
 
     exit_code: int | None
@@ -117,27 +117,27 @@ class Ending:
     stderr: bytes
 
     @classmethod
-    def of(cls, completed: Completed) -> Ending:
+    def of(cls, completed: Completed) -> ProcessOutcome:
         before, _, rest = completed.stdout.partition(MARK)
         environment, _, after = rest.partition(MARK)
         told = before, frozenset(environment.split(b"\0")), after
         return cls(completed.exit_code, completed.signal, told, completed.stderr)
 
 
-async def through_bash(command: str, directory: Path, environment: Environment) -> Ending:
-    return Ending.of(
+async def through_bash(command: str, directory: Path, environment: Environment) -> ProcessOutcome:
+    return ProcessOutcome.of(
         await run_process(shell_arguments(command), stdin=STDIN, env=environment, cwd=str(directory), timeout=60)
     )
 
 
-async def directly(command: DirectCommand, directory: Path, environment: Environment) -> Ending:
+async def directly(command: DirectCommand, directory: Path, environment: Environment) -> ProcessOutcome:
     """Raises ``SpawnError`` where the system refuses; the runner then turns to the shell."""
-    return Ending.of(
+    return ProcessOutcome.of(
         await run_process(
             command.arguments,
             executable=command.executable,
             stdin=STDIN,
-            env=Surroundings(environment, str(directory)).direct_environment(command),
+            env=SpawnContext(environment, str(directory)).direct_environment(command),
             cwd=str(directory),
             timeout=60,
         )
@@ -145,4 +145,4 @@ async def directly(command: DirectCommand, directory: Path, environment: Environ
 
 
 def decided(command: str, directory: Path, environment: Environment) -> DirectCommand | None:
-    return Surroundings(environment, str(directory)).direct_command(command)
+    return SpawnContext(environment, str(directory)).direct_command(command)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llxprt_hooks.shell.direct_exec import Surroundings
+from llxprt_hooks.shell.direct_exec import SpawnContext
 from tests.direct.direct_programs import Programs, decided
 
 # Command, and the argv that it comes to; {d} is the project's directory, {root} what is around it.
@@ -168,14 +168,14 @@ def test_a_directory_that_depends_on_where_we_are_goes_to_the_shell(
 ) -> None:
     monkeypatch.chdir(programs.projects[0])
 
-    assert Surroundings(os.environ, ".").direct_command("./hook.sh") is None
+    assert SpawnContext(os.environ, ".").direct_command("./hook.sh") is None
 
 
 def test_a_name_that_no_file_can_have_is_no_error(programs: Programs) -> None:
     environment = programs.environment(programs.projects[0], {})
 
-    assert Surroundings(environment, str(programs.projects[0])).direct_command("'\ud800'") is None
-    assert Surroundings(environment, "/\0").direct_command("./hook.sh") is None
+    assert SpawnContext(environment, str(programs.projects[0])).direct_command("'\ud800'") is None
+    assert SpawnContext(environment, "/\0").direct_command("./hook.sh") is None
 
 
 LISTS_OF_WORDS = {

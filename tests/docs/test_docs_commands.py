@@ -14,10 +14,10 @@ from typing import Any
 import click
 import pytest
 
-import llxprt_hooks.agent.notes as notes
+import llxprt_hooks.agent.audience as audience
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
-from llxprt_hooks.inspection.log import log_file, set_aside
+from llxprt_hooks.inspection.log import log_file, rotated
 from llxprt_hooks.settings import Level, settings_file, user_folder
 from tests.docs.docs_pages import ROOT, Section, code, sections, table
 
@@ -229,7 +229,7 @@ def test_every_key_of_json_output(name: str, shop: Path) -> None:
 
 def test_every_kind_of_line_of_a_stream(shop: Path) -> None:
     rows = {code(row["type"])[0]: code(row["besides"]) for row in table(PAGE, "type")}
-    kinds = {each.type for each in vars(notes).values() if isinstance(each, type) and hasattr(each, "type")}
+    kinds = {each.type for each in vars(audience).values() if isinstance(each, type) and hasattr(each, "type")}
     assert rows.keys() == kinds | {"result"}
     for line in printed(shop, *RUN, "-o", "stream-json"):
         if line["type"] != "result":
@@ -328,5 +328,5 @@ def test_the_files_of_the_user_are_where_the_page_says() -> None:
     named = {span for row in table(PAGE, "file", anchor="files") for span in code(row["file"])}
     user_settings = settings_file(Level.USER, ROOT)
     assert user_settings is not None
-    for file in (log_file(), set_aside(log_file()), user_settings):
+    for file in (log_file(), rotated(log_file()), user_settings):
         assert f"~/.llxprt/{file.relative_to(user_folder())}" in named

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, ToolResult
-from llxprt_hooks.agent.restriction import Restriction
+from llxprt_hooks.model import Restriction
 from tests.docs.docs_pages import ROOT, Block, sections
 
 PAGE = ROOT / "docs" / "own-agent.md"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks import Config, GenerateContentParameters, HookEventHandler
+from llxprt_hooks import Config, GenerateContentParameters, HookEventHandler, MessageBus
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.registry import HookRegistry
@@ -91,12 +91,16 @@ class Lab:
         planner: type[HookPlanner] = HookPlanner,
         runner: type[HookRunner] = HookRunner,
         aggregator: type[HookAggregator] = HookAggregator,
+        message_bus: MessageBus | None = None,
         **options: Any,
     ) -> HookEventHandler:
         """An event handler from real parts, or from subclasses of them."""
         registry = HookRegistry(config)
         registry.initialize()
-        return HookEventHandler(config, planner(registry), runner(), aggregator(), **options)
+        handler = HookEventHandler(config, planner(registry), runner(), aggregator(), **options)
+        if message_bus is not None:
+            handler.attach(message_bus)
+        return handler
 
     @staticmethod
     def _groups(given: Any) -> list[Any]:

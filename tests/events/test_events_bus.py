@@ -21,6 +21,7 @@ from llxprt_hooks import (
     HookExecutionResponse,
     InProcessMessageBus,
     MessageBusType,
+    ToolResult,
     fire_before_tool_hook,
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
@@ -292,6 +293,22 @@ async def test_model_data_reaches_hooks_in_hook_format_by_message_as_by_call(
     assert by_message["llm_request"] == by_call["llm_request"] == forms["shown"][0]
     if event == "AfterModel":
         assert by_message["llm_response"] == by_call["llm_response"] == forms["shown"][1]
+
+
+@pytest.mark.requirement("DELTA-HPAY-001", "HOOK-026")
+@pytest.mark.parametrize("shape", [flat, wrapped])
+@pytest.mark.parametrize("form", ["ToolResult", "mapping"])
+async def test_after_tool_takes_a_tool_result_by_message_as_by_call(lab, bus, connected, ready, shape, form):
+    config = connected({"AfterTool": lab.hook()})
+    result = ToolResult("found it", return_display="1 file", metadata={"n": 1}, error={"message": "partly"})
+    given = result if form == "ToolResult" else result.to_dict()
+
+    response = await bus.ask(shape("AfterTool", {**TOOL_INPUT, "tool_response": given}))
+    by_message = lab.payload()
+    await (await ready(config)).fire_after_tool_event("glob", {"pattern": "*"}, given)
+
+    assert response.get("payload", response)["success"] is True
+    assert by_message["tool_response"] == lab.payload()["tool_response"] == result.to_dict()
 
 
 # Failures.

@@ -1,4 +1,4 @@
-"""Ruling 23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
+"""D-23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
 
 from __future__ import annotations
 
@@ -86,10 +86,7 @@ def refusing(name):
 NoTranslation = type(
     "NoTranslation",
     (HookTranslator,),
-    {
-        name: refusing(name)
-        for name in ("request_payload", "response_payload", *sorted(HookTranslator.__abstractmethods__))
-    },
+    {name: refusing(name) for name in vars(HookTranslator) if name.islower() and not name.startswith("_")},
 )
 
 
@@ -123,6 +120,23 @@ def test_a_trigger_without_hooks_runs_no_process_and_builds_no_payload(without_h
     finished_at_once(TRIGGERS[trigger][0](without_hooks))
     assert [lab.runs(name) for name in ("any", "other", "more")] == [0, 0, 0]
     assert "payload_reads" not in vars(without_hooks)
+
+
+@pytest.mark.requirement("HOOK-011")
+async def test_an_event_without_hooks_that_is_fired_directly_builds_no_payload(lab, ready):
+    config = lab.config({"SessionStart": lab.hook()}, Watched, translator=NoTranslation())
+    handler = await ready(config)
+    fired = [
+        handler.fire_before_tool_event("glob", REQUEST),
+        handler.fire_after_tool_event("glob", REQUEST, RESPONSE),
+        handler.fire_before_model_event(REQUEST),
+        handler.fire_after_model_event(REQUEST, RESPONSE),
+        handler.fire_before_tool_selection_event(REQUEST),
+        handler.fire_before_agent_event(REQUEST),
+    ]
+    assert all(finished_at_once(event).success for event in fired)
+    assert lab.runs() == 0
+    assert "payload_reads" not in vars(config)
 
 
 async def test_the_payload_watch_would_notice_a_payload(lab):

@@ -60,7 +60,6 @@ async def test_an_event_that_no_hook_is_for_is_an_empty_success(lab, ready, even
 async def test_an_empty_success_is_a_fresh_one_each_time(lab, ready):
     handler = await ready(lab.config({}))
     first = await fire(handler, "BeforeTool")
-    first.success = False
     first.errors.append(ValueError("spoilt"))
     first.all_outputs.append(DefaultHookOutput({"decision": "deny"}))
     second = await fire(handler, "BeforeTool")
@@ -128,8 +127,10 @@ async def test_a_sequential_plan_is_run_one_after_another_and_then_merged(lab, s
 @pytest.mark.requirement("HOOK-165", "HOOK-166")
 @pytest.mark.parametrize("event", FIVE)
 async def test_any_other_plan_is_run_side_by_side_and_then_merged(lab, spied, asked, event):
-    await fire(spied({event: [lab.hook("a"), lab.hook("b", exit_code=1)]}), event)
+    result = await fire(spied({event: [lab.hook("a"), lab.hook("b", exit_code=1)]}), event)
     assert asked[1:] == [("parallel", 2), ("aggregate", [True, False], event)]
+    assert isinstance(result, AggregatedHookResult)
+    assert result.total_duration == sum(run.duration for run in result.results) > 0
 
 
 async def test_many_events_can_be_fired_at_once_on_one_handler(lab, ready):

@@ -177,6 +177,8 @@ async def test_the_hook_system_shows_registry_handler_and_status_but_no_planner_
     await system.initialize()
     assert isinstance(system.get_registry(), HookRegistry)
     assert isinstance(system.get_event_handler(), HookEventHandler)
+    assert system.get_registry() is system.get_registry()
+    assert system.get_event_handler() is system.get_event_handler() is system.ready_event_handler()
     assert system.get_status() is not None
     public = {name: getattr(system, name) for name in dir(system) if not name.startswith("_")}
     assert not [name for name, value in public.items() if isinstance(value, PARTS)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import subprocess
 import sys
@@ -128,6 +130,19 @@ async def test_what_a_hook_printed_without_end_is_logged_in_part(lab, ready, log
     await handler.fire_before_tool_event("glob", {})
     (record,) = logged("hook_execution")
     assert len(record["stdout"]) < 10_000
+
+
+@pytest.mark.requirement("DELTA-HTEL-001", "DELTA-HTEL-002")
+async def test_the_records_of_concurrent_events_are_told_apart_by_the_id_of_the_event(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b")]}))
+    await asyncio.gather(*(handler.fire_before_tool_event(name, {}) for name in ("glob", "read_file")))
+    for batch in logged("hook_batch"):
+        executions = [each for each in logged("hook_execution") if each["event_id"] == batch["event_id"]]
+        assert len({each["execution_id"] for each in executions}) == 2
+        assert len({json.loads(each["input"])["tool_name"] for each in executions}) == 1
+        [plan] = [each for each in logged("hook_plan") if each["event_id"] == batch["event_id"]]
+        assert plan["hooks"] == [each["hook"] for each in executions]
+    assert len(logged("hook_batch")) == 2
 
 
 # Failures of each event, at warn level, and fail-open.
@@ -261,6 +276,37 @@ async def test_the_debug_variable_shows_what_hooks_do_on_stderr(lab, ready, monk
     assert shown.out == ""
 
 
+async def test_the_debug_variable_shows_for_each_event_which_hooks_were_planned_and_what_each_was_sent(
+    lab, ready, monkeypatch, capsys
+):
+    monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*")
+    rewrite = lab.hook("first", {"hookSpecificOutput": {"tool_input": {"path": "rewritten"}}})
+    names = {"one": rewrite, "two": lab.hook("second")}
+    hooks = [{"type": "command", "name": name, "command": command} for name, command in names.items()]
+    handler = await ready(lab.config({"BeforeTool": [{"sequential": True, "hooks": hooks}]}))
+    for path in ("seen at first", "seen again"):
+        await handler.fire_before_tool_event("glob", {"path": path})
+        shown = capsys.readouterr().err
+        assert "'hooks': ['one', 'two']" in shown
+        assert shown.count(path) == 1  # by the first hook of the chain
+        assert shown.count('"path":"rewritten"') == 1  # by the second
+
+
+async def test_what_a_hook_was_sent_is_logged_in_part_if_it_is_long(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    await handler.fire_before_tool_event("glob", {"text": "é" * 100_000})
+    (record,) = logged("hook_execution")
+    assert 4000 < len(record["input"]) <= 4096
+    assert record["input"].endswith("éé")
+
+
+async def test_what_a_hook_was_sent_is_not_in_the_warning_of_its_failure(lab, ready, logged):
+    handler = await ready(lab.config({"BeforeTool": lab.hook(exit_code=1)}))
+    await handler.fire_before_tool_event("glob", {"text": "the payload"})
+    (failure,) = logged("hook_failure")
+    assert "the payload" not in str(failure)
+
+
 async def test_what_the_debug_variable_leaves_out_is_not_shown(lab, ready, monkeypatch, capsys):
     monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*,-llxprt:core:hooks:planner")
     handler = await ready(lab.config({"BeforeTool": lab.hook()}))
@@ -298,7 +344,91 @@ def test_every_logger_of_the_engine_is_in_the_namespace():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split()
-    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == []
+    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == ["llxprt_hooks"]
+
+
+# One parent.
+
+
+@pytest.fixture
+def parent():
+    """The parent of all loggers of the engine, as a program gets it; afterwards it is as it was."""
+    logger = logging.getLogger("llxprt_hooks")
+    yield logger
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.disabled, logger.handlers = True, False, []
+
+
+class Kept(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def emit(self, record):
+        self.names.append(record.name)
+
+
+SILENCED = {
+    "level": lambda logger: logger.setLevel(logging.ERROR),
+    "propagate": lambda logger: setattr(logger, "propagate", False),
+    "disabled": lambda logger: setattr(logger, "disabled", True),
+}
+
+
+@pytest.mark.parametrize("silence", SILENCED.values(), ids=SILENCED)
+async def test_the_parent_logger_silences_the_whole_engine(lab, ready, parent, caplog, silence):
+    broken = {"BeforeTool": lab.hook(exit_code=1), "NoSuchEvent": []}
+    await (await ready(lab.config(broken))).fire_before_tool_event("glob", {})
+    assert {HANDLER, "llxprt:core:hooks:registry"} <= {record.name for record in caplog.records}
+    caplog.clear()
+
+    silence(parent)
+    await (await ready(lab.config(broken))).fire_before_tool_event("glob", {})
+
+    assert caplog.records == []
+
+
+async def test_a_handler_and_level_of_the_parent_logger_get_the_records_of_all_parts(lab, ready, parent):
+    kept = Kept()
+    parent.addHandler(kept)
+    parent.setLevel(logging.DEBUG)
+
+    await (await ready(lab.config({"BeforeTool": lab.hook()}))).fire_before_tool_event("glob", {})
+
+    assert {HANDLER, "llxprt:core:hooks:planner"} <= set(kept.names)
+
+
+@pytest.mark.requirement("HOOK-111")
+async def test_a_handler_of_the_parent_logger_that_raises_does_not_undo_a_block(lab, parent, capsys):
+    class Raising(logging.Handler):
+        def emit(self, record):
+            raise OSError("disk full")
+
+    parent.addHandler(Raising())
+    parent.setLevel(logging.DEBUG)
+
+    result = await execute_tool_with_hooks(
+        lab.config({"BeforeTool": lab.hook(exit_code=2, stderr="no")}),
+        "glob",
+        {},
+        lambda _: pytest.fail("the tool ran"),
+    )
+
+    assert result.llm_content == "no"
+    assert "disk full" in capsys.readouterr().err
+
+
+def test_a_logger_that_a_program_configured_before_the_import_keeps_its_settings(lab):
+    code = (
+        "import logging\n"
+        "logging.getLogger('llxprt:core:hooks:settings').setLevel(logging.ERROR)\n"
+        "logging.getLogger('llxprt_hooks').addHandler(logging.StreamHandler())\n"
+        "from llxprt_hooks.logger import debug_logger\n"
+        "debug_logger('settings').warning('hidden')\n"
+        "debug_logger('runner').warning('shown')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "shown\n"
 
 
 LOCAL = """

@@ -268,6 +268,50 @@ async def test_a_new_response_replaces_the_one_of_the_model(after_model, genai):
     assert result.response.text == "something else"
 
 
+@pytest.fixture
+def echoing(lab, llm_request, genai):
+    """What comes of an AfterModel hook that returns the response it was shown, after changing it."""
+
+    async def echoing(change: str):
+        script = lab.folder / "echo.py"
+        script.write_text(
+            "import json, sys\n"
+            "response = json.load(sys.stdin)['llm_response']\n"
+            f"{change}\n"
+            "print(json.dumps({'hookSpecificOutput': {'llm_response': response}}))\n"
+        )
+        call = genai.FunctionCall(name="glob", args={"pattern": "*"})
+        parts = [genai.Part(text="The key is hunter2."), genai.Part(function_call=call)]
+        candidate = genai.Candidate(content=genai.Content(role="model", parts=parts), finish_reason="STOP", index=0)
+        response = genai.GenerateContentResponse(candidates=[candidate])
+        config = lab.config({"AfterModel": f"python3 {script}"})
+        return response, await fire_after_model_hook(config, llm_request, response)
+
+    return echoing
+
+
+@pytest.mark.requirement("HOOK-046", "HOOK-180")
+async def test_a_redacted_text_wins_over_the_candidates_that_the_hook_only_repeats(echoing):
+    response, result = await echoing("response['text'] = 'The key is ***.'")
+    assert result.response.text == "The key is ***."
+    assert "hunter2" not in result.response.model_dump_json()
+    assert "hunter2" in response.text
+
+
+@pytest.mark.requirement("HOOK-079", "HOOK-180")
+async def test_a_response_that_the_hook_only_repeats_keeps_the_calls_of_the_model(echoing):
+    response, result = await echoing("pass")
+    assert result.response is response
+    assert result.response.function_calls[0].name == "glob"
+
+
+@pytest.mark.requirement("HOOK-046", "HOOK-180")
+async def test_redacted_candidates_win_over_the_text_that_the_hook_only_repeats(echoing):
+    _, result = await echoing("response['candidates'][0]['content']['parts'] = ['The key is ***.']")
+    assert result.response.text == "The key is ***."
+    assert "hunter2" not in result.response.model_dump_json()
+
+
 @pytest.mark.requirement("HOOK-048", "HOOK-180", "DELTA-HAPP-002")
 @pytest.mark.parametrize(("fields", "stop_reason"), STOPS)
 async def test_a_stop_after_the_model_is_answered_with_its_reason_and_reaches_the_caller(

@@ -71,7 +71,7 @@ EVENTS = {
 }
 
 
-@pytest.mark.requirement("HOOK-062", "HOOK-144")
+@pytest.mark.requirement("HOOK-062", "HOOK-144", "HOOK-155")
 @pytest.mark.parametrize("event", EVENTS)
 async def test_every_event_sends_the_base_fields_and_its_own_and_no_other(lab, ready, event):
     fire, own_fields = EVENTS[event]
@@ -82,6 +82,7 @@ async def test_every_event_sends_the_base_fields_and_its_own_and_no_other(lab, r
     assert payload.keys() == BASE | own_fields.keys()
     assert {name: payload[name] for name in own_fields} == own_fields
     assert payload["hook_event_name"] == event
+    assert datetime.fromisoformat(payload["timestamp"])
 
 
 def test_the_table_of_events_is_complete():
@@ -130,6 +131,7 @@ async def test_a_before_tool_hook_reads_the_tool_and_its_arguments(lab):
     payload = lab.payload()
     assert payload.keys() == BASE | {"tool_name", "tool_input"}
     assert payload["hook_event_name"] == "BeforeTool"
+    assert datetime.fromisoformat(payload["timestamp"])
     assert (payload["tool_name"], payload["tool_input"]) == ("write_file", {"file_path": "ä", "deep": [1]})
 
 
@@ -191,7 +193,7 @@ SHOWN_RESPONSE = {
 }
 
 
-@pytest.mark.requirement("HOOK-034", "HOOK-035", "DELTA-HPAY-003")
+@pytest.mark.requirement("HOOK-034", "HOOK-035", "HOOK-071", "DELTA-HPAY-003")
 async def test_a_before_model_hook_reads_the_sdk_request_in_hook_format(lab, llm_request):
     await fire_before_model_hook(lab.config({"BeforeModel": lab.hook()}), llm_request)
     payload = lab.payload()
@@ -200,7 +202,7 @@ async def test_a_before_model_hook_reads_the_sdk_request_in_hook_format(lab, llm
     assert payload["llm_request"] == SHOWN_REQUEST == default_translator().to_hook_llm_request(llm_request)
 
 
-@pytest.mark.requirement("HOOK-044", "HOOK-045", "HOOK-050", "DELTA-HPAY-003")
+@pytest.mark.requirement("HOOK-044", "HOOK-045", "HOOK-050", "HOOK-071", "DELTA-HPAY-003")
 async def test_an_after_model_hook_reads_the_real_request_and_the_complete_response(lab, llm_request, llm_response):
     await fire_after_model_hook(lab.config({"AfterModel": lab.hook()}), llm_request, llm_response)
     payload = lab.payload()
@@ -383,6 +385,14 @@ def test_inside_the_event_handler_event_names_are_enums():
     }
     assert inside
     assert {name: kind for name, kind in inside.items() if kind not in ("HookEventName", "HookEventName | None")} == {}
+
+
+@pytest.mark.requirement("DELTA-HFAIL-005")
+@pytest.mark.parametrize("event", EVENTS)
+async def test_the_name_of_an_event_that_is_fired_as_a_string_becomes_an_enum(lab, ready, event):
+    handler = await ready(lab.config({event: lab.hook()}))
+    result = await handler.fire_event(event, VALID[event])
+    assert [(run.event_name, type(run.event_name)) for run in result.results] == [(event, HookEventName)]
 
 
 @pytest.mark.requirement("DELTA-HFAIL-005")

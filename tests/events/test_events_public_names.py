@@ -1,4 +1,4 @@
-"""The names others rely on (DESIGN, section 2), and what importing them costs."""
+"""The public names, and what importing them costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import dataclasses
 import inspect
 import subprocess
 import sys
-import typing
 from importlib import import_module
 from pathlib import Path
 
@@ -62,11 +61,13 @@ def fresh_interpreter(code: str) -> str:
 
 
 def parameters(function: object) -> list[str]:
-    return [name for name in inspect.signature(function).parameters if name != "self"]
+    """The parameters that may be given by position."""
+    accepted = inspect.signature(function).parameters.values()
+    return [each.name for each in accepted if each.name != "self" and each.kind is not each.KEYWORD_ONLY]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_of_the_design_is_importable_from_the_package(name):
+def test_every_public_name_is_importable_from_the_package(name):
     assert getattr(llxprt_hooks, name) is not None
     assert name in llxprt_hooks.__all__
 
@@ -190,7 +191,7 @@ def test_model_triggers_have_the_agreed_signature_and_result(trigger, takes, res
     fire = getattr(llxprt_hooks, trigger)
     assert parameters(fire) == takes
     assert inspect.iscoroutinefunction(fire)
-    assert inspect.signature(fire).return_annotation == result
+    assert inspect.signature(fire).return_annotation.partition("[")[0] == result
     stop_intent = {"should_stop", "stop_reason", "system_message", "suppress_output"}
     assert {field.name for field in dataclasses.fields(getattr(llxprt_hooks, result))} == fields | stop_intent
 
@@ -199,10 +200,10 @@ def test_model_triggers_have_the_agreed_signature_and_result(trigger, takes, res
 @pytest.mark.parametrize(
     "trigger", ["fire_before_model_hook", "fire_after_model_hook", "fire_before_tool_selection_hook"]
 )
-def test_no_trigger_names_the_hook_format_in_its_signature(trigger):
+def test_no_trigger_names_the_hook_format_or_an_sdk_in_its_signature(trigger):
     signature = str(inspect.signature(getattr(llxprt_hooks, trigger)))
-    assert "request: 'GenerateContentParameters'" in signature
     assert "LLM" not in signature
+    assert "GenerateContent" not in signature
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,7 @@ def test_every_fire_method_is_asynchronous_and_promises_an_aggregated_result(met
     fire = getattr(HookEventHandler, method)
     assert parameters(fire) == takes
     assert inspect.iscoroutinefunction(fire)
-    assert typing.get_type_hints(fire)["return"] is llxprt_hooks.AggregatedHookResult
+    assert inspect.signature(fire).return_annotation == "AggregatedHookResult"
 
 
 @pytest.mark.parametrize("method", ["get_registry", "get_event_handler", "get_status", "get_all_hooks", "dispose"])

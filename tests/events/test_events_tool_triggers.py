@@ -245,6 +245,7 @@ async def test_plain_text_of_a_hook_is_a_system_message(run):
 async def test_a_system_message_of_a_before_tool_hook_reaches_the_model_with_the_result(run):
     result = await run(before={"systemMessage": "from before"}, after={"systemMessage": "from after"})
     assert result.llm_content == "done\n\n[System] from before\n\n[System] from after"
+    assert (await run(before={"systemMessage": "alone"})).llm_content == "done\n\n[System] alone"
 
 
 @pytest.mark.requirement("HOOK-159")

@@ -97,7 +97,7 @@ NO_COUNTERPART = {
     "an event nobody knows": (claude(Frobnicate=[{"hooks": [hook()]}]), "`Frobnicate` has no counterpart"),
     "a prompt": (
         claude(PreToolUse=[{"hooks": [{"type": "prompt", "prompt": "Is that good?"}]}]),
-        "a hook of type 'prompt'. Only commands can be run",
+        "a hook of type 'prompt'. Types that can be run here: command",
     ),
     "a tool of an MCP server": (
         claude(PreToolUse=[{"matcher": "mcp__memory__.*", "hooks": [hook()]}]),
@@ -108,7 +108,10 @@ NO_COUNTERPART = {
         "a hook with `if`, which is not known here. Let the script look at its stdin",
     ),
     "arguments apart": (claude(PreToolUse=[{"hooks": [hook("node", args=["x.js"])]}]), "a hook with `args`"),
-    "no command": (claude(PreToolUse=[{"hooks": [{"type": "command"}]}]), "a hook without a command"),
+    "no command": (
+        claude(PreToolUse=[{"hooks": [{"type": "command"}]}]),
+        "a hook that cannot be used: it needs `command`",
+    ),
     "no hooks": (claude(PreToolUse=[{"matcher": "Bash"}]), "a group without a list of `hooks`"),
     "a list": ({"hooks": []}, "`hooks`, which must be an object, is an array"),
 }

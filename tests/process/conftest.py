@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-import llxprt_hooks.process.start as start_module
+import llxprt_hooks.process.child as child_module
+from llxprt_hooks.process import fork_exec, launch
 from tests.process.process_runs import marked
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ WAYS = {
     "thread": ("pidfd_open",),
     "thread without waitid": ("pidfd_open", "waitid"),
 }
-"""The ways to notice that a process has ended, by what the system lacks."""
+"""The ways to wait for the end of a process, by what the system lacks."""
 
-STARTS = [start_module.start_with_fork_exec, start_module.start_with_popen]
-"""The ways to start a process; the first one needs a Python that was tried."""
+LAUNCHERS = {"fork_exec": fork_exec.launch_with_fork_exec, "popen": launch.launch}
+"""The ways to start a process."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -45,17 +46,15 @@ def new_loop(request: pytest.FixtureRequest) -> Callable[[], asyncio.AbstractEve
 
 @pytest.fixture(params=list(WAYS))
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test runs once with each way of noticing an end."""
+    """The test runs once with each way of waiting for the end."""
     for name in WAYS[request.param]:
         monkeypatch.delattr(os, name, raising=False)
 
 
-@pytest.fixture(params=STARTS, ids=["fork_exec", "popen"])
-def start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=list(LAUNCHERS))
+def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runs once with each way of starting."""
-    if request.param is start_module.start_with_fork_exec and not start_module.knows_fork_exec():
-        pytest.skip("not a Python whose fork_exec is known")
-    monkeypatch.setattr(start_module, "_way", request.param)
+    monkeypatch.setattr(child_module, "launch", LAUNCHERS[request.param])
 
 
 @pytest.fixture(scope="session", autouse=True)

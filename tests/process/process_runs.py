@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import llxprt_hooks.process.start as start_module
+import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import Completed, run_process
 from tests.support.processes import DEADLINE
 
@@ -27,14 +27,18 @@ async def bash(script: str, **options: Any) -> Completed:
     return await run("bash", "-c", script, **options)
 
 
-def in_python(script: str, *, cwd: Path) -> str:
-    """Run a script in an interpreter of its own, for what would upset this one; what it printed.
+def in_python(script: str, *, cwd: Path, fresh: bool = False) -> str:
+    """Run a script in its own interpreter, for what would disturb this one, and return what it printed.
 
-    Processes are started there as they are here.
+    It starts processes in the same way as this test, unless nothing may be imported before it (``fresh``).
     """
-    same = f"import llxprt_hooks.process.start as module; module._way = module.{start_module._way.__name__}\n"
+    launcher = child_module.launch
+    same = f"from llxprt_hooks.process import child; from {launcher.__module__} import {launcher.__name__} as launch\n"
+    same += "child.launch = launch\n"
+    # With -X dev, asyncio warns of callbacks that took over 0.1 s: on a busy machine, any.
+    same += "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", same + script],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", script if fresh else same + script],
         cwd=cwd,
         env={**os.environ, **ENV},
         capture_output=True,
@@ -42,7 +46,7 @@ def in_python(script: str, *, cwd: Path) -> str:
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks import process
-from llxprt_hooks.process.spawn import Child
+from llxprt_hooks.process.child import Child
 from tests.process.process_runs import bash, run
 
 if TYPE_CHECKING:

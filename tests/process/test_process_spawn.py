@@ -1,22 +1,19 @@
-"""Starting a process, and failing to."""
+"""Starting a process, and failing to start it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
-import llxprt_hooks.process.spawn as spawn_module
-import llxprt_hooks.process.start as start_module
-from llxprt_hooks.process import SpawnError
+import llxprt_hooks.process.child as child_module
+from llxprt_hooks.process import SpawnError, reap
 from tests.process.process_runs import ENV, bash, in_python, run
 
-pytestmark = pytest.mark.usefixtures("start")
+pytestmark = pytest.mark.usefixtures("launcher")
 
 
 async def test_spawn_uses_the_working_directory_and_just_the_environment(tmp_path: Path) -> None:
@@ -105,13 +102,13 @@ async def test_spawn_takes_each_environment_as_it_is_then() -> None:
     [
         (["no-such-program"], "Cannot start 'no-such-program': there is no such program in PATH"),
         (["./missing"], "Cannot start './missing': there is no such file."),
-        (["./plain"], "Cannot start './plain': it is not executable (chmod +x makes it so)."),
+        (["./plain"], "Cannot start './plain': it is not executable (run chmod +x on it)."),
         (["./folder"], "Cannot start './folder': it is a directory."),
         (["./bad-shebang"], "Cannot start './bad-shebang': the interpreter in its first line does not exist."),
         (["./no-shebang"], "Cannot start './no-shebang': it is neither a program for this system nor a script"),
         (["./plain/x"], "Cannot start './plain/x': a part of its path is not a directory."),
         (["true", "x" * 10_000_000], "Cannot start 'true': its arguments and environment together are larger"),
-        (["true", "a\0b"], "Cannot start 'true': an argument has a NUL character"),
+        (["true", "a\0b"], "Cannot start 'true': an argument contains a NUL character"),
         (["true", "\ud800"], "Cannot start 'true': 'utf-8' codec can't encode"),
         ([], "Cannot start a program: the command is empty."),
     ],
@@ -138,7 +135,7 @@ async def test_spawn_failure_says_what_is_wrong_with_the_program(
         ("gone", "does not exist."),
         ("file", "is not a directory."),
         ("file/x", "is not a directory."),
-        ("a\0b", "has a NUL character, which no path can have."),
+        ("a\0b", "contains a NUL character."),
     ],
 )
 async def test_spawn_failure_tells_the_working_directory_from_the_program(
@@ -160,12 +157,12 @@ async def test_spawn_failure_of_a_folder_that_is_also_the_working_directory(tmp_
 
 @pytest.mark.parametrize("variable", [("A\0", "1"), ("A", "1\0"), ("A=B", "1")])
 async def test_spawn_failure_names_the_environment_variable(variable: tuple[str, str]) -> None:
-    with pytest.raises(SpawnError, match=r"the environment variable 'A.*' has a NUL character"):
+    with pytest.raises(SpawnError, match=r"the environment variable 'A.*' contains a NUL character"):
         await run("true", env={**ENV, variable[0]: variable[1]})
 
 
 @pytest.mark.parametrize("lacking", ["", "pidfd_open"])
-def test_spawn_failure_for_want_of_descriptors_leaves_none_open(tmp_path: Path, lacking: str) -> None:
+def test_spawn_failure_for_lack_of_descriptors_leaves_none_open(tmp_path: Path, lacking: str) -> None:
     """With every number of free descriptors, from none to enough."""
     printed = in_python(
         f"""
@@ -203,7 +200,7 @@ asyncio.run(main())
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no other processes")
 @pytest.mark.parametrize("lacking", ["", "pidfd_open"])
-def test_spawn_failure_for_want_of_processes_leaves_none_behind(tmp_path: Path, lacking: str) -> None:
+def test_spawn_failure_for_lack_of_processes_leaves_none_behind(tmp_path: Path, lacking: str) -> None:
     """With room for no process, for one, and for its waiter thread too."""
     printed = in_python(
         f"""
@@ -290,58 +287,19 @@ async def test_stdin_that_cannot_be_made_leaves_no_process(tmp_path: Path) -> No
         await bash("exec sleep 1000", stdin=lambda: bytes(1 // 0))
 
 
-async def test_spawn_does_not_wait_for_a_process_that_another_thread_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has a copy of the pipe on which a start that failed is told."""
-    make, copies = start_module._error_pipe, []
-
-    def copied() -> tuple[int, int]:
-        ends = make()
-        copies.append(os.dup(ends[1]))
-        return ends
-
-    monkeypatch.setattr(start_module, "_error_pipe", copied)
-    try:
-        assert (await run("echo", "started")).stdout == b"started\n"
-        with pytest.raises(SpawnError, match="there is no such program"):
-            await run("no-such-program")
-    finally:
-        for copy in copies:
-            os.close(copy)
-
-
-def test_spawn_failure_is_told_in_pieces() -> None:
-    reader, writer = os.pipe()
-
-    def write() -> None:
-        for piece in (b"OSError:", b"2", b":", b"noexec"):
-            os.write(writer, piece)
-            time.sleep(0.01)
-        os.close(writer)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        error = start_module._error(start_module._message(reader), "program", "/folder")
-    finally:
-        thread.join()
-        os.close(reader)
-
-    assert (error.errno, error.filename) == (errno.ENOENT, "/folder")
-
-
 async def test_spawn_failure_after_the_start_ends_the_program_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(pid: int) -> None:
         raise OSError(errno.EMFILE, "no descriptor")
 
-    monkeypatch.setattr(spawn_module, "watch_exit", refused)
+    monkeypatch.setattr(child_module, "watch_exit", refused)
 
     with pytest.raises(SpawnError) as failure:
         await bash("exec sleep 1000")
 
     assert failure.value.started
-    assert failure.value.for_want_of_resources
+    assert failure.value.is_resource_exhaustion
 
 
 async def test_spawn_that_fails_does_not_wait_for_what_it_may_not_kill(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,14 +309,14 @@ async def test_spawn_that_fails_does_not_wait_for_what_it_may_not_kill(monkeypat
         pids.append(pid)
         raise OSError(errno.EMFILE, "no descriptor")
 
-    monkeypatch.setattr(spawn_module, "watch_exit", refused)
-    monkeypatch.setattr(start_module, "_PATIENCE", 0.1)
+    monkeypatch.setattr(child_module, "watch_exit", refused)
+    monkeypatch.setattr(reap, "_KILL_TIMEOUT", 0.1)
     with monkeypatch.context() as no_signals:
-        no_signals.setattr(start_module, "signal_group", lambda *_: None)
+        no_signals.setattr(reap, "signal_group", lambda *_: None)
         with pytest.warns(ResourceWarning, match="still running"), pytest.raises(SpawnError):
             await bash("exec sleep 1000")
 
     os.kill(pids[0], signal.SIGKILL)
     os.waitid(os.P_PID, pids[0], os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
     monkeypatch.undo()
-    await run("true")  # collects it
+    await run("true")  # reaps it

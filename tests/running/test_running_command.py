@@ -1,4 +1,4 @@
-"""The project directory in commands: one word whatever its name is, and never shell code (ruling 22)."""
+"""The project directory in commands: one word whatever its name is, and never shell code (D-22)."""
 
 from __future__ import annotations
 

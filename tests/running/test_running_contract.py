@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
 from tests.running.running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
@@ -147,7 +148,7 @@ class TestEnvironment:
         assert dict(os.environ) == before
 
     async def test_a_hook_runs_in_the_directory_of_the_payload(self, project: Path) -> None:
-        """Ruling 18."""
+        """D-18."""
         result = await run("pwd -P; touch here", project)
 
         assert result.stdout == f"{project.resolve()}\n"
@@ -233,7 +234,7 @@ class TestWhatCannotBeRun:
     def test_plugins_with_different_names_are_different_hooks(self) -> None:
         plugins = [{"type": "plugin", "name": "a"}, {"type": "plugin", "name": "b"}]
 
-        assert planned(registry_of({"BeforeTool": [{"hooks": plugins}]}), BEFORE_TOOL, "x") == ["", ""]
+        assert planned(registry_of({"BeforeTool": [{"hooks": plugins}]}), BEFORE_TOOL, "x") == ["plugin", "plugin"]
 
     @pytest.mark.parametrize(
         "command",
@@ -264,7 +265,7 @@ class TestWhatCannotBeRun:
             assert await execute([], BEFORE_TOOL, payload(BEFORE_TOOL, project)) == []
 
     async def test_a_result_names_its_hook(self, project: Path) -> None:
-        config = HookConfig(type=HookType.COMMAND, command="true", name="guard")
+        config = HookConfig("command", CommandSpec("true"), name="guard")
 
         [result] = await HookRunner().execute_hooks_parallel([config], BEFORE_TOOL, payload(BEFORE_TOOL, project))
 

@@ -38,7 +38,7 @@ async def test_a_failure_of_a_fail_closed_hook_is_its_explicit_block(tmp_path: P
     assert not result.success
     assert result.final_output is not None
     assert result.final_output.is_blocking_decision()
-    assert result.final_output.get_effective_reason().endswith("and it is set to block when it fails")
+    assert result.final_output.get_effective_reason().startswith("blocked because failClosed is set: hook `")
 
 
 @pytest.mark.requirement("HOOK-110")
@@ -55,7 +55,7 @@ async def test_a_hook_that_cannot_be_started_blocks_too(tmp_path: Path) -> None:
 
     result = await execute_tool_with_hooks(config, "write_file", {}, lambda _: ToolResult("it ran"))
 
-    assert "set to block when it fails" in result.llm_content
+    assert result.llm_content.startswith("blocked because failClosed is set: hook `")
 
 
 async def test_a_payload_that_cannot_be_made_blocks_where_a_hook_must_not_fail(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class TestSwitching:
 def test_the_configuration_disables_hooks_by_name_or_by_command_where_they_have_no_name(
     disabled: list[str], run: list[str]
 ) -> None:
-    """Ruling 20."""
+    """D-20."""
     registry = registry_of({"BeforeTool": [named("guard", "guard.sh"), group("plain.sh")]}, disabled_hooks=disabled)
 
     assert planned(registry, BEFORE_TOOL, "any") == run

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from llxprt_hooks.shell.environment import process_environment
 
 MANY = """
@@ -77,7 +77,7 @@ async def test_a_shell_that_has_moved_is_found_again(tmp_path: Path, monkeypatch
     [(b'{"decision": "deny", "reason": "no"}', True), (b'{"decision": "allow"}', False), (b"no", False), (b"", False)],
 )
 def test_an_explicit_block_counts_whatever_became_of_the_exit_status(stdout: bytes, blocks: bool) -> None:
-    reading = read_ending(Ending(exit_code=None, stdout=stdout))
+    reading = read_outcome(ProcessOutcome(exit_code=None, stdout=stdout))
 
     assert not reading.success
     assert (reading.output is not None and reading.output.is_blocking_decision()) is blocks

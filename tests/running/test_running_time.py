@@ -1,4 +1,4 @@
-"""A hook has its time; when that is over its whole process group is ended (HOOK-117 to 120, ruling 18)."""
+"""A hook has its time; when that is over its whole process group is ended (HOOK-117 to 120, D-18)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine import runner as runner_module
+from llxprt_hooks.engine.executors import command as command_module
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_process
 from tests.running.running_hooks import handler_of, hook, payload, run
@@ -138,7 +138,7 @@ async def test_a_hook_has_sixty_seconds_unless_its_settings_say_otherwise(
         given.append(options["timeout"])
         return await run_process(*arguments, **options)
 
-    monkeypatch.setattr(runner_module, "run_process", noted)
+    monkeypatch.setattr(command_module, "run_process", noted)
     entry = {"type": "command", "command": "true", **fields}
     handler = await handler_of({"BeforeTool": [{"hooks": [entry]}]}, project)
 
@@ -149,7 +149,7 @@ async def test_a_hook_has_sixty_seconds_unless_its_settings_say_otherwise(
 
 
 class TestTheEndOfAHook:
-    """Ruling 18."""
+    """D-18."""
 
     async def test_a_child_that_a_hook_leaves_behind_does_not_hold_the_agent_and_lives_on(self, project: Path) -> None:
         answer = json.dumps({"decision": "deny", "reason": "said in time"})

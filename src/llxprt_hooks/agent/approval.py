@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 
 
 class ApprovalMode(StrEnum):
@@ -18,17 +18,17 @@ class ApprovalMode(StrEnum):
     YOLO = "yolo"
 
 
-_FREE: Mapping[ApprovalMode, frozenset[Kind]] = {
-    ApprovalMode.DEFAULT: frozenset({Kind.READ}),
-    ApprovalMode.AUTO_EDIT: frozenset({Kind.READ, Kind.EDIT}),
-    ApprovalMode.YOLO: frozenset(Kind),
+_FREE: Mapping[ApprovalMode, frozenset[ToolKind]] = {
+    ApprovalMode.DEFAULT: frozenset({ToolKind.READ}),
+    ApprovalMode.AUTO_EDIT: frozenset({ToolKind.READ, ToolKind.EDIT}),
+    ApprovalMode.YOLO: frozenset(ToolKind),
 }
 
 Ask: TypeAlias = Callable[[Tool, Mapping[str, Any]], Awaitable[bool]]
-"""Puts a question to the user; there is none where nobody is there to answer."""
+"""Asks the user; None where there is no user to ask."""
 
 Announce: TypeAlias = Callable[[Tool, Mapping[str, Any]], None]
-"""Is told that approval is needed, before anybody is asked."""
+"""Called when approval is needed, before the user is asked."""
 
 
 class Approval:
@@ -49,7 +49,7 @@ class Approval:
             return None
         self._announce(tool, arguments)
         if self._ask is None:
-            mode = ApprovalMode.AUTO_EDIT if tool.kind is Kind.EDIT else ApprovalMode.YOLO
+            mode = ApprovalMode.AUTO_EDIT if tool.kind is ToolKind.EDIT else ApprovalMode.YOLO
             return (
                 f"{tool.name} needs the user's approval, and nobody is there to give it. "
                 f"The user can allow it with --approval-mode {mode}."

@@ -14,7 +14,8 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.restriction import sendable_tool_config
+from llxprt_hooks.agent.tool_config import sendable_tool_config
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -92,8 +93,7 @@ class ReplayProvider:
 
 def _one_line(text: str) -> str:
     """What a server said, which may be a page of HTML, as one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 1] + "…"
+    return shorten(" ".join(text.split()), _LONGEST_REASON)
 
 
 def _is_last(chunk: types.GenerateContentResponse) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.agent.notes import Audience, ToolState
+from llxprt_hooks.agent.audience import Audience, ToolState
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers.tool import execute_tool_with_hooks
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from llxprt_hooks.agent.approval import Approval
-    from llxprt_hooks.agent.restriction import Restriction
     from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.agent.tools.workspace import Workspace
     from llxprt_hooks.config import Config
+    from llxprt_hooks.model import Restriction
 
 
 class CallState(StrEnum):
@@ -88,24 +88,24 @@ class Scheduler:
         except asyncio.CancelledError:
             for call in calls:
                 if call.state is not CallState.IDLE:
-                    self._finish(call, CallStatus.CANCELLED, _error("The user interrupted this call."))
+                    self._finish(call, CallStatus.CANCELLED, ToolResult.failure("The user interrupted this call."))
             raise
 
     async def _run(self, call: ToolCall, restriction: Restriction) -> None:
         tool = self._tools.get(call.name)
-        if not restriction.allows(call.name):
-            return self._finish(call, CallStatus.RESTRICTED, _error(_not_allowed(call.name, restriction)))
+        if (forbidden := restriction.refusal(call.name)) is not None:
+            return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(forbidden))
         if tool is None:
             known = ", ".join(self._tools)
             return self._finish(
-                call, CallStatus.ERROR, _error(f"There is no tool {call.name!r}. The tools are {known}.")
+                call, CallStatus.ERROR, ToolResult.failure(f"There is no tool {call.name!r}. The tools are {known}.")
             )
         if self._approval.needed(tool):
             self._enter(call, CallState.AWAITING_APPROVAL)
             refusal = await self._approval.refusal(tool, call.args)
             if refusal is not None:
                 status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
-                return self._finish(call, status, _error(refusal))
+                return self._finish(call, status, ToolResult.failure(refusal))
         self._enter(call, CallState.EXECUTING)
         result = await self._execute(call, tool)
         return self._finish(call, _status(result), result)
@@ -115,27 +115,18 @@ class Scheduler:
             call.args = final_input
             try:
                 return await tool.run(self._workspace, final_input)
-            except Exception as error:  # a tool's mistake is the model's to mend, not the agent's to die of
-                return _error(f"{tool.name} failed: {error}")
+            except Exception as error:  # report tool errors to the model instead of crashing the agent
+                return ToolResult.failure(f"{tool.name} failed: {error}")
 
         return await execute_tool_with_hooks(self._config, tool.name, call.args, execute)
 
     def _enter(self, call: ToolCall, state: CallState) -> None:
         call.state = state
-        self._audience.tell(ToolState(call))
+        self._audience.handle(ToolState(call))
 
     def _finish(self, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
         call.status, call.result = status, result
         self._enter(call, CallState.IDLE)
-
-
-def _error(message: str) -> ToolResult:
-    return ToolResult(llm_content=message, return_display=message, error={"message": message})
-
-
-def _not_allowed(name: str, restriction: Restriction) -> str:
-    allowed = ", ".join(sorted(restriction.allowed or ()))
-    return f"{name} may not be called now. " + (f"Allowed are: {allowed}." if allowed else "No tool is allowed.")
 
 
 _BY_HOOK = ("hook_blocked", "hook_stopped")

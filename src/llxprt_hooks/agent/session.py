@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from llxprt_hooks.agent.answer import first_content, function_calls
+from llxprt_hooks.agent.audience import Audience, Stopped
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Audience, Stopped
 from llxprt_hooks.agent.scheduler import CallStatus, Scheduler, ToolCall
 from llxprt_hooks.events import (
-    HookEventName,
     PreCompressTrigger,
     SessionEndReason,
     SessionStartSource,
+)
+from llxprt_hooks.triggers.lifecycle import (
+    fire_after_agent_hook,
+    fire_before_agent_hook,
+    fire_pre_compress_hook,
+    fire_session_end_hook,
+    fire_session_start_hook,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from llxprt_hooks.agent.background import BackgroundEvents
     from llxprt_hooks.agent.chat import Answer, Chat
     from llxprt_hooks.agent.transcript import Transcript
     from llxprt_hooks.config import Config
@@ -80,7 +85,6 @@ class Session:
     scheduler: Scheduler
     audience: Audience
     transcript: Transcript
-    events: BackgroundEvents
     turn_limit: int = TURN_LIMIT
     tool_calls: list[ToolCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -88,32 +92,27 @@ class Session:
     """The text of the last answer to the prompt, as shown."""
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        self.events.fire(HookEventName.SESSION_START, source=source)
+        fire_session_start_hook(self.config, source)
 
     def end(self, reason: SessionEndReason) -> None:
-        self.events.fire(HookEventName.SESSION_END, reason=reason)
+        fire_session_end_hook(self.config, reason)
 
     async def respond(self, prompt: str) -> Outcome:
         """Work on a prompt until the model asks for no more tools, a hook stops it, or the turn limit is reached."""
         if self._history_is_long():
             await self.compress(PreCompressTrigger.AUTO)
         self.response = ""
-        self.events.fire(HookEventName.BEFORE_AGENT, prompt=prompt)
+        fire_before_agent_hook(self.config, prompt)
         self._say(types.Content(role="user", parts=[types.Part(text=prompt)]))
         outcome = await self._turns()
         if outcome.stop_reason is not None:
-            self.audience.tell(Stopped(outcome.stop_reason))
-        self.events.fire(
-            HookEventName.AFTER_AGENT,
-            prompt=prompt,
-            prompt_response=self.response,
-            stop_hook_active=outcome.stop_reason is not None,
-        )
+            self.audience.handle(Stopped(outcome.stop_reason))
+        fire_after_agent_hook(self.config, prompt, self.response, outcome.stop_reason is not None)
         return outcome
 
     async def compress(self, trigger: PreCompressTrigger) -> bool:
         """Put a summary in the place of the history; false when the model gave none."""
-        self.events.fire(HookEventName.PRE_COMPRESS, trigger=trigger)
+        fire_pre_compress_hook(self.config, trigger)
         aside = self.chat.aside()
         aside.history.append(types.Content(role="user", parts=[types.Part(text=_COMPRESS)]))
         answer = await aside.ask()

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.engine.observer import HookObserver
 
 if TYPE_CHECKING:
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.observer import EventEnded
 
 
 @dataclass(slots=True)
@@ -24,25 +22,18 @@ class EventFigures:
     total_ms: float = 0.0
 
 
-class HookTally:
+class HookTally(HookObserver):
     """An observer that counts."""
 
     def __init__(self) -> None:
         self._figures: dict[str, EventFigures] = {}
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        """Counted when it has ended."""
-
-    def hook_ended(self, result: HookExecutionResult) -> None:
-        """Counted with its event."""
-
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        figures = self._figures.setdefault(event_name.value, EventFigures())
-        aggregated = processed.aggregated
-        output = aggregated.final_output
+    def event_ended(self, event: EventEnded) -> None:
+        figures = self._figures.setdefault(event.event_name.value, EventFigures())
+        aggregated = event.processed.aggregated
         figures.fired += 1
         figures.hooks_run += len(aggregated.results)
-        figures.blocked += event_name in CAN_BLOCK and output is not None and output.is_blocking_decision()
+        figures.blocked += event.blocked
         figures.failed += sum(result.error is not None for result in aggregated.results)
         figures.total_ms += aggregated.total_duration
 

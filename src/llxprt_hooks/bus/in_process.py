@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.bus.messages import MessageBusType, message_channel
+from llxprt_hooks.bus.messages import MessageBusType, message_channel, resolve
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus.messages import Message, Subscriber, Unsubscribe
+    from collections.abc import Callable
+
+    from llxprt_hooks.bus.messages import Message, Subscriber
 
 log = debug_logger("bus")
 
@@ -25,7 +26,7 @@ class InProcessMessageBus:
     def __init__(self) -> None:
         self._subscribers: dict[str, list[Subscriber]] = {}
 
-    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Unsubscribe:
+    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with each message of a type, until the returned function is called."""
         subscription: Subscriber = lambda message: subscriber(message)  # noqa: E731  # one object per subscription
         subscribers = self._subscribers.setdefault(message_type, [])
@@ -50,8 +51,6 @@ class InProcessMessageBus:
 
 async def _deliver(subscriber: Subscriber, message: Message) -> None:
     try:
-        outcome = subscriber(message)
-        if inspect.isawaitable(outcome):
-            await outcome
+        await resolve(subscriber(message))
     except Exception:
         log.warning("a subscriber failed on a message of type %s", message_channel(message), exc_info=True)

@@ -1,16 +1,21 @@
 """Requests for hooks and their responses, as messages, and what the engine asks of a message bus.
 
 A request may be our own class, a flat mapping, or a mapping with its fields under ``payload``, with either spelling of
-the type; the response takes the shape that the request had.
+the type; the response takes the shape that the request had (D-16). ``encode_message`` and ``decode_message`` turn
+messages into bytes and back, for a bus that leaves the process.
 """
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from llxprt_hooks.protocol.json_codec import read_json, write_json
+from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError
@@ -61,17 +66,27 @@ Message: TypeAlias = HookExecutionRequest | HookExecutionResponse | Mapping[str,
 """A message class of this module, or the same as a plain mapping, flat or with its fields under ``payload``."""
 
 Subscriber: TypeAlias = Callable[[Message], Awaitable[None] | None]
-Unsubscribe: TypeAlias = Callable[[], None]
+Unsubscribe: TypeAlias = Callable[[], Awaitable[None] | None]
+
+_T = TypeVar("_T")
 
 
 class MessageBus(Protocol):
-    """What the engine asks of a message bus; a subscriber that returns an awaitable is to be awaited."""
+    """What the engine requires of a message bus. Each of its functions may be synchronous or a coroutine function."""
 
-    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Unsubscribe:
-        """Call ``subscriber`` with each message of a type, until the returned function is called."""
+    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Unsubscribe | Awaitable[Unsubscribe]:
+        """Call ``subscriber`` with each message of a type and await what it returns, if that is awaitable.
 
-    async def publish(self, message: Message) -> None:
-        """Hand a message to all subscribers of its type."""
+        Returns the function that ends the subscription.
+        """
+
+    def publish(self, message: Message) -> Awaitable[None] | None:
+        """Deliver a message to all subscribers of its type."""
+
+
+async def resolve(value: Awaitable[_T] | _T) -> _T:
+    """The value that a function returned, awaited if it is awaitable."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def message_channel(message: Message) -> str:
@@ -106,6 +121,39 @@ def read_request(message: Message) -> IncomingRequest:
     return _incoming(envelope, answer=lambda response: {**type_field, **_fields_of(response)})
 
 
+def read_response(message: Message) -> HookExecutionResponse:
+    """Read a response of any shape; raises ``ValueError`` if it is not one."""
+    if isinstance(message, HookExecutionResponse):
+        return message
+    if not isinstance(message, Mapping) or message_channel(message) != MessageBusType.HOOK_EXECUTION_RESPONSE:
+        raise ValueError(f"expected a message of type {MessageBusType.HOOK_EXECUTION_RESPONSE}, found {message!r:.80}")
+    fields = message.get("payload", message)
+    try:
+        return _response(fields)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"malformed hook execution response: {fields!r:.80}") from error
+
+
+def encode_message(message: Message, *, wrapped: bool = False) -> bytes:
+    """A message as JSON: a mapping as it is, one of our classes flat or, on request, with its fields under ``payload``.
+
+    >>> encode_message(HookExecutionResponse("c1", success=True))
+    b'{"type":"hook-execution-response","correlationId":"c1","success":true}'
+    """
+    if isinstance(message, Mapping):
+        return write_json(message)
+    fields = _fields_of_request(message) if isinstance(message, HookExecutionRequest) else _fields_of(message)
+    return write_json({"type": message.type.name, "payload": fields} if wrapped else {"type": message.type, **fields})
+
+
+def decode_message(data: bytes) -> Mapping[str, Any]:
+    """The message in JSON bytes, in the shape it has there; raises ``ValueError`` if they are not a JSON object."""
+    message = read_json(data)
+    if not isinstance(message, dict):
+        raise ValueError(f"a message must be a JSON object, found {message!r:.80}")
+    return message
+
+
 def describe_failure(failure: HookStageError) -> HookExecutionFailure:
     """The stage that failed, as the ``error`` of a response."""
     return HookExecutionFailure(failure.stage, str(failure), {**failure.details, "stage": failure.stage})
@@ -119,6 +167,26 @@ def _incoming(fields: Any, answer: Callable[[HookExecutionResponse], Message]) -
         input=given.get("input"),
         correlation_id=correlation_id if isinstance(correlation_id, str) and correlation_id else str(uuid.uuid4()),
         answer=answer,
+    )
+
+
+def _fields_of_request(request: HookExecutionRequest) -> dict[str, Any]:
+    given = request.input
+    if isinstance(given, Mapping):
+        given = {name: each.to_dict() if isinstance(each, ToolResult) else each for name, each in given.items()}
+    fields = {"eventName": request.event_name, "input": given}
+    return {**fields, "correlationId": request.correlation_id} if request.correlation_id else fields
+
+
+def _response(fields: Mapping[str, Any]) -> HookExecutionResponse:
+    from llxprt_hooks.engine.results import AggregatedHookResult
+
+    output, error = fields.get("output"), fields.get("error")
+    return HookExecutionResponse(
+        correlation_id=fields["correlationId"],
+        success=fields["success"] is True,
+        output=None if output is None else AggregatedHookResult.from_dict(output),
+        error=None if error is None else HookExecutionFailure(error["code"], error["message"], error.get("details")),
     )
 
 

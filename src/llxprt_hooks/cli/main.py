@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.terminal import visible
+from llxprt_hooks.text import PROSE, closest, escape_for_terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -57,9 +57,9 @@ class CommandModules(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from llxprt_hooks.cli.close_names import did_you_mean
-
-            raise click.UsageError(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}", ctx)
+            meant = closest(args[0], COMMANDS)
+            guess = f" Did you mean `{meant}`?" if meant else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{guess}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -138,7 +138,7 @@ class _VisibleFormatter(logging.Formatter):
     """Log messages tell what hooks and files said; a terminal must not act on it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
+        return escape_for_terminal(super().format(record), keep=PROSE)
 
 
 def _log_to_stderr() -> None:
@@ -151,7 +151,7 @@ def _show(error: click.ClickException) -> None:
     """As click would, but with what came from files made visible."""
     shown = io.StringIO()
     error.show(file=shown)
-    click.echo(visible(shown.getvalue()), err=True, nl=False)
+    click.echo(escape_for_terminal(shown.getvalue(), keep=PROSE), err=True, nl=False)
 
 
 def _ended_by_system(error: Exception) -> ExitStatus:
@@ -162,6 +162,6 @@ def _ended_by_system(error: Exception) -> ExitStatus:
         raise error
     if not isinstance(error, BrokenPipeError):
         where = error.filename or "standard output"
-        click.echo(visible(f"llxprt-hooks: {where}: {error.strerror or error}"), err=True)
+        click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not written is tried again at exit otherwise
     return ExitStatus.FAILED

@@ -6,24 +6,25 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from llxprt_hooks.cli.terminal import line, stderr_console
+from llxprt_hooks.engine.observer import HookObserver
 
 if TYPE_CHECKING:
     from rich.status import Status
 
     from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.observer import HookStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 PATIENCE = 0.3
 """Seconds that a hook may take before anything is said of it."""
 
 
-class Waiting:
+class Waiting(HookObserver):
     """An observer that names the hooks that are being waited for, on stderr, if that is a terminal."""
 
     def __init__(self) -> None:
         self._console = stderr_console()
-        self._running: list[HookConfig] = []
+        self._running: dict[str, HookConfig] = {}
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -33,18 +34,15 @@ class Waiting:
         self._running.clear()
         self._show()
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        self._running.append(hook_config)
+    def hook_started(self, hook: HookStarted) -> None:
+        self._running[hook.execution_id] = hook.hook_config
         if self._console.is_terminal:
             asyncio.get_running_loop().call_later(PATIENCE, self._show)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        self._running.remove(result.hook_config)
+        del self._running[result.execution_id]
         if self._status is not None:
             self._show()
-
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Nothing is waited for any more."""
 
     def _show(self) -> None:
         if self._status is not None:
@@ -55,6 +53,6 @@ class Waiting:
             self._status.start()
 
     def _words(self) -> str:
-        longest = max(self._running, key=lambda config: config.timeout)
-        names = " ".join(", ".join(config.identity for config in self._running).split())
+        longest = max(self._running.values(), key=lambda config: config.timeout)
+        names = " ".join(", ".join(config.identity for config in self._running.values()).split())
         return f"waiting for {names} (for {longest.timeout / 1000:g} s at most)"

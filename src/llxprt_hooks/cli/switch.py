@@ -1,134 +1,32 @@
-"""Switching a hook on or off for good: its name in ``hooksConfig.disabled`` of a settings file.
-
-A hook is switched off where it is defined: the project's in the project's file, all others in the user's. It is
-switched on in every file that has it on its list. An approval of the project that held before holds after: it is the
-user who made the change.
-"""
+"""What ``enable`` and ``disable`` print."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.close_names import did_you_mean
-from llxprt_hooks.inspection.inventory import take_inventory
-from llxprt_hooks.settings import (
-    Document,
-    Level,
-    Problem,
-    exclusive_lock,
-    parse,
-    read_document,
-    settings_file,
-    write_atomically,
-)
-from llxprt_hooks.settings.edit import EditError, set_disabled
-from llxprt_hooks.settings.levels import absolute_project
-from llxprt_hooks.trust.fingerprint import hook_fingerprint
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
-from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
-
-if TYPE_CHECKING:
-    from llxprt_hooks.inspection.inventory import Inventory, Item
+from llxprt_hooks.cli.terminal import print_line, stdout_console
+from llxprt_hooks.inspection.switch import SwitchError, UnknownHookError
+from llxprt_hooks.text import closest
 
 
-def disable_hook(directory: str, name: str) -> list[Path]:
-    """Switch off all hooks of a name, or with that command where they have none; the files that were changed."""
-    enabled = [item for item in _items(directory, name) if item.enabled]
-    if not enabled:
-        return []
-    heard = next((item for item in enabled if item.approved), enabled[0])
-    level = Level.PROJECT if heard.source == Level.PROJECT else Level.USER
-    return _edit(level, absolute_project(directory), name, disabled=True)
+def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, state: str) -> None:
+    """Switch a hook with a function of ``inspection.switch``, and print which files that changed."""
+    try:
+        files = change(directory, name)
+    except UnknownHookError as error:
+        raise click.ClickException(_unknown(name, error)) from error
+    except SwitchError as error:
+        raise click.ClickException(str(error)) from error
+    changed = f" is {state} now; changed: {', '.join(map(str, files))}"
+    print_line(stdout_console(), (name, "bold"), changed if files else f" was {state} already")
 
 
-def enable_hook(directory: str, name: str) -> list[Path]:
-    """Switch them on again, in every file that lists them; the files that were changed."""
-    _items(directory, name)
-    project = absolute_project(directory)
-    listing = [level for level in Level if _is_listed(level, project, name)]
-    changed = [file for level in listing for file in _edit(level, project, name, disabled=False)]
-    if not all(item.enabled for item in _items(directory, name)):
-        refused = trust_status(project).problems
-        raise click.ClickException(f"{name} is still disabled{f': {refused[0]}' if refused else ''}")
-    return changed
-
-
-def _items(directory: str, name: str) -> list[Item]:
-    inventory = take_inventory(directory)
-    found = [item for item in inventory.items if item.name == name]
-    if not found:
-        raise click.ClickException(_unknown(name, inventory))
-    return found
-
-
-def _unknown(name: str, inventory: Inventory) -> str:
-    guess = did_you_mean(name, dict.fromkeys(item.name for item in inventory.items))
+def _unknown(name: str, error: UnknownHookError) -> str:
+    meant = closest(name, error.known)
+    guess = f" Did you mean `{meant}`?" if meant else ""
     where = "`llxprt-hooks list` shows all; one without a name goes by its command."
-    problem = f" What is wrong with the settings: {inventory.problems[0]}" if inventory.problems else ""
-    return f"no hook is called {name}.{guess} {where}{problem}"
-
-
-def _is_listed(level: Level, project: Path, name: str) -> bool:
-    """Whether a level has a list of disabled hooks with this one on it, and is one that may be edited."""
-    if level is Level.PROJECT and trust_status(project).state is TrustState.REFUSED:
-        return False
-    file = settings_file(level, project)
-    document = read_document(file) if file else None
-    names = document.root.at("hooksConfig", "disabled") if isinstance(document, Document) else None
-    return names is not None and any(item.scalar == name for item in names.items)
-
-
-def _edit(level: Level, project: Path, name: str, *, disabled: bool) -> list[Path]:
-    """Change a level's list; the file, if it had to be changed."""
-    file = settings_file(level, project)
-    if file is None:
-        return []
-    try:
-        return [file] if _edit_file(level, file, project, name, disabled=disabled) else []
-    except EditError as error:
-        raise click.ClickException(f"{file}: {error}") from error
-    except OSError as error:
-        raise click.ClickException(f"{file} cannot be changed: {error.strerror or error}") from error
-
-
-def _edit_file(level: Level, file: Path, project: Path, name: str, *, disabled: bool) -> bool:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with exclusive_lock(file):
-        document = read_document(file)
-        if isinstance(document, Problem):
-            raise click.ClickException(str(document))
-        before = document.text if document else ""
-        after = set_disabled(before, name, disabled)
-        if after == before:
-            return False
-        approval = _renewed_approval(project, document, after) if level is Level.PROJECT else None
-        write_atomically(file, after)
-        if approval:  # before the next one changes the file and looks whether it is approved
-            _renew(project, approval)
-    return True
-
-
-def _renewed_approval(project: Path, document: Document | None, after: str) -> str | None:
-    """The fingerprint of the project after the change, if it is approved as it is before."""
-    status = trust_status(project)
-    if status.state is TrustState.REFUSED:
-        raise click.ClickException(f"the project's settings are left as they are: {status.problems[0]}")
-    if status.state is not TrustState.TRUSTED or document is None:
-        return None
-    try:
-        scripts = project_scripts((hook.command for hook in status.commands), status.project)
-    except ScriptsError:
-        return None
-    if hook_fingerprint(document.root.to_value(), scripts) != status.fingerprint:
-        return None  # something has been changed this very moment, and not by us
-    return hook_fingerprint(parse(after).to_value(), scripts)
-
-
-def _renew(project: Path, fingerprint: str) -> None:
-    try:
-        grant_trust(project, expected_fingerprint=fingerprint)
-    except TrustError as error:
-        raise click.ClickException(f"the change is made, but the project has to be approved again: {error}") from error
+    problem = f" What is wrong with the settings: {error.problem}" if error.problem else ""
+    return f"{error}.{guess} {where}{problem}"

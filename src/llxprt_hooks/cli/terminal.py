@@ -1,11 +1,12 @@
-"""Printing for people: colour on a terminal only, and nothing that a terminal would act on from files or programs."""
+"""Print for people: color on a terminal only, and text from files and programs escaped."""
 
 from __future__ import annotations
 
 import os
 import sys
 from typing import TYPE_CHECKING
-from unicodedata import category
+
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 Part = str | tuple[str, str]
 """Words, or words and their style."""
 
-_KEPT = "\n\t"
 _ENDLESS = 10_000
 """Columns of output that is no terminal: a line stays a line, for ``grep`` and the like."""
 
@@ -49,33 +49,18 @@ def _console(*, stderr: bool) -> Console:
     )
 
 
-def visible(text: str) -> str:
-    r"""The text with all that could command a terminal, or change the order of what it shows, written out.
-
-    >>> visible("\x1b[2J")
-    '\\x1b[2J'
-    """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(char: str) -> str:
-    if char.isprintable() or char in _KEPT or category(char) == "Zs":
-        return char
-    return char.encode("unicode_escape").decode()
-
-
 def line(*parts: Part) -> Text:
-    """One line for the terminal, made of words from wherever: no markup is read in them, nor a further line."""
+    """Build one line for the terminal. Markup in the text is not interpreted, line ends are escaped."""
     return _text(parts, line_end="\\n")
 
 
-def say(console: Console, *parts: Part) -> None:
-    """Print a line that is not broken, so that what it holds can be copied; a narrow terminal wraps it by itself."""
+def print_line(console: Console, *parts: Part) -> None:
+    """Print a line without line breaks, so that it can be copied; a narrow terminal wraps it by itself."""
     console.print(line(*parts), soft_wrap=True)
 
 
-def tell(console: Console, *parts: Part) -> None:
-    """Print prose, broken between words where the terminal is narrow; all lines but the first are indented further."""
+def print_wrapped(console: Console, *parts: Part) -> None:
+    """Print prose, wrapped between words on a narrow terminal; all lines but the first get a hanging indent."""
     text = _text(parts, line_end="\n")
     indent = " " * (len(text.plain) - len(text.plain.lstrip(" ")))
     further = f"{indent}  "
@@ -89,7 +74,9 @@ def _text(parts: Iterable[Part], *, line_end: str) -> Text:
     from rich.text import Text
 
     styled = ((part, "") if isinstance(part, str) else part for part in parts)
-    return Text.assemble(*((visible(words).replace("\n", line_end), style) for words, style in styled))
+    return Text.assemble(
+        *((escape_for_terminal(words, keep=PROSE).replace("\n", line_end), style) for words, style in styled)
+    )
 
 
 def aligned(rows: Iterable[tuple[Part, ...]], *, indent: str = "", right: Container[int] = ()) -> list[Text]:

@@ -12,8 +12,8 @@ from llxprt_hooks.diagnosis.checks import (
     hooks,
     keys,
     matchers,
+    script_files,
     script_text,
-    scripts,
     switches,
 )
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
@@ -46,6 +46,7 @@ EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (hook
 EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)
 EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     hooks.check_type,
+    hooks.check_own_rules,
     hooks.check_timeout,
     hooks.check_fail_closed,
     commands.check_characters,
@@ -55,8 +56,8 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_misspelt_variable,
     commands.check_extension_path,
     commands.check_exit_one,
-    scripts.check_program,
-    scripts.check_script,
+    script_files.check_program,
+    script_files.check_script,
     script_text.check_script_text,
 )
 

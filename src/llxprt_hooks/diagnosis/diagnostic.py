@@ -8,13 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.jsonc import LineIndex
+from llxprt_hooks.settings.jsonc import BYTE_ORDER_MARK, LINE_END, LineIndex
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_BYTE_ORDER_MARK: Final = "\ufeff"
-_LINE_END: Final = re.compile(r"\r\n?|\n")
 _LONGEST_TEXT: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
@@ -61,7 +60,7 @@ class Source:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return _LINE_END.split(self.text.removeprefix(_BYTE_ORDER_MARK))
+        return LINE_END.split(self.text.removeprefix(BYTE_ORDER_MARK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,6 @@ class Diagnostic:
 
 def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str, fix: str) -> Diagnostic:
     """A diagnostic for the text between two offsets of a file."""
-    written = source.text[start : min(end, start + _LONGEST_TEXT)]
     return Diagnostic(
         rule,
         source.file,
@@ -115,7 +113,7 @@ def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str
         *source.position(end),
         message=_bearable(message),
         fix=fix,
-        text=written if end - start <= _LONGEST_TEXT else written[:-1] + "…",
+        text=shorten(source.text[start:end], _LONGEST_TEXT),
         source=source,
     )
 
@@ -127,5 +125,4 @@ def diagnostic_of_file(file: Path, rule: Rule, message: str, fix: str) -> Diagno
 
 def _bearable(message: str) -> str:
     """A message without the bulk of long names and commands, which a stranger's file may have of any length."""
-    short = _LONG_QUOTATION.sub(r"`\1…`", message)
-    return short if len(short) <= _LONGEST_MESSAGE else short[: _LONGEST_MESSAGE - 1] + "…"
+    return shorten(_LONG_QUOTATION.sub(r"`\1…`", message), _LONGEST_MESSAGE)

@@ -6,19 +6,24 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Source, diagnostic_at
 from llxprt_hooks.diagnosis.suggestions import meant_event
-from llxprt_hooks.engine.definitions import HookType
+from llxprt_hooks.engine.definitions import read_hook
+from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
+from llxprt_hooks.engine.schema import own_fields, shell_fields
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
+from llxprt_hooks.settings.hook_groups import SWITCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from llxprt_hooks.engine.definitions import HookConfig
 
 _CHARACTER: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL
@@ -60,7 +65,7 @@ class SettingsFile:
     def events(self) -> tuple[EventEntry, ...]:
         """The events under ``hooks``; of two with one name the last, as for the engine."""
         hooks = self.root.at("hooks")
-        members = {member.key: member for member in hooks.members} if hooks else {}
+        members = {member.key: member for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return tuple(EventEntry(self, member) for member in members.values())
 
     @property
@@ -168,20 +173,38 @@ class HookEntry:
     def event(self) -> HookEventName | None:
         return self.group.event.meant
 
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The hook as the engine gets it: with the extension's folder in its place."""
+        folder, fields = self.file.extension, self.node.to_value()
+        if folder is None:
+            return dict(fields)
+        return {
+            key: value.replace(PLACEHOLDER, str(folder)) if isinstance(value, str) else value
+            for key, value in fields.items()
+        }
+
+    @cached_property
+    def config(self) -> HookConfig | None:
+        """The hook as the engine reads it; None where it discards it."""
+        return read_hook(self.fields)[0]
+
     @property
     def command_node(self) -> Node | None:
-        """The command, where it is a string that says something."""
-        node = _of_kind(self.node.at("command"), Kind.STRING)
-        return node if node and str(node.scalar).strip() else None
+        """The command line for the shell, where there is one that is not blank."""
+        nodes = (_of_kind(self.node.at(key), Kind.STRING) for key in shell_fields())
+        return next((node for node in nodes if node and str(node.scalar).strip()), None)
 
     @property
     def command(self) -> str:
         return str(self.command_node.scalar) if self.command_node else ""
 
     @property
-    def effective_command(self) -> str:
-        """The command with the extension's folder in its place."""
-        return self.command.replace(PLACEHOLDER, str(self.file.extension)) if self.file.extension else self.command
+    def main_node(self) -> Node:
+        """The value that tells most about what runs."""
+        executor = settings_executor(self.fields.get("type"))
+        keys = executor.described if executor else ()
+        return next((node for key in keys if (node := self.node.at(key))), self.node)
 
     @property
     def name_node(self) -> Node | None:
@@ -200,20 +223,24 @@ class HookEntry:
     @property
     def identity(self) -> str:
         """What lists, logs and ``hooksConfig.disabled`` call it."""
-        return self.name or self.effective_command
+        return self.config.identity if self.config else self.name or self.command
+
+    @property
+    def key(self) -> str:
+        """Hooks of an event with the same key run once."""
+        return self.config.deduplication_key if self.config else ""
 
     @property
     def can_run(self) -> bool:
-        """Whether the engine takes it: a command under an event that exists."""
-        kind = self.node.at("type")
-        is_command = kind is not None and kind.scalar == HookType.COMMAND and bool(self.command)
-        return is_command and self.group.event.name is not None and not self.group.is_bare_hook
+        """Whether the engine runs it: a usable hook of a supported type under an event that exists."""
+        is_usable = self.config is not None and not self.config.executor.unsupported
+        return is_usable and self.group.event.name is not None and not self.group.is_bare_hook
 
 
 def is_bare_hook(node: Node) -> bool:
-    """Whether what stands in a group's place is a hook."""
-    said = {member.key for member in node.members}
-    return "hooks" not in said and bool(said & {"type", "command"})
+    """Whether what is in a group's place is a hook."""
+    keys = {member.key for member in node.members}
+    return "hooks" not in keys and bool(keys & {"type", *own_fields()})
 
 
 def _of_kind(node: Node | None, kind: Kind) -> Node | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
@@ -27,7 +27,7 @@ def excerpt(diagnostic: Diagnostic, width: int) -> tuple[str, str, str]:
 
 
 def _shown(text: str) -> str:
-    return printable(text.replace("\t", "    "))
+    return escape_for_terminal(text.replace("\t", "    "))
 
 
 def _cut(text: str, width: int) -> str:

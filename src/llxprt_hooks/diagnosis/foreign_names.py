@@ -132,12 +132,12 @@ FOREIGN_KEYS: Final[Mapping[str, str]] = {
     "env": "Set variables in the command: `NAME=value my-script`.",
     "environment": "Set variables in the command: `NAME=value my-script`.",
     "if": "Let the script look at its stdin and decide, or narrow the group's `matcher`.",
-    "model": "Only commands can be run; call a model from a script.",
+    "model": "Call a model from a script.",
     "once": "Let the script remember that it ran.",
-    "prompt": "Only commands can be run; call a model from a script.",
+    "prompt": "Call a model from a script.",
     "shell": "Commands are run by bash, or sh where there is no bash; for another shell write `zsh -c '…'`.",
     "source": "Where a hook comes from is told by the file it stands in.",
     "statusMessage": "Use `description`.",
-    "url": "Only commands can be run; call the address with `curl --data-binary @- …`.",
+    "url": "Call the address from a command: `curl --data-binary @- …`.",
 }
 """Keys of a hook that other agents know, and what to do here."""

@@ -91,22 +91,22 @@ def _inspect(directory: Path, roles: dict[Path, Role], tools: Iterable[str], *, 
             for file, content in contents.items()
             if content is not None and not isinstance(content, Problem)
         ),
-        unread=tuple(_unread(content) for content in contents.values() if isinstance(content, Problem)),
+        unread=tuple(_unread(file, content) for file, content in contents.items() if isinstance(content, Problem)),
         looked_for=tuple(roles),
         tools=tuple(dict.fromkeys((*KNOWN_TOOLS, *tools))),
         alone=alone,
     )
 
 
-def _unread(problem: Problem) -> Diagnostic:
-    source = _source(problem.file)
+def _unread(file: Path, problem: Problem) -> Diagnostic:
+    source = _source(file)
     if source is None:
-        return diagnostic_of_file(problem.file, UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
+        return diagnostic_of_file(file, UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
     token = _TOKEN.match(source.line(problem.line), problem.column - 1)
     text = token[0] if token else ""
     return Diagnostic(
         SYNTAX,
-        problem.file,
+        file,
         problem.line,
         problem.column,
         problem.line,

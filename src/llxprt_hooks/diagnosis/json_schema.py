@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llxprt_hooks.diagnosis.shape import EVENTS, HOOK, HOOKS, SETTINGS, ArrayOf, Field, Scalar, Shape, Value
+from llxprt_hooks.engine.schema import GROUPS, HOOK, HOOKS, SETTINGS, hook_shape, own_fields, supported_types
 from llxprt_hooks.settings import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value
 
 _TYPES: Final = {
     Kind.STRING: "string",
@@ -30,10 +31,36 @@ def settings_schema() -> dict[str, Any]:
         "allowTrailingCommas": True,
         **_object(SETTINGS),
         "$defs": {
-            "hook": _object(HOOK),
+            "hook": _hook(),
+            **{f"{name}Hook": _hook_of_type(name) for name in supported_types()},
             "hooks": _object(HOOKS),
-            **{f"{event}Group": _object(shape.group) for event, shape in EVENTS.items()},
+            **{f"{event}Group": _object(group) for event, group in GROUPS.items()},
         },
+    }
+
+
+def _hook() -> dict[str, Any]:
+    """What all hooks have in common, and by the hook's type what else it has."""
+    common = {key: field for key, field in hook_shape(None).fields.items() if key not in own_fields()}
+    return {
+        **_object(Shape(HOOK.name, HOOK.description, common, open=True)),
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+                "then": {"$ref": f"#/$defs/{name}Hook"},
+            }
+            for name in supported_types()
+        ],
+    }
+
+
+def _hook_of_type(name: str) -> dict[str, Any]:
+    """What hooks of one type have beside what is common, and that they have nothing else."""
+    shape = hook_shape(name)
+    own = {key: field for key, field in shape.fields.items() if key in own_fields()}
+    return {
+        **_object(Shape(shape.name, f"A hook of type `{name}`.", own, open=True, example=shape.example)),
+        "propertyNames": {"enum": list(shape.fields)},
     }
 
 

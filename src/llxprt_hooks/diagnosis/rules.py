@@ -9,12 +9,15 @@ from llxprt_hooks.diagnosis.diagnostic import Rule, Severity
 _E, _W, _H = Severity.ERROR, Severity.WARNING, Severity.HINT
 
 # The file.
-UNREADABLE_FILE = Rule("unreadable-file", _E, "Nothing in a file counts that cannot be read.")
+UNREADABLE_FILE = Rule("unreadable-file", _E, "An unreadable file is ignored.")
 SYNTAX = Rule(
     "syntax", _E, "Nothing in this file counts until it can be read as JSON; comments and trailing commas are fine."
 )
 REFUSED_SETTINGS = Rule(
-    "refused-settings", _E, "What others could have written, or nobody can look through, is not heard: it runs as you."
+    "refused-settings",
+    _E,
+    "Settings that other users can modify, or that cannot be inspected, are ignored, because hooks run with your "
+    "permissions.",
 )
 SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these settings can run commands as you.")
 NOT_TRUSTED = Rule(
@@ -39,6 +42,9 @@ MISPLACED_KEY = Rule("misplaced-key", _E, "A key has an effect only where it bel
 UNKNOWN_KEY = Rule("unknown-key", _W, "A key that is not known is ignored.")
 MISSING_KEY = Rule("missing-key", _E, "Without it the entry is left out, and nothing runs.")
 WRONG_TYPE = Rule("wrong-type", _E, "A value of another type is ignored, together with all that is in it.")
+INVALID_VALUE = Rule(
+    "invalid-value", _E, "A value that is not allowed is ignored; if the hook needs it, the hook is left out."
+)
 HOOK_OUTSIDE_GROUP = Rule(
     "hook-outside-group", _E, "An event has groups, and groups have hooks; a hook without a group is left out."
 )
@@ -116,7 +122,7 @@ HOOKS_OFF_HERE = Rule("hooks-off-here", _H, "Hooks are off until a settings file
 CONFLICTING_SWITCHES = Rule(
     "conflicting-switches",
     _W,
-    "`enableHooks` alone counts where it is set; of its two other spellings a single `false` turns hooks off.",
+    "`enableHooks` alone counts where it is set; of its other spellings a single `false` turns hooks off.",
 )
 
 # Commands.

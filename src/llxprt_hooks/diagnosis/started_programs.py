@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Source
 from llxprt_hooks.diagnosis.entries import HookEntry, Role
-from llxprt_hooks.diagnosis.shell import is_word_of_the_shell
-from llxprt_hooks.diagnosis.shell_words import Word, simple_commands
+from llxprt_hooks.diagnosis.shell_syntax import is_word_of_the_shell
 from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
+from llxprt_hooks.shell.words import Word, simple_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,13 +5,15 @@ Whatever fails inside becomes a failure envelope that names the stage; nothing b
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks.bus.messages import HookExecutionResponse, MessageBusType, describe_failure, read_request
-from llxprt_hooks.engine.observer import tell
-from llxprt_hooks.engine.reporting import report_event
+from llxprt_hooks.engine.bus_connection import BusConnection
+from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
+from llxprt_hooks.engine.reporting import report_end, report_start
 from llxprt_hooks.engine.results import (
     AggregatedHookResult,
     HookStageError,
@@ -19,23 +21,22 @@ from llxprt_hooks.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import request_payload, response_payload
+from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
-    import logging
-
-    from llxprt_hooks.bus.messages import IncomingRequest, Message, MessageBus
+    from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.aggregator import HookAggregator
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.engine.planner import HookPlanner
+    from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class EventConfig(Protocol):
@@ -59,9 +60,8 @@ class HookEventHandler:
         runner: HookRunner,
         aggregator: HookAggregator,
         *,
-        message_bus: MessageBus | None = None,
         logger: logging.Logger | None = None,
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
@@ -69,15 +69,11 @@ class HookEventHandler:
         self._planner = planner
         self._runner = runner
         self._aggregator = aggregator
-        self._bus = message_bus
         self._log = logger or debug_logger("handler")
-        self._request_payload = translator.request_payload if translator else request_payload
-        self._response_payload = translator.response_payload if translator else response_payload
+        self._translator = translator
         self._observer = observer
         self._prepare = prepare
-        self._unsubscribe = (
-            message_bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._on_request) if message_bus else None
-        )
+        self._connections: list[BusConnection] = []
 
     # The eleven events.
 
@@ -92,17 +88,24 @@ class HookEventHandler:
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
         return await self._fire(HookEventName.AFTER_TOOL, fields)
 
-    async def fire_before_model_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_model_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to be called with this request."""
-        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request}, translator=translator)
 
-    async def fire_after_model_event(self, request: Any, response: Any) -> AggregatedHookResult:
+    async def fire_after_model_event(
+        self, request: Any, response: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model has answered completely; the answer has not been used yet."""
-        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": request, "llm_response": response})
+        fields = {"llm_request": request, "llm_response": response}
+        return await self._fire(HookEventName.AFTER_MODEL, fields, translator=translator)
 
-    async def fire_before_tool_selection_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_tool_selection_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to choose among the tools of this request."""
-        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request}, translator=translator)
 
     async def fire_session_start_event(
         self, source: SessionStartSource = SessionStartSource.STARTUP
@@ -154,13 +157,18 @@ class HookEventHandler:
                 raise HookStageError("validation", problem, {"eventName": event.value})
         except Exception as error:
             return self._failure(error, stage, event)
-        fields = {name: hook_input[name] for name in EVENT_FIELDS[event]}
+        fields = {name: hook_input[name] for name in event.spec.fields}
         base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
         return await self._fire(event, fields, base)
 
     def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
         """Whether any hook would run; a look-up, nothing more."""
         return self._planner.create_execution_plan(event_name, subject) is not None
+
+    def fails_closed(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether a hook that would run has ``failClosed``: then a failure of the engine blocks, too (D-27)."""
+        plan = self._planner.create_execution_plan(event_name, subject)
+        return plan is not None and plan.fail_closed
 
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
         """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
@@ -175,50 +183,97 @@ class HookEventHandler:
             suppress_output=bool(output.suppress_output),
         )
 
-    def dispose(self) -> None:
-        """Stop listening to the message bus."""
-        if self._unsubscribe:
-            self._unsubscribe()
-            self._unsubscribe = None
+    # By message.
 
-    # The way of one event.
+    def attach(self, bus: MessageBus) -> BusConnection:
+        """Answer the requests on a message bus; await the result's ``opened`` if the bus subscribes asynchronously."""
+        for connection in self._connections:
+            if connection.bus is bus:
+                return connection
+        connection = BusConnection(bus, self.fire_event, self._log)
+        self._connections.append(connection)
+        return connection
+
+    async def connect(self, bus: MessageBus) -> None:
+        """Answer the requests on a message bus from now on."""
+        connection = self.attach(bus)
+        try:
+            await connection.opened()
+        except Exception:
+            self._connections.remove(connection)
+            raise
+
+    async def disconnect(self) -> None:
+        """Unsubscribe from every message bus."""
+        while self._connections:
+            await self._connections.pop().close()
+
+    def dispose(self) -> None:
+        """Unsubscribe from every message bus, without waiting for one that unsubscribes asynchronously."""
+        while self._connections:
+            self._connections.pop().close_soon()
+
+    # Pipeline of a single event.
 
     async def _fire(
-        self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
+        self,
+        event_name: HookEventName,
+        fields: Mapping[str, Any],
+        base: Mapping[str, Any] | None = None,
+        translator: TranslatorChoice = None,
     ) -> AggregatedHookResult:
-        stage, plan, wall_time = "planning", None, 0.0
+        stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
-            plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
+            matched_field = event_name.spec.matched_field
+            if matched_field:
+                fields = {**fields, matched_field: name_text(fields[matched_field])}
+            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
             if plan is None:
                 nothing = make_empty_success_result()
-                self._report(event_name, nothing, wall_time)
+                self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
+            own = _translated(event_name, fields, translator or self._translator)
+            hook_input = {**self._base_fields(event_name), **(base or {}), **own}
             stage = "execution"
+            event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
             execute = self._runner.execute_hooks_sequential if plan.sequential else self._runner.execute_hooks_parallel
-            results = await execute(plan.hook_configs, event_name, hook_input)
+            results = await execute(plan.hook_configs, event_name, hook_input, event_id)
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = self._aggregator.aggregate_results(results, event_name)
         except Exception as error:
-            aggregated = self._failure(error, stage, event_name)
-            if plan is not None and any(config.fail_closed for config in plan.hook_configs):
-                aggregated.final_output = fail_closed_block(str(aggregated.errors[0]))
-        self._report(event_name, aggregated, wall_time)
+            aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
+        self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
-    def _report(self, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float) -> None:
-        """Say what happened; whatever goes wrong in saying it, what hooks decided stands."""
+    def _report_start(self, event_name: HookEventName, plan: ExecutionPlan, payload: Mapping[str, Any]) -> str:
+        """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
+        event_id = new_id()
+        if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
+            return event_id
+        event = EventStarted(event_id, event_name, plan, payload)
+        try:
+            report_start(self._log, event)
+        except Exception as error:
+            self._log.warning("%s: its plan could not be logged: %s", event_name, error)
+        notify(self._observer, "event_started", event)
+        return event_id
+
+    def _report_end(
+        self, event_id: str, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float
+    ) -> None:
+        """Log the results and notify the observer; a failure here never changes the decision."""
         try:
             processed = self.process_common_hook_output_fields(aggregated)
-            report_event(self._log, event_name, processed, wall_time)
+            event = EventEnded(event_id, event_name, processed, wall_time)
+            report_end(self._log, event)
         except Exception as error:
             self._log.warning("%s: the report of it failed: %s", event_name, error)
             return
-        if aggregated.results:
-            tell(self._observer, lambda observer: observer.event_ended(event_name, processed, wall_time))
+        if event_id:
+            notify(self._observer, "event_ended", event)
 
     def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
         return {
@@ -229,50 +284,30 @@ class HookEventHandler:
             "transcript_path": self._config.transcript_path,
         }
 
-    def _translated(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
-        translated = dict(fields)
-        if "llm_request" in fields:
-            translated["llm_request"] = self._request_payload(fields["llm_request"])
-        if "llm_response" in fields:
-            translated["llm_response"] = self._response_payload(fields["llm_response"])
-        if isinstance(fields.get("tool_response"), ToolResult):
-            translated["tool_response"] = fields["tool_response"].to_dict()
-        return translated
-
-    def _failure(self, error: Exception, stage: str, event_name: HookEventName | None) -> AggregatedHookResult:
+    def _failure(
+        self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False
+    ) -> AggregatedHookResult:
         self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
         event = {} if event_name is None else {"eventName": event_name.value}
-        return build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
+        envelope = build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
+        if event_name is None or not fail_closed:
+            return envelope
+        block = fail_closed_block(str(envelope.errors[0])).to_dict()
+        return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
-    # By message.
 
-    async def _on_request(self, message: Message) -> None:
-        request = read_request(message)
-        aggregated = await self.fire_event(request.event_name, request.input)
-        failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
-        await self._publish(
-            request,
-            HookExecutionResponse(
-                correlation_id=request.correlation_id,
-                success=aggregated.success,
-                output=aggregated,
-                error=None if failure is None else describe_failure(failure),
-            ),
-        )
+def _translated(event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice) -> dict[str, Any]:
+    """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
+    specs = event_name.spec.fields
+    return {name: _translated_field(specs[name].kind, value, translator) for name, value in fields.items()}
 
-    async def _publish(self, request: IncomingRequest, response: HookExecutionResponse) -> None:
-        if self._bus is None:
-            return
-        try:
-            message = request.answer(response)
-        except Exception as error:
-            failure = describe_failure(HookStageError("response_formatting", f"the result has no wire form: {error}"))
-            message = request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
-        try:
-            await self._bus.publish(message)
-        except Exception:
-            self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+
+def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice) -> Any:
+    if kind is FieldKind.MODEL_REQUEST:
+        return request_payload(value, translator)
+    if kind is FieldKind.MODEL_RESPONSE:
+        return response_payload(value, translator)
+    return value.to_dict() if isinstance(value, ToolResult) else value
 
 
 def _narrowed(event_name: object) -> HookEventName:

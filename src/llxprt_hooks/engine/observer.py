@@ -1,61 +1,117 @@
-"""A program's view of its hooks at work: what runs, what came of it, how long it took.
+"""How a program watches its hooks: which event started, which hook runs, what it returned, how long it took.
 
-An observer is told, never asked: nothing it does, not even raising, changes what hooks decide.
+Observers only receive. Nothing they do, including raising, changes what hooks decide. The ids tie what they receive
+together: all hooks of one event share its ``event_id``, and a hook's start and end share an ``execution_id``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.planner import ExecutionPlan
     from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
     from llxprt_hooks.events import HookEventName
 
 log = debug_logger("observer")
 
 
-class HookObserver(Protocol):
-    """What an observer is told, on the event loop's own thread, so it had better be quick."""
+@dataclass(frozen=True, slots=True)
+class EventStarted:
+    """An event has hooks to run: the plan, and the payload for its first hook."""
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
+    event_id: str
+    event_name: HookEventName
+    plan: ExecutionPlan
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HookStarted:
+    """A hook is about to run."""
+
+    event_id: str
+    execution_id: str
+    event_name: HookEventName
+    hook_config: HookConfig
+
+
+@dataclass(frozen=True, slots=True)
+class EventEnded:
+    """All hooks of an event have run; ``wall_time`` is in milliseconds."""
+
+    event_id: str
+    event_name: HookEventName
+    processed: ProcessedHookResult
+    wall_time: float
+
+    @property
+    def blocked(self) -> bool:
+        return is_blocked(self.event_name, self.processed.aggregated.final_output)
+
+
+class HookObserver:
+    """Override the methods you need. They are called on the thread of the event loop and must not block."""
+
+    def event_started(self, event: EventStarted) -> None:
+        """An event is about to run its hooks. Not called for an event without hooks."""
+
+    def hook_started(self, hook: HookStarted) -> None:
         """A hook is about to run."""
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        """A hook has run; not told of one whose caller was cancelled."""
+        """A hook has ended. Not called if the caller of the event was cancelled."""
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """All hooks of an event have run, in so many milliseconds."""
+    def event_ended(self, event: EventEnded) -> None:
+        """All hooks of an event have ended. Not called if its caller was cancelled."""
 
 
-class Observers:
-    """Several observers as one; one that raises keeps nothing from the others."""
+class Observers(HookObserver):
+    """Several observers as one. If one of them raises, the others are still called."""
 
     def __init__(self, *observers: HookObserver) -> None:
         self._observers = observers
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
+    def event_started(self, event: EventStarted) -> None:
         for each in self._observers:
-            tell(each, lambda observer: observer.hook_started(event_name, hook_config))
+            notify(each, "event_started", event)
+
+    def hook_started(self, hook: HookStarted) -> None:
+        for each in self._observers:
+            notify(each, "hook_started", hook)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         for each in self._observers:
-            tell(each, lambda observer: observer.hook_ended(result))
+            notify(each, "hook_ended", result)
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
+    def event_ended(self, event: EventEnded) -> None:
         for each in self._observers:
-            tell(each, lambda observer: observer.event_ended(event_name, processed, wall_time))
+            notify(each, "event_ended", event)
 
 
-def tell(observer: HookObserver | None, news: Callable[[HookObserver], None]) -> None:
-    """Tell an observer, if there is one, and survive it."""
+_Method = Literal["event_started", "hook_started", "hook_ended", "event_ended"]
+
+
+def notify(observer: HookObserver | None, method: _Method, news: object) -> None:
+    """Call a method of an observer, if it has that method, and ignore what it raises."""
     if observer is None:
         return
     try:
-        news(observer)
+        call = getattr(observer, method, None)
+        if call is not None:
+            call(news)
     except Exception:
-        log.warning("the observer of hooks failed, which changes nothing for them", exc_info=True)
+        log.warning("hook observer raised; ignored", exc_info=True)
+
+
+def new_id() -> str:
+    """A fresh id for an event or an execution, unique across processes and machines."""
+    return os.urandom(8).hex()

@@ -1,23 +1,25 @@
-"""The planner: which hooks run for an event, in which order, side by side or one after another."""
+"""The planner: which hooks run for an event, in which order, in parallel or sequentially, and why others do not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.engine.matcher import is_for_all
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.definitions import HookConfig, HookDefinition
     from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
     from llxprt_hooks.events import HookEventName
 
 log = debug_logger("planner")
 
 _REMEMBERED_PLANS = 4096
-"""A model may invent tool names without end; the memory for their plans has one."""
+"""Upper bound for cached plans: a model can produce unlimited tool names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,36 @@ class ExecutionPlan:
     event_name: HookEventName
     hook_configs: tuple[HookConfig, ...]
     sequential: bool
+
+    @property
+    def fail_closed(self) -> bool:
+        """Whether a failure of the engine itself must block."""
+        return any(config.fail_closed for config in self.hook_configs)
+
+
+class Skip(StrEnum):
+    """Why a hook of an event does not run."""
+
+    HOOKS_OFF = "hooks off"
+    NOT_APPROVED = "not approved"
+    DISABLED = "disabled"
+    NOT_MATCHED = "not matched"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHook:
+    """A hook that was considered for an event."""
+
+    definition: HookDefinition
+    skip: Skip | None
+    """None if it runs."""
+    why: str
+    """The reason, for people."""
+
+    @property
+    def runs(self) -> bool:
+        return self.skip is None
 
 
 class HookPlanner:
@@ -40,7 +72,7 @@ class HookPlanner:
     def create_execution_plan(self, event_name: HookEventName, subject: str | None = None) -> ExecutionPlan | None:
         """The plan for an event, or None when no hook is for it.
 
-        ``subject`` is what matchers are held against: the tool's name, the session's source and the like; None for
+        ``subject`` is what matchers are matched against: the tool's name, the session's source and the like; None for
         events that have none.
         """
         if self._revision != self._registry.revision or len(self._plans) >= _REMEMBERED_PLANS:
@@ -52,29 +84,63 @@ class HookPlanner:
             plan = self._plans[event_name, subject] = self._plan(event_name, subject)
             return plan
 
+    def explain(
+        self, event_name: HookEventName, subject: str | None = None, *, hooks_enabled: bool = True
+    ) -> list[PlannedHook]:
+        """Every hook of an event in order of priority, whether it runs, and why."""
+        entries = [entry for entry in self._registry.get_all_hooks() if entry.event_name == event_name]
+        if not hooks_enabled:
+            return [PlannedHook(entry.definition, Skip.HOOKS_OFF, "hooks are off") for entry in entries]
+        return [
+            PlannedHook(entry.definition, skip, _why(entry, subject, skip, first))
+            for entry, skip, first in _considered(entries, subject)
+        ]
+
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
         entries = self._registry.get_hooks_for_event(event_name)
-        matching = _without_duplicates(entry for entry in entries if subject is None or entry.matches(subject))
-        if not matching:
+        running = [entry for entry, skip, _ in _considered(entries, subject) if skip is None]
+        if not running:
             return None
         plan = ExecutionPlan(
             event_name=event_name,
-            hook_configs=tuple(entry.config for entry in matching),
-            sequential=any(entry.sequential for entry in matching),  # HOOK-109
+            hook_configs=tuple(entry.config for entry in running),
+            sequential=any(entry.sequential for entry in running),  # HOOK-109
         )
         log.debug(
-            "%s %s: %d hooks, %s",
+            "%s %s: %s, %s",
             event_name,
             subject or "",
-            len(matching),
-            "one after another" if plan.sequential else "side by side",
+            ", ".join(config.identity for config in plan.hook_configs),
+            "sequentially" if plan.sequential else "in parallel",
         )
         return plan
 
 
-def _without_duplicates(entries: Iterable[HookRegistryEntry]) -> list[HookRegistryEntry]:
-    """The first entry of each command, which is the one of highest priority (HOOK-090)."""
-    first: dict[str, HookRegistryEntry] = {}
+def _considered(
+    entries: Iterable[HookRegistryEntry], subject: str | None
+) -> Iterator[tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]]:
+    """Each hook with what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+    disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
+    running: dict[str, HookRegistryEntry] = {}
     for entry in entries:
-        first.setdefault(entry.config.deduplication_key, entry)
-    return list(first.values())
+        if not entry.enabled:
+            yield entry, disabled, entry
+        elif subject is not None and not entry.matches(subject):
+            yield entry, not_matched, entry
+        else:
+            first = running.setdefault(entry.config.deduplication_key, entry)
+            yield entry, None if first is entry else Skip.DUPLICATE, first
+
+
+def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
+    if skip is Skip.DISABLED:
+        return "it is disabled"
+    if skip is Skip.NOT_MATCHED:
+        return f"its matcher {entry.matcher!r} does not match {subject!r}"
+    if skip is Skip.DUPLICATE:
+        return f"the same command is at {first.definition.where} already, and runs once"
+    if subject is None:
+        return f"{entry.event_name} does not look at matchers"
+    if is_for_all(entry.matcher):
+        return "it is for all"
+    return f"its matcher {entry.matcher!r} matches {subject!r}"

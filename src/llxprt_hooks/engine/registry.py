@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from llxprt_hooks.engine.definitions import DefinitionProblem, HookDefinition, HookSet, read_definitions
+from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import ConfigSource, HookConfig
     from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.problem import Problem
 
 log = debug_logger("registry")
 
@@ -77,7 +78,7 @@ class HookRegistry:
         self._config = config
         self._entries: list[HookRegistryEntry] | None = None
         self._by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
-        self.problems: list[DefinitionProblem] = []
+        self.problems: list[Problem] = []
         self.revision = 0
         """Counts changes, so that whoever remembers an answer knows when it is stale."""
 
@@ -86,7 +87,7 @@ class HookRegistry:
         if self._entries is not None:
             return
         entries: list[HookRegistryEntry] = []
-        problems: list[DefinitionProblem] = []
+        problems: list[Problem] = []
         disabled = frozenset(self._config.disabled_hooks)
         for hook_set in self._config.hook_sets:
             definitions, found = read_definitions(hook_set)
@@ -95,7 +96,7 @@ class HookRegistry:
                 HookRegistryEntry(
                     definition=definition,
                     matches=compile_matcher(definition.event_name, definition.matcher),
-                    enabled=definition.config.identity not in disabled,
+                    enabled=not disabled or definition.config.identity not in disabled,
                 )
                 for definition in definitions
             ]

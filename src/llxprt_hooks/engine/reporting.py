@@ -1,7 +1,7 @@
-"""What is logged of an event: a record per hook, one for the batch, and one for each failure (DELTA-HTEL-001 to 003).
+"""What is logged about an event: its plan, a record per hook, one for the batch, and one for each failure.
 
-Each record's data is on the ``logging`` record too, as ``hook_execution``, ``hook_batch`` or ``hook_failure``, for
-handlers that want more than the sentence.
+Each record's data is on the ``logging`` record too, as ``hook_plan``, ``hook_execution``, ``hook_batch`` or
+``hook_failure``, for handlers that need more than the sentence (DELTA-HTEL-001 to 003).
 """
 
 from __future__ import annotations
@@ -9,61 +9,61 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
-    from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult, ProcessedHookResult
+    from llxprt_hooks.engine.observer import EventEnded, EventStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
 
-LOGGED_OUTPUT = 4096
-"""Characters of a hook's stdout and stderr that go into a record."""
-
-_CANNOT_BLOCK = frozenset({HookEventName.AFTER_TOOL, HookEventName.AFTER_MODEL, HookEventName.BEFORE_TOOL_SELECTION})
+LOGGED_TEXT = 4096
+"""Characters of a hook's input, stdout and stderr that go into a record."""
 
 
-def report_event(
-    log: logging.Logger, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float
-) -> None:
-    """Log all there is to say about one event. Only failures and advice reach the warning level."""
-    for result in processed.aggregated.results:
-        if log.isEnabledFor(logging.DEBUG):
-            record = execution_record(event_name, result)
-            log.debug("%s: hook %s", event_name, record, extra={"hook_execution": record})
-        _warn_of_failure(log, event_name, result)
-        _advise(log, event_name, result)
+def report_start(log: logging.Logger, event: EventStarted) -> None:
+    """Log which hooks are about to run."""
     if log.isEnabledFor(logging.DEBUG):
-        batch = batch_record(event_name, processed, wall_time)
-        log.debug("%s: done %s", event_name, batch, extra={"hook_batch": batch})
+        plan = plan_record(event)
+        log.debug("%s: plan %s", event.event_name, plan, extra={"hook_plan": plan})
 
 
-def execution_record(event_name: HookEventName, result: HookExecutionResult) -> dict[str, Any]:
-    """One hook's run, with what it printed cut to a limit."""
+def report_end(log: logging.Logger, event: EventEnded) -> None:
+    """Log what the hooks of an event did. Only failures and advice reach the warning level."""
+    debug = log.isEnabledFor(logging.DEBUG)
+    for result in event.processed.aggregated.results:
+        if debug:
+            record = {**result.to_dict(LOGGED_TEXT), "input": _shown_input(result)}
+            log.debug("%s: hook %s", event.event_name, record, extra={"hook_execution": record})
+        _warn_of_failure(log, event.event_name, result)
+        _advise(log, event.event_name, result)
+    if debug:
+        batch = batch_record(event)
+        log.debug("%s: done %s", event.event_name, batch, extra={"hook_batch": batch})
+
+
+def plan_record(event: EventStarted) -> dict[str, Any]:
+    """The hooks of one event in the order of the plan."""
     return {
-        "event_name": event_name.value,
-        "hook": result.hook_config.identity,
-        "type": result.hook_config.type.value,
-        "duration": result.duration,
-        "success": result.success,
-        "exit_code": result.exit_code,
-        "signal": result.signal,
-        "stdout": result.stdout[:LOGGED_OUTPUT],
-        "stderr": result.stderr[:LOGGED_OUTPUT],
-        "error": None if result.error is None else str(result.error),
-        "output": None if result.output is None else result.output.to_dict(),
+        "event_id": event.event_id,
+        "event_name": event.event_name.value,
+        "sequential": event.plan.sequential,
+        "hooks": [config.identity for config in event.plan.hook_configs],
     }
 
 
-def batch_record(event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> dict[str, Any]:
+def batch_record(event: EventEnded) -> dict[str, Any]:
     """All hooks of one event in figures."""
-    aggregated = processed.aggregated
+    processed, aggregated = event.processed, event.processed.aggregated
     return {
-        "event_name": event_name.value,
+        "event_id": event.event_id,
+        "event_name": event.event_name.value,
         "hook_count": len(aggregated.results),
         "success_count": sum(result.success for result in aggregated.results),
         "failure_count": sum(result.error is not None for result in aggregated.results),
-        "blocked": event_name in CAN_BLOCK and _blocks(aggregated),
+        "blocked": event.blocked,
         "success": aggregated.success,
         "total_duration": aggregated.total_duration,
-        "wall_time": wall_time,
+        "wall_time": event.wall_time,
         "should_stop": processed.should_stop,
         "stop_reason": processed.stop_reason,
         "system_message": processed.system_message,
@@ -71,8 +71,9 @@ def batch_record(event_name: HookEventName, processed: ProcessedHookResult, wall
     }
 
 
-def _blocks(aggregated: AggregatedHookResult) -> bool:
-    return aggregated.final_output is not None and aggregated.final_output.is_blocking_decision()
+def _shown_input(result: HookExecutionResult) -> str:
+    """The beginning of what a hook was sent; four bytes are the longest character."""
+    return decode_text(write_json(result.hook_input)[: 4 * LOGGED_TEXT])[:LOGGED_TEXT]
 
 
 def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
@@ -83,16 +84,17 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         event_name,
         result.error,
         result.signal or f"exit code {result.exit_code}",
-        result.stderr[:LOGGED_OUTPUT].strip() or "empty",
+        result.stderr[:LOGGED_TEXT].strip() or "empty",
         "blocks, as its settings ask for" if result.hook_config.fail_closed else "changes nothing",
-        extra={"hook_failure": execution_record(event_name, result)},
+        extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
     if result.hint:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, result.hint)
-    if event_name in _CANNOT_BLOCK and result.output is not None and result.output.is_blocking_decision():
+    ineffective = event_name.spec.awaited and not event_name.spec.can_block
+    if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",
             event_name,

@@ -1,16 +1,17 @@
-"""What comes of running hooks: of one hook, of all hooks of an event, and what a caller has to heed in it."""
+"""The results of running hooks: of one hook, of all hooks of an event, and the fields every caller must act on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llxprt_hooks.engine.definitions import HookConfig
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 
 class HookExecutionError(Exception):
@@ -48,9 +49,36 @@ class HookExecutionResult:
     """Advice for the author of the hook, where what it did is a classic mistake."""
     hook_input: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What it was sent."""
+    event_id: str = ""
+    """The same for all hooks of one event."""
+    execution_id: str = ""
+
+    def set_ids(self, event_id: str, execution_id: str) -> None:
+        """For the runner, before anyone else has the result; a copy would cost more than all else it does."""
+        object.__setattr__(self, "event_id", event_id)
+        object.__setattr__(self, "execution_id", execution_id)
+
+    def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
+        """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
+        return {
+            "event_id": self.event_id,
+            "execution_id": self.execution_id,
+            "event_name": self.event_name.value,
+            "hook": self.hook_config.identity,
+            "type": str(self.hook_config.type),
+            "command": self.hook_config.command,
+            "duration": self.duration,
+            "success": self.success,
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "stdout": self.stdout[:text_limit],
+            "stderr": self.stderr[:text_limit],
+            "error": None if self.error is None else str(self.error),
+            "output": None if self.output is None else self.output.to_dict(),
+        }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AggregatedHookResult:
     """The runs of all hooks of one event, merged."""
 
@@ -72,16 +100,33 @@ class AggregatedHookResult:
             "totalDuration": self.total_duration,
         }
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> AggregatedHookResult:
+        """A result from its wire form; the single runs are not part of it, and errors are text."""
+        final = fields.get("finalOutput")
+        return cls(
+            success=fields["success"] is True,
+            final_output=None if final is None else DefaultHookOutput(final),
+            all_outputs=[DefaultHookOutput(each) for each in fields.get("allOutputs") or ()],
+            errors=[HookExecutionError(str(each)) for each in fields.get("errors") or ()],
+            total_duration=float(fields.get("totalDuration") or 0),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessedHookResult:
-    """What every caller has to heed in a result, read in one place (DELTA-HAPP-001)."""
+    """The fields of a result that every caller must act on, read in one place (DELTA-HAPP-001)."""
 
     aggregated: AggregatedHookResult
     should_stop: bool
     stop_reason: str | None
     system_message: str | None
     suppress_output: bool
+
+
+def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
+    """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
+    return event_name.spec.can_block and output is not None and output.is_blocking_decision()
 
 
 def make_empty_success_result() -> AggregatedHookResult:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class HookSystemNotInitializedError(RuntimeError):
@@ -34,7 +34,7 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     @property
     def message_bus(self) -> MessageBus | None: ...
     @property
-    def translator(self) -> AnyTranslator | None: ...
+    def translator(self) -> TranslatorChoice: ...
     @property
     def observer(self) -> HookObserver | None: ...
     @property
@@ -66,15 +66,21 @@ class HookSystem:
                 output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
             ),
             HookAggregator(config.translator),
-            message_bus=config.message_bus,
             logger=debug_logger("handler"),
             translator=config.translator,
             observer=config.observer,
             prepare=self._initialize,
         )
+        bus = config.message_bus
+        self._connection = None if bus is None else self._event_handler.attach(bus)  # DELTA-HSYS-001
 
     async def initialize(self) -> None:
-        """Read and validate the hooks; the second and later calls do nothing (HOOK-004)."""
+        """Read and validate the hooks; the second and later calls do nothing (HOOK-004).
+
+        A message bus of the configuration that subscribes asynchronously is connected when this returns.
+        """
+        if self._connection is not None:
+            await self._connection.opened()
         self._initialize()
 
     def get_registry(self) -> HookRegistry:
@@ -102,8 +108,16 @@ class HookSystem:
         """Switch hooks on or off by name, or by command where they have none; false if there is none."""
         return self.get_registry().set_hook_enabled(name, enabled)
 
+    async def connect(self, bus: MessageBus) -> None:
+        """Answer the hook requests on a message bus, from now until ``disconnect`` or ``dispose``."""
+        await self._event_handler.connect(bus)
+
+    async def disconnect(self) -> None:
+        """Unsubscribe from every message bus. Direct calls still work."""
+        await self._event_handler.disconnect()
+
     def dispose(self) -> None:
-        """Let go of the message bus. The system can still be used by direct calls."""
+        """Unsubscribe from every message bus, without waiting. Direct calls still work."""
         self._event_handler.dispose()
 
     def _initialize(self) -> None:

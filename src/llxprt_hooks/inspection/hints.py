@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
-from llxprt_hooks.inspection.effects import CHANGES
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.engine.results import is_blocked
+from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
-from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Advice = Iterator[str]
 
-_FIELDS = ("decision", "reason", "continue", "stopReason", "suppressOutput", "systemMessage", "hookSpecificOutput")
-_SPECIFIC_FIELDS = (
-    "hookEventName",
-    "additionalContext",
-    "permissionDecision",
-    "permissionDecisionReason",
-    "tool_input",
-    "llm_request",
-    "llm_response",
-    "toolConfig",
-)
+_SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's names for what is called otherwise here."""
 
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
-
-_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
-"""Events of which other agents add to the conversation what hooks print."""
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
@@ -81,7 +66,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         return
     if _TRACEBACK in result.stderr:
         yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
-    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+    elif result.event_name.spec.can_block and _object(result.stdout) is None:
         yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
 
 
@@ -98,7 +83,7 @@ def _short_timeout(result: HookExecutionResult) -> Advice:
 
 def _not_started(result: HookExecutionResult) -> Advice:
     if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
-        yield "127 here means that the script's first line names no program that exists, or ends like a line of Windows"
+        yield "127 here means that the script's first line names a missing program, or has a Windows line ending (CRLF)"
     elif result.exit_code == 127:
         yield "127 means that a program was not found: is the path right, as seen from the project folder?"
     if result.exit_code == 126:
@@ -123,46 +108,76 @@ def _fields(result: HookExecutionResult) -> Advice:
         return
     for name in fields:
         if name in _SPECIFIC_FIELDS:
-            yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
-        elif name not in _FIELDS and (meant := closest(name, _FIELDS)):
+            yield f"`{name}` is not read there: it belongs in `hookSpecificOutput`"
+        elif name not in FIELDS and (meant := closest(name, FIELDS)):
             yield f"`{name}` is not read: did you mean `{meant}`?"
     specific = fields.get("hookSpecificOutput")
     for name in specific if isinstance(specific, dict) else ():
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
-    if fields and not any(name in _FIELDS or name in _SPECIFIC_FIELDS or closest(name, _FIELDS) for name in fields):
-        yield f"none of the fields that it printed is read; those that are: {', '.join(_FIELDS)}"
+    if fields and not any(name in FIELDS or name in _SPECIFIC_FIELDS or closest(name, FIELDS) for name in fields):
+        yield f"none of the fields that it printed is read; those that are: {', '.join(FIELDS)}"
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'
-    with _warnings_of("outputs") as warnings:
-        DefaultHookOutput(fields)
-    yield from warnings
+    yield from output_problems(fields)
 
 
-def _no_effect(result: HookExecutionResult) -> Advice:
-    """What a hook said in a place where nobody heeds it."""
-    if result.output is None or result.error is not None:
+def _not_awaited(result: HookExecutionResult) -> Advice:
+    """An answer to an event whose caller does not wait for its hooks."""
+    event, output = result.event_name, _answer(result)
+    if output is None or event.spec.awaited:
         return
-    event, output = result.event_name, create_specific_hook_output(result.event_name, result.output.to_dict())
-    if event not in CHANGES:
-        if not result.output.implied:
-            yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
-        elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
-            yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
-    elif output.is_blocking_decision() and event not in CAN_BLOCK:
-        instead = "; to tell the model something, exit with 0 and print it" if event is HookEventName.AFTER_TOOL else ""
-        yield f"{event} cannot be blocked, so its decision has no effect{instead}"
+    if not output.implied:
+        yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
+    elif event.spec.prints_context_elsewhere and result.stdout.strip():
+        yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
+
+
+def _decision_without_effect(result: HookExecutionResult) -> Advice:
+    event, output = result.event_name, _awaited_answer(result)
+    if output is None:
+        return
+    if output.is_blocking_decision():
+        if not is_blocked(event, output):
+            instead = "; to tell the model something, exit with 0 and print it"
+            advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
+            yield f"{event} cannot be blocked, so its decision has no effect{advice}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
-    heeded = {"hookEventName", *(change.field for change in CHANGES.get(event, ()))}
-    if event is HookEventName.BEFORE_TOOL:
-        heeded.update(("permissionDecision", "permissionDecisionReason"))
-    for name in output.hook_specific_output or {} if event in CHANGES else ():
-        if name in _SPECIFIC_FIELDS and name not in heeded:
+
+
+def _field_without_effect(result: HookExecutionResult) -> Advice:
+    event, output = result.event_name, _awaited_answer(result)
+    if output is None:
+        return
+    applied = {"hookEventName", *(effect.field for effect in event.spec.effects)}
+    if event.spec.output is OutputKind.BEFORE_TOOL:
+        applied.update(("permissionDecision", "permissionDecisionReason"))
+    for name in output.hook_specific_output or ():
+        if name in _SPECIFIC_FIELDS and name not in applied:
             yield f"`hookSpecificOutput.{name}` has no effect in {event}"
-    answers = event is HookEventName.BEFORE_MODEL and "llm_response" in (output.hook_specific_output or {})
+
+
+def _answer_without_block(result: HookExecutionResult) -> Advice:
+    output = _awaited_answer(result)
+    if output is None or Effect.ANSWER_FOR_MODEL not in result.event_name.spec.effects:
+        return
+    answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
         yield '`llm_response` counts only beside a block: add `"decision": "block"`'
+
+
+def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
+    """The output of a hook that did not fail."""
+    return result.output if result.error is None else None
+
+
+def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
+    """The output of a hook that did not fail, as the event's caller reads it, if that waits for its hooks."""
+    output = _answer(result)
+    if output is None or not result.event_name.spec.awaited:
+        return None
+    return create_specific_hook_output(result.event_name, output.to_dict())
 
 
 _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
@@ -175,7 +190,10 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
     _shell_error,
     _script_not_found,
     _fields,
-    _no_effect,
+    _not_awaited,
+    _decision_without_effect,
+    _field_without_effect,
+    _answer_without_block,
 )
 
 
@@ -198,27 +216,3 @@ def _json_error(text: str) -> str:
     except ValueError as error:
         return str(error)
     return "an object is expected"
-
-
-@contextmanager
-def _warnings_of(part: str) -> Iterator[list[str]]:
-    """The warnings that a part of the engine logs meanwhile, which go nowhere else."""
-    logger = debug_logger(part)
-    collected: list[str] = []
-    before = logger.level, logger.propagate, logger.handlers
-    logger.setLevel(logging.WARNING)
-    logger.propagate, logger.handlers = False, [_Collector(collected)]
-    try:
-        yield collected
-    finally:
-        level, logger.propagate, logger.handlers = before
-        logger.setLevel(level)
-
-
-class _Collector(logging.Handler):
-    def __init__(self, collected: list[str]) -> None:
-        super().__init__()
-        self._collected = collected
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._collected.append(record.getMessage().removeprefix("hook output: "))

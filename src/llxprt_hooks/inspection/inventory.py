@@ -58,7 +58,7 @@ class Item:
         return {
             "name": self.name,
             "command": config.command,
-            "type": config.type.value,
+            "type": str(config.type),
             "description": config.description,
             "event": self.definition.event_name.value,
             "matcher": self.definition.matcher,
@@ -144,12 +144,13 @@ def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
 
 
 def _unapproved(settings: Settings) -> list[Item]:
-    own = settings.trust.statement.get("hooksConfig")
-    listed = own.get("disabled") if isinstance(own, dict) else None
-    names = listed if isinstance(listed, list) else []
-    disabled = {*settings.disabled, *(name for name in names if isinstance(name, str))}
     return [
-        Item(definition, Level.PROJECT, definition.config.identity not in disabled, settings.trust.state)
+        Item(
+            definition,
+            Level.PROJECT,
+            definition.config.identity not in settings.disabled_if_approved,
+            settings.trust.state,
+        )
         for definition in unapproved_hooks(settings)
     ]
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 import stat
-import uuid
-from collections.abc import Iterator
+import time
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from llxprt_hooks.engine.reporting import LOGGED_OUTPUT, execution_record
-from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.engine.observer import HookObserver, new_id
+from llxprt_hooks.engine.reporting import LOGGED_TEXT
+from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
@@ -27,17 +27,26 @@ from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 log = debug_logger("log")
 
+Record = dict[str, Any]
+
 LARGEST = 4 * 1024 * 1024
-"""Bytes after which the file is set aside; one file set aside is kept."""
+"""Bytes after which the file is rotated; one rotated file is kept."""
 
 LARGEST_PAYLOAD = 256 * 1024
 """Bytes of a payload beyond which only its size is recorded: cut, it could not be fired again."""
+
+LONGEST = 1e12
+"""Milliseconds, thirty years: no hook runs longer."""
+
+POLL = 0.2
+"""Seconds between two looks at the file while following it."""
 
 _MOST_EFFECTS = 20
 _LONGEST_EFFECT = 100
@@ -51,12 +60,12 @@ def log_file() -> Path:
     return user_folder() / "logs" / "hooks.jsonl"
 
 
-def set_aside(file: Path) -> Path:
-    """Where a file goes when it is full."""
+def rotated(file: Path) -> Path:
+    """Where a full file is kept."""
     return file.with_suffix(".1.jsonl")
 
 
-class HookLog:
+class HookLog(HookObserver):
     """An observer that records every execution; with ``payloads``, also what each hook was sent."""
 
     def __init__(
@@ -73,30 +82,25 @@ class HookLog:
         self._file = file or log_file()
         self._usable = True
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        """Recorded when it has ended."""
-
     def hook_ended(self, result: HookExecutionResult) -> None:
         if self._usable:
             self._append(self._record(result))
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Each hook has been recorded for itself."""
-
     def _record(self, result: HookExecutionResult) -> dict[str, Any]:
-        execution = execution_record(result.event_name, result)
-        del execution["output"]  # may repeat the payload; what it comes to is said below
+        execution = result.to_dict(LOGGED_TEXT)
+        del execution["output"]  # may repeat the payload; its effects are recorded below
         record = {
-            "id": uuid.uuid4().hex[:8],
+            "id": execution.pop("execution_id") or new_id(),
+            "event_id": execution.pop("event_id"),
             "timestamp": timestamp(),
             "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
-            "command": result.hook_config.command,
+            "command": execution.pop("command"),
             "failed": result.error is not None,
             **_decision(result),
             **execution,
         }
-        bounded = {name: value[:LOGGED_OUTPUT] if isinstance(value, str) else value for name, value in record.items()}
+        bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
         return {**bounded, **_payload(result)} if self._payloads else bounded
 
     def _append(self, record: dict[str, Any]) -> None:
@@ -112,13 +116,13 @@ class HookLog:
             log.warning("executions are no longer recorded: %s: %s", self._file, error.strerror or error)
 
     def _make_room(self) -> None:
-        """Set a full file aside; two programs that notice it at once do it once."""
+        """Rotate a full file; two programs that notice it at once do it once."""
         make_private_folder(self._file.parent)
         if not _is_full(self._file):
             return
         with exclusive_lock(self._file):
             if _is_full(self._file):
-                self._file.replace(set_aside(self._file))
+                self._file.replace(rotated(self._file))
 
 
 def _payload(result: HookExecutionResult) -> dict[str, Any]:
@@ -131,7 +135,7 @@ def _decision(result: HookExecutionResult) -> dict[str, Any]:
     if result.output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
     output = create_specific_hook_output(result.event_name, result.output.to_dict())
-    blocked = result.event_name in CAN_BLOCK and output.is_blocking_decision()
+    blocked = is_blocked(result.event_name, output)
     counts = blocked or result.error is None  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked else output.get_stop_reason()
     changed = sorted(output.hook_specific_output or {}) if counts else []
@@ -154,24 +158,113 @@ def _write_line(descriptor: int, data: bytes) -> None:
         raise OSError("the disk is full")
 
 
-def read_log(file: Path | None = None) -> Iterator[dict[str, Any]]:
-    """The recorded executions, oldest first; lines that cannot be read are passed over."""
-    newest = file or log_file()
-    for each in (set_aside(newest), newest):
-        try:
-            lines = each.read_bytes().splitlines()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        yield from (record for line in lines if (record := read_record(line)) is not None)
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which records to read; a condition that is not set is fulfilled by all."""
+
+    execution: str | None = None
+    """The id of an execution, or its beginning."""
+    event: str | None = None
+    hook: str | None = None
+    project: str | None = None
+    """A real path."""
+    failed: bool = False
+    blocked: bool = False
+
+    def matches(self, record: Record) -> bool:
+        return (
+            (self.event is None or record.get("event_name") == self.event)
+            and (self.hook is None or record.get("hook") == self.hook)
+            and (not self.failed or bool(record.get("failed")))
+            and (not self.blocked or bool(record.get("blocked")))
+            and (self.execution is None or str(record.get("id", "")).startswith(self.execution))
+            and (self.project is None or _ran_in(self.project, record))
+        )
 
 
-def read_record(line: bytes) -> dict[str, Any] | None:
-    """One line of the record, or None if it is none."""
+class LogReader:
+    """Reads the records of a log, oldest first, and remembers how far it has read.
+
+    Lines that are not records are skipped. A file that is rotated meanwhile is read to its end, then the new one.
+    """
+
+    def __init__(self, file: Path | None = None, where: LogFilter = LogFilter()) -> None:  # noqa: B008  # it is frozen
+        self._file = file or log_file()
+        self._where = where
+        self._inode: int | None = None
+        self._position = 0
+
+    def read(self) -> list[Record]:
+        """The records that were added since the last call; on the first call, all there are."""
+        with _opened(self._file) as newest:
+            records: list[Record] = []
+            inode = _inode(newest)
+            if inode != self._inode:
+                with _opened(rotated(self._file)) as older:
+                    if _inode(older) != inode and self._inode in (None, _inode(older)):
+                        records += self._read_on(older)
+                self._inode, self._position = inode, 0
+            records += self._read_on(newest)
+        return [record for record in records if self._where.matches(record)]
+
+    def follow(self) -> Iterator[Record]:
+        """The records that are added from now on, forever."""
+        while True:
+            yield from self.read()
+            time.sleep(POLL)
+
+    def _read_on(self, file: BinaryIO) -> list[Record]:
+        if os.fstat(file.fileno()).st_size < self._position:  # it was emptied
+            self._position = 0
+        file.seek(self._position)
+        added = file.read()
+        end = added.rfind(b"\n") + 1
+        records = [record for line in added[:end].splitlines() if (record := _read_record(line)) is not None]
+        unfinished = _read_record(added[end:])
+        if unfinished is not None:
+            records.append(unfinished)
+            end = len(added)
+        self._position += end
+        return records
+
+
+def read_log(file: Path | None = None, where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
+    """The recorded executions, oldest first."""
+    return LogReader(file, where).read()
+
+
+def recorded_duration(record: Record) -> float | None:
+    """How many milliseconds an execution took; None if the record has no duration or an impossible one."""
+    duration = record.get("duration")
+    return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
+
+
+def _ran_in(project: str, record: Record) -> bool:
+    recorded = record.get("project")
+    try:
+        return isinstance(recorded, str) and os.path.realpath(recorded) == project
+    except ValueError:  # a NUL or half a surrogate pair, which no path has
+        return False
+
+
+def _read_record(line: bytes) -> Record | None:
     try:
         record = read_json(line)
     except ValueError:
         return None
     return record if isinstance(record, dict) and "hook" in record else None
+
+
+def _opened(file: Path) -> BinaryIO:
+    """The file for reading; a missing one reads as an empty one."""
+    try:
+        return file.open("rb")
+    except (FileNotFoundError, NotADirectoryError):
+        return open(os.devnull, "rb")  # noqa: PTH123
+
+
+def _inode(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_ino
 
 
 def _is_full(file: Path) -> bool:

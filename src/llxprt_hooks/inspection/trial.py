@@ -1,31 +1,49 @@
-"""One event fired for the sake of its hooks: the plan, the runs, and what they come to."""
+"""One event fired to try its hooks: the plan, the runs, and the outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from llxprt_hooks.config import Config
+from llxprt_hooks.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.engine.registry import HookRegistry
-from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError
-from llxprt_hooks.engine.runner import apply_hook_output_to_input
-from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
+from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
-from llxprt_hooks.inspection.plan import Choice, choices, unapproved
-from llxprt_hooks.model import TranslationError, request_payload, response_payload
-from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
-from llxprt_hooks.trust.load import UNHEARD
+from llxprt_hooks.model import HookFormat
+from llxprt_hooks.model.payload import has_request_shape, has_response_shape
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
+_RESULT_FIELDS = {
+    "name": "hook",
+    "command": "command",
+    "success": "success",
+    "exit_code": "exit_code",
+    "signal": "signal",
+    "duration_ms": "duration",
+    "stdout": "stdout",
+    "stderr": "stderr",
+    "error": "error",
+    "output": "output",
+}
+"""The names in ``fire --json`` of the fields of a hook's result."""
+
+
+class InvalidInputError(ValueError):
+    """The input that was given for an event does not fit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +51,22 @@ class Trial:
     """What was planned, what ran, and what it means."""
 
     event_name: HookEventName
-    payload: Mapping[str, Any]
-    """What the first hook is sent."""
-    choices: list[Choice] = field(default_factory=list)
+    plan: list[PlannedHook] = field(default_factory=list)
     result: AggregatedHookResult | None = None
     """None when nothing was to be run."""
     hints: list[str] = field(default_factory=list)
 
     @property
-    def chosen(self) -> list[Choice]:
-        return [choice for choice in self.choices if choice.runs]
+    def running(self) -> list[PlannedHook]:
+        return [hook for hook in self.plan if hook.runs]
 
     @property
     def sequential(self) -> bool:
-        return any(choice.entry.sequential for choice in self.chosen)
+        return any(hook.definition.sequential for hook in self.running)
+
+    @property
+    def results(self) -> list[HookExecutionResult]:
+        return self.result.results if self.result else []
 
     @property
     def output(self) -> DefaultHookOutput | None:
@@ -54,7 +74,7 @@ class Trial:
 
     @property
     def blocked(self) -> bool:
-        return self.event_name in CAN_BLOCK and self.output is not None and self.output.is_blocking_decision()
+        return is_blocked(self.event_name, self.output)
 
     @property
     def should_stop(self) -> bool:
@@ -67,18 +87,24 @@ class Trial:
         return self.output.get_effective_reason() if self.blocked else self.output.get_stop_reason()
 
     @property
-    def broken(self) -> bool:
-        """Whether the engine itself failed."""
-        return self.result is not None and any(isinstance(error, HookStageError) for error in self.result.errors)
+    def failures(self) -> list[str]:
+        """What the engine itself failed at."""
+        errors = self.result.errors if self.result else []
+        return [str(error) for error in errors if isinstance(error, HookStageError)]
 
-    def payloads(self) -> list[Mapping[str, Any]]:
-        """What each hook that ran was sent: in a chain, the input as the hooks before it left it."""
-        sent, payload = [], self.payload
-        for result in self.result.results if self.result else ():
-            sent.append(payload)
-            if self.sequential and result.success and result.output is not None:
-                payload = apply_hook_output_to_input(self.event_name, payload, result.output)
-        return sent
+    def to_dict(self) -> dict[str, Any]:
+        """What ``fire --json`` prints."""
+        return {
+            "event": self.event_name.value,
+            "plan": {"sequential": self.sequential, "hooks": [_planned(hook.definition) for hook in self.running]},
+            "results": [_result(each) for each in self.results],
+            "final_output": self.output.to_dict() if self.output else None,
+            "blocked": self.blocked,
+            "should_stop": self.should_stop,
+            "reason": self.reason,
+            "success": self.result.success if self.result else True,
+            "hints": [*self.failures, *self.hints],
+        }
 
 
 async def attempt(
@@ -89,52 +115,64 @@ async def attempt(
     run: bool,
     observer: HookObserver | None = None,
 ) -> Trial:
-    """Plan an event and, unless it is only to be planned, fire it."""
+    """Plan an event and, unless it is only to be planned, fire it. Base fields that are given are used as they are.
+
+    Raises ``InvalidInputError`` if the input does not fit the event.
+    """
     problem = input_problem(event_name, hook_input)
     if problem:
-        raise click.UsageError(f"{problem}.")
+        raise InvalidInputError(problem)
     with without_warnings():
         config = Config.load(directory, observer=observer)
         registry = HookRegistry(config)
         registry.initialize()
-        payload = _payload(config, event_name, hook_input)
         system = config.get_hook_system() if run else None
         result = None
         if system is not None:
-            result = await system.ready_event_handler().fire_event(event_name, payload, keep_base_fields=True)
-    planned = _planned(config, registry, event_name, payload.get(MATCHED_FIELDS.get(event_name, "")))
-    advice = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
+            fields = {name: _marked(name, value) for name, value in hook_input.items()}
+            result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
+    plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
     hints = [
         *_from_settings(config, registry),
         *_unknown_fields(event_name, hook_input),
-        *_why_nothing_runs(config, planned, event_name),
-        *advice,
+        *_why_nothing_runs(config, plan, event_name),
+        *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
-    return Trial(event_name, payload, planned, result, hints)
+    return Trial(event_name, plan, result, hints)
 
 
-def _payload(config: Config, event_name: HookEventName, hook_input: Mapping[str, Any]) -> dict[str, Any]:
-    """All that hooks are sent; base fields that are given stand, so that a recorded payload can be fired again."""
-    base = {
-        "session_id": config.session_id,
-        "cwd": config.working_dir,
-        "timestamp": timestamp(),
-        "hook_event_name": event_name.value,
-        "transcript_path": config.transcript_path,
+def meaning(result: HookExecutionResult) -> str:
+    """What one hook's run means for its event, in words."""
+    blocks = result.output is not None and result.output.is_blocking_decision()
+    if result.error is not None and not blocks:
+        return "nothing: a hook that failed counts as not run"
+    found = effects(result.event_name, result.output) if result.output else []
+    return "; ".join(found) or "allowed, nothing changed"
+
+
+def _planned(definition: HookDefinition) -> dict[str, Any]:
+    return {
+        "name": definition.config.identity,
+        "command": definition.config.command,
+        "matcher": definition.matcher,
+        "source": definition.origin,
+        "timeout_ms": definition.config.timeout,
     }
-    given = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input}
-    own = {name: hook_input[name] for name in EVENT_FIELDS[event_name]}
-    try:
-        for name, translate in (("llm_request", request_payload), ("llm_response", response_payload)):
-            if name in own:
-                own[name] = translate(own[name])
-    except TranslationError:
-        pass  # firing the event says so, with the stage at which it fails
-    return {**base, **given, **own}
+
+
+def _result(result: HookExecutionResult) -> dict[str, Any]:
+    fields = result.to_dict()
+    return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
+
+
+def _marked(name: str, value: Any) -> Any:
+    """Model data that is given to a trial is in hook format (D-38); only what cannot be is left to the translator."""
+    has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
+    return HookFormat(value) if has_shape is not None and has_shape(value) else value
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
-    known = EVENT_FIELDS[event_name]
+    known = event_name.spec.fields
     unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
     if not unknown:
         return []
@@ -142,12 +180,15 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
     return [f"{', '.join(unknown)} {are} of {event_name}, and not sent; its fields are {', '.join(known)}"]
 
 
-def _planned(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[Choice]:
+def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
     settings = loaded_settings(config)
-    why = UNHEARD.get(settings.trust.state, "the project's settings are refused")
-    skipped = [unapproved(each, why) for each in unapproved_hooks(settings) if each.event_name == event_name]
-    entries = [entry for entry in registry.get_all_hooks() if entry.event_name == event_name]
-    return [*skipped, *choices(entries, subject, hooks_are_on=config.enable_hooks)]
+    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
+    unapproved = [
+        PlannedHook(definition, Skip.NOT_APPROVED, why)
+        for definition in unapproved_hooks(settings)
+        if definition.event_name == event_name
+    ]
+    return [*unapproved, *HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)]
 
 
 def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
@@ -155,9 +196,9 @@ def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
     return [*map(str, settings.problems), *map(str, registry.problems), *settings.notices]
 
 
-def _why_nothing_runs(config: Config, planned: list[Choice], event_name: HookEventName) -> list[str]:
-    if any(choice.runs for choice in planned):
+def _why_nothing_runs(config: Config, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
+    if any(hook.runs for hook in plan):
         return []
-    if not planned:
+    if not plan:
         return [f"no hook is configured for {event_name}"]
     return [why_off(loaded_settings(config)) or "no hook was chosen; the plan says why"]

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.reading import Reading
 from llxprt_hooks.migration.scripts import foreign_words
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import Level, settings_file
 from llxprt_hooks.settings.problem import Problem
@@ -69,7 +71,8 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
     except EditError as error:
         raise MigrationError(f"{target}: {error}") from error
     events = dict.fromkeys(event for event, _ in reading.groups)
-    commands = [hook["command"] for _, group in reading.groups for hook in group["hooks"]]
+    hooks = (read_hook(hook)[0] for _, group in reading.groups for hook in group["hooks"])
+    texts = [text for hook in hooks if hook for text in hook.executor.script_texts(hook.spec)]
     return Migration(
         dialect=dialect,
         source=source,
@@ -83,7 +86,7 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
             *(each for event in events for each in dialect.differences.get(event, ())),
             *(dialect.general if events else ()),
         ),
-        in_scripts=tuple(foreign_words(commands, project)) if dialect is CLAUDE else (),
+        in_scripts=tuple(foreign_words(texts, project)) if dialect is CLAUDE else (),
     )
 
 
@@ -114,12 +117,11 @@ def _edited(text: str, reading: Reading, *, enabled: bool | None) -> str:
 
 
 def _is_there(text: str, event: str, group: Mapping[str, Any]) -> bool:
-    """Whether an event has all commands of a group already, for the same matcher."""
-    groups = parse(text).at("hooks", event) if text.strip() else None
-    there = set()
-    for node in groups.items if groups else ():
-        matcher, hooks = node.at("matcher"), node.at("hooks")
-        for hook in hooks.items if hooks else ():
-            command = hook.at("command")
-            there.add((matcher.scalar if matcher else None, command.scalar if command else None))
-    return all((group.get("matcher"), hook["command"]) in there for hook in group["hooks"])
+    """Whether an event has all hooks of a group already, for the same matcher."""
+    hooks = parse(text).at("hooks") if text.strip() else None
+    return _keys({event: [group]}) <= _keys(hooks.to_value() if hooks else {})
+
+
+def _keys(hooks: object) -> set[tuple[str, str, str]]:
+    found = ((entry, read_hook(entry.hook)[0]) for entry in hook_entries(hooks))
+    return {(entry.event, str(entry.group.get("matcher")), hook.deduplication_key) for entry, hook in found if hook}

@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_KEYS, FOREIGN_VARIABLES
+from llxprt_hooks.engine.executors import settings_executor
+from llxprt_hooks.engine.schema import supported_types
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
 from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import read_fields
 
 if TYPE_CHECKING:
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.migration.dialects import Dialect
     from llxprt_hooks.migration.matchers import Translated
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.jsonc import Member, Node
     from llxprt_hooks.settings.problem import Problem
-
-_TOOL_EVENTS: Final = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
 
 _PROJECT_DIR: Final = re.compile(r"\$(\{?)(?:CLAUDE|GEMINI)_PROJECT_DIR\b")
 _FOREIGN_VARIABLE: Final = re.compile(r"\$\{?((?:CLAUDE|GEMINI)_\w+)|\$\{(workspacePath|pathSeparator|/)\}")
@@ -116,7 +118,7 @@ class Reading:
             yield None
         elif self.dialect is not CLAUDE:
             yield from self._gemini_matcher(event, node, node.scalar)
-        elif event in _TOOL_EVENTS:
+        elif event.spec.is_about_tool:
             yield from self._tools(node, translate_tools(node.scalar))
         elif event in self.dialect.values:
             yield from self._words(event, node, node.scalar)
@@ -136,7 +138,7 @@ class Reading:
         yield from [None] if words is None else words
 
     def _gemini_matcher(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
-        if event not in _TOOL_EVENTS:
+        if not event.spec.is_about_tool:
             yield matcher or None
             return
         if "mcp_" in matcher:
@@ -148,39 +150,42 @@ class Reading:
     # Hooks.
 
     def _hook(self, hook: Node) -> dict[str, Any] | None:
-        kind, command = hook.at("type"), hook.at("command")
-        if kind is None or kind.scalar != "command":
-            found = f"of type {kind.scalar!r}" if kind else "without a type"
-            self._leave_out(
-                hook.start, f"a hook {found}. Only commands can be run: call the model, or the address, from one."
-            )
-            return None
-        if command is None or not isinstance(command.scalar, str):
-            self._leave_out(hook.start, "a hook without a command")
-            return None
         fields = {member.key: member.value for member in hook.members}
-        for key in sorted(_CHANGES_WHAT_RUNS & set(fields)):
+        kind = fields.pop("type", None)
+        executor = settings_executor(kind.scalar) if kind else None
+        if executor is None or executor.unsupported:
+            found = f"of type {kind.scalar!r}" if kind else "without a type"
+            known = ", ".join(supported_types())
+            self._leave_out(hook.start, f"a hook {found}. Types that can be run here: {known}.")
+            return None
+        own, problems = read_fields(executor.fields or {}, hook.to_value())
+        if problems:
+            self._leave_out(hook.start, f"a hook that cannot be used: {problems[0].message}")
+            return None
+        for key in sorted(_CHANGES_WHAT_RUNS & set(fields) - set(own)):
             self._leave_out(hook.start, f"a hook with `{key}`, which is not known here. {FOREIGN_KEYS[key]}")
             return None
-        translated: dict[str, Any] = {"type": "command"}
+        translated: dict[str, Any] = {"type": kind.scalar} if kind else {}
         if name := _text(fields.pop("name", None)):
             translated["name"] = name
-        translated["command"] = self._command(command, command.scalar)
+        for key in [key for key in own if key in fields]:
+            translated[key] = self._renamed(node) if (node := fields.pop(key)).kind is Kind.STRING else own[key]
         if description := _text(fields.pop("description", None)) or _text(fields.pop("statusMessage", None)):
             translated["description"] = description
         if timeout := self._timeout(fields.pop("timeout", None)):
             translated["timeout"] = timeout
         for key, node in fields.items():
-            if key not in {"type", "command"}:
-                self._remark(node, f"`{key}` of a hook is left out. {FOREIGN_KEYS.get(key, 'It is not known here.')}")
+            self._remark(node, f"`{key}` of a hook is left out. {FOREIGN_KEYS.get(key, 'It is not known here.')}")
         return translated
 
-    def _command(self, node: Node, command: str) -> str:
-        foreign = (found[1] or found[2] for found in _FOREIGN_VARIABLE.finditer(_PROJECT_DIR.sub("", command)))
+    def _renamed(self, node: Node) -> str:
+        """A text with the project folder under its name here."""
+        text = _text(node)
+        foreign = (found[1] or found[2] for found in _FOREIGN_VARIABLE.finditer(_PROJECT_DIR.sub("", text)))
         for variable in dict.fromkeys(foreign):
             advice = FOREIGN_VARIABLES.get(variable, "There is no such variable here.")
             self._remark(node, f"`${variable}` in a command. {advice}")
-        return _PROJECT_DIR.sub(r"$\1LLXPRT_PROJECT_DIR", command)
+        return _PROJECT_DIR.sub(r"$\1LLXPRT_PROJECT_DIR", text)
 
     def _timeout(self, node: Node | None) -> int | float | None:
         if node is None:

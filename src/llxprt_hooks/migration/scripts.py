@@ -14,10 +14,10 @@ from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 MOST_PROBLEMS: Final = 20
 
 
-def foreign_words(commands: Iterable[str], project: Path) -> list[Problem]:
-    """Where scripts that commands name use Claude Code's names for tools, events and fields."""
+def foreign_words(texts: Iterable[str], project: Path) -> list[Problem]:
+    """Where scripts that hooks name use Claude Code's names for tools, events and fields."""
     try:
-        files = project_scripts(commands, project)
+        files = project_scripts(texts, project)
     except ScriptsError:  # told by `trust`, which needs to know
         return []
     found = (

@@ -1,4 +1,4 @@
-"""Where the messages that a hook returned belong among the turns of the conversation they came from (ruling 13).
+"""Where the messages that a hook returned belong among the turns of the conversation they came from (D-13).
 
 A hook sees the texts of a conversation and returns a list of texts; the turns behind them also hold images, function
 calls and function responses. Turns keep their order and are never repeated; what is decided here is which turn each

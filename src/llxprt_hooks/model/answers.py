@@ -1,17 +1,16 @@
 """Model data as a hook wrote it, reduced to what is well formed.
 
-A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (ruling 4).
+A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (D-04).
 Values are never logged: they may be what a hook was written to hide.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.translator import (
+from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
     LLMConfig,
@@ -22,78 +21,14 @@ from llxprt_hooks.model.translator import (
     LLMUsage,
     TranslationError,
 )
+from llxprt_hooks.protocol.fields import INTEGER, LIST, NUMBER, OBJECT, STRING, STRINGS, Field, checked, found
+from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
 
 log = debug_logger("translator")
 
-MODES = frozenset({"AUTO", "ANY", "NONE"})
 ROLES = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
 
-
-class Kind(NamedTuple):
-    """A type of field: how to read a value of it (``None`` where it is none), and what it is called."""
-
-    read: Callable[[Any], Any]
-    expected: str
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _word(value: object) -> str | None:
-    return _string(value) or None
-
-
-def _strings(value: object) -> list[str] | None:
-    if not isinstance(value, list):
-        return None
-    strings = [item for item in value if isinstance(item, str)]
-    return strings if strings or not value else None
-
-
-def _names(value: object) -> list[str] | None:
-    # A list of which nothing is usable still restricts: it comes to no tool at all (ruling 6).
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
-
-
-def _mode(value: object) -> str | None:
-    return value if isinstance(value, str) and value in MODES else None
-
-
-def _object(value: object) -> Mapping[str, Any] | None:
-    return value if isinstance(value, Mapping) else None
-
-
-def _list(value: object) -> list[Any] | None:
-    return value if isinstance(value, list) else None
-
-
-NUMBER = Kind(_number, "a finite number")
-INTEGER = Kind(_integer, "an integer")
-STRING = Kind(_string, "a string")
-WORD = Kind(_word, "a string that is not empty")
-STRINGS = Kind(_strings, "a list of strings")
-OBJECT = Kind(_object, "an object")
-LIST = Kind(_list, "a list")
-
-REQUEST: Mapping[str, Kind] = {"model": WORD, "messages": LIST, "config": OBJECT, "toolConfig": OBJECT}
-CONFIG: Mapping[str, Kind] = {
+CONFIG: Mapping[str, Field] = {
     "temperature": NUMBER,
     "maxOutputTokens": INTEGER,
     "topP": NUMBER,
@@ -103,20 +38,16 @@ CONFIG: Mapping[str, Kind] = {
     "presencePenalty": NUMBER,
     "frequencyPenalty": NUMBER,
 }
-TOOL_CONFIG: Mapping[str, Kind] = {
-    "mode": Kind(_mode, "AUTO, ANY or NONE"),
-    "allowedFunctionNames": Kind(_names, "a list of strings"),
-}
-RESPONSE: Mapping[str, Kind] = {"text": STRING, "candidates": LIST, "usageMetadata": OBJECT}
-CANDIDATE: Mapping[str, Kind] = {
+RESPONSE: Mapping[str, Field] = {"text": STRING, "candidates": LIST, "usageMetadata": OBJECT}
+CANDIDATE: Mapping[str, Field] = {
     "content": OBJECT,
     "finishReason": STRING,
     "index": INTEGER,
     "safetyRatings": LIST,
 }
-CONTENT: Mapping[str, Kind] = {"role": STRING, "parts": LIST}
-RATING: Mapping[str, Kind] = {"category": STRING, "probability": STRING}
-USAGE: Mapping[str, Kind] = {
+CONTENT: Mapping[str, Field] = {"role": STRING, "parts": LIST}
+RATING: Mapping[str, Field] = {"category": STRING, "probability": STRING}
+USAGE: Mapping[str, Field] = {
     "promptTokenCount": INTEGER,
     "candidatesTokenCount": INTEGER,
     "totalTokenCount": INTEGER,
@@ -134,7 +65,7 @@ def read_request(answer: object) -> LLMRequest:
     if "config" in fields:
         request["config"] = cast("LLMConfig", _fields(fields["config"], CONFIG, "llm_request.config"))
     if "toolConfig" in fields:
-        request["toolConfig"] = read_tool_config(fields["toolConfig"])
+        request["toolConfig"] = cast("HookToolConfig", fields["toolConfig"])
     return request
 
 
@@ -178,28 +109,19 @@ def read_response(answer: object) -> LLMResponse:
 
 
 def ignored(path: str, expected: str, value: object) -> None:
-    """Tell that a piece of a hook's answer has no effect."""
-    log.warning("ignored %s of a hook's answer: expected %s, found %s", path, expected, type(value).__name__)
+    """Log that a piece of a hook's answer has no effect."""
+    log.warning("a hook's answer: `%s` is ignored: expected %s, found %s", path, expected, found(value))
 
 
-def _fields(answer: object, kinds: Mapping[str, Kind], path: str) -> dict[str, Any]:
+def _fields(answer: object, table: Mapping[str, Field], path: str) -> dict[str, Any]:
     """The known and well-formed fields; ``null`` leaves a field as it was, like its absence."""
-    fields: dict[str, Any] = {}
     if not isinstance(answer, Mapping):
-        ignored(path, OBJECT.expected, answer)
-        return fields
-    for name, value in answer.items():
-        if value is None:
-            continue
-        kind = kinds.get(name)
-        if kind is None:
-            log.warning("ignored %s.%s of a hook's answer: the hook format has no such field", path, name)
-        elif (read := kind.read(value)) is None:
-            ignored(f"{path}.{name}", kind.expected, value)
-        else:
-            fields[name] = read
-            if isinstance(read, list) and len(read) < len(value):
-                log.warning("ignored %d items of %s.%s that are no strings", len(value) - len(read), path, name)
+        ignored(path, OBJECT.words, answer)
+        return {}
+    problems: list[str] = []
+    fields = checked(answer, table, problems, f"{path}.", keep_unknown=False)
+    for problem in problems:
+        log.warning("a hook's answer: %s", problem)
     return fields
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from llxprt_hooks.events import HookEventName
-from llxprt_hooks.model.default import default_translator
+from llxprt_hooks.events import HookEventName, OutputKind
+from llxprt_hooks.model.registry import resolve_translator
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.translator import AnyTranslator, GenerateContentParameters
+    from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
+
+RequestT = TypeVar("RequestT")
 
 
 class ModelHookOutput(DefaultHookOutput):
@@ -18,16 +20,18 @@ class ModelHookOutput(DefaultHookOutput):
 
     __slots__ = ("_translator",)
 
-    def __init__(
-        self, data: Mapping[str, Any], *, implied: bool = False, translator: AnyTranslator | None = None
-    ) -> None:
+    def __init__(self, data: Mapping[str, Any], *, implied: bool = False, translator: TranslatorChoice = None) -> None:
         super().__init__(data, implied=implied)
         self._translator = translator
 
     @property
     def translator(self) -> AnyTranslator:
         """What turns the hook format into the caller's own SDK types."""
-        return self._translator or default_translator()
+        return resolve_translator(self._translator)
+
+    def using(self, translator: TranslatorChoice) -> Self:
+        """The same output for another SDK; None keeps the translator that it has."""
+        return self if translator is None else type(self)(self.to_dict(), translator=translator)
 
 
 class BeforeModelHookOutput(ModelHookOutput):
@@ -40,10 +44,11 @@ class BeforeModelHookOutput(ModelHookOutput):
         response = self._specific("llm_response")
         return self.translator.from_hook_llm_response(response) if response else None
 
-    def apply_llm_request_modifications(self, request: GenerateContentParameters) -> GenerateContentParameters:
-        """The request with the hook's changes laid over it; the given one is left alone."""
+    def apply_llm_request_modifications(self, request: RequestT) -> RequestT:
+        """The request with the hook's changes; the given one is left alone."""
         changes = self._specific("llm_request")
-        return self.translator.from_hook_llm_request(changes, request) if changes else request
+        changed: RequestT = self.translator.from_hook_llm_request(changes, request) if changes else request
+        return changed
 
 
 class AfterModelHookOutput(ModelHookOutput):
@@ -51,16 +56,19 @@ class AfterModelHookOutput(ModelHookOutput):
 
     __slots__ = ()
 
-    def get_modified_response(self) -> Any | None:
-        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048)."""
+    def get_modified_response(self, base: Any = None) -> Any | None:
+        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048).
+
+        ``base`` is the response that it replaces: ids and the like come from there, where the SDK has such.
+        """
         response = self._specific("llm_response")
         if response:
-            return self.translator.from_hook_llm_response(response)
+            return self.translator.from_hook_llm_response(response, base)
         reason = self.get_stop_reason()
         if reason is None:
             return None
         stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
-        return self.translator.from_hook_llm_response({"candidates": [stop]})
+        return self.translator.from_hook_llm_response({"candidates": [stop]}, base)
 
 
 class BeforeToolSelectionHookOutput(ModelHookOutput):
@@ -76,23 +84,31 @@ class BeforeToolSelectionHookOutput(ModelHookOutput):
         return self.translator.from_hook_tool_config(changes, tool_config), tools
 
 
-_MODEL_OUTPUTS: Mapping[str, type[ModelHookOutput]] = {
-    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
-    HookEventName.AFTER_MODEL: AfterModelHookOutput,
-    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+_MODEL_OUTPUTS: Mapping[OutputKind, type[ModelHookOutput]] = {
+    OutputKind.BEFORE_MODEL: BeforeModelHookOutput,
+    OutputKind.AFTER_MODEL: AfterModelHookOutput,
+    OutputKind.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
 }
 
 
 def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
     """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
-    return _MODEL_OUTPUTS.get(event_name, DefaultHookOutput)(data)
+    return _MODEL_OUTPUTS.get(_output_kind(event_name), DefaultHookOutput)(data)
 
 
 def create_specific_hook_output(
-    event_name: str, data: Mapping[str, Any], *, translator: AnyTranslator | None = None
+    event_name: str, data: Mapping[str, Any], *, translator: TranslatorChoice = None
 ) -> DefaultHookOutput:
     """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
-    if event_name == HookEventName.BEFORE_TOOL:
+    kind = _output_kind(event_name)
+    if kind is OutputKind.BEFORE_TOOL:
         return BeforeToolHookOutput(data)
-    model_output = _MODEL_OUTPUTS.get(event_name)
+    model_output = _MODEL_OUTPUTS.get(kind)
     return DefaultHookOutput(data) if model_output is None else model_output(data, translator=translator)
+
+
+def _output_kind(event_name: str) -> OutputKind:
+    try:
+        return HookEventName(event_name).spec.output
+    except ValueError:
+        return OutputKind.DEFAULT

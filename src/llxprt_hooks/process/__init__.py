@@ -1,39 +1,43 @@
-"""One program, run to its end: started, fed, drained, timed, and cleared away. Knows argv, bytes and seconds only.
+"""Run one program to its end: start it, write its stdin, read its output, enforce its timeout, and clean up.
 
-What holds, whatever the program does. The word in front is the one that the tests use for it.
+This package knows argv, bytes and seconds. It knows nothing about hooks. `run` is one run from start to end, `child` is
+a started process with our ends of its pipes, `launch` is the system call that starts it.
+
+The guarantees below hold whatever the program does. Each begins with the word that its tests use (``test_spawn_…``).
 
 ``spawn``
-    The program runs in ``cwd`` with exactly ``env``, in a session of its own: without a controlling terminal, and
-    leader of its own process group. One that cannot be started is a `SpawnError` that tells the program from the
-    working directory.
+    The program runs in ``cwd`` with exactly the environment ``env``. It has its own session: no controlling terminal,
+    and it leads its own process group. If it cannot be started, `SpawnError` says whether the program or the working
+    directory is the problem.
 ``stdin``
-    It is given all of ``stdin`` and then end of file. One that does not read it, or closes it, is no error, and no
-    danger to the caller even where SIGPIPE has its default action.
+    All of ``stdin`` is written, then end of file. A program that does not read its stdin, or closes it, is not an
+    error. It does not kill the caller either, even if the caller restored the default action of SIGPIPE.
 ``output``
-    Both streams are drained until the end, so that no program hangs on a full pipe. Each is kept up to
-    ``output_limit``; what comes after that is counted as cut and takes no memory, and is no reason to kill.
+    Both streams are read to their end, so a full pipe never blocks the program. Each is kept up to ``output_limit``.
+    The rest is discarded, uses no memory and is reported as cut; the program is not killed for it.
 ``end``
-    The run ends when the process ends, not when its streams do. All that it wrote is read. A child that it left
-    behind, holding a stream open, is waited for a tenth of a second and lives on.
+    The run ends when the process ends, not when its streams do. Everything the process wrote is read. If a child that
+    it left behind keeps a stream open, the run waits 0.1 s for that stream. The child keeps running.
 ``status``
-    Exit code or signal are told apart. A status that somebody else collected is told as lost, never as success; a
-    kernel that keeps it with the pidfd (Linux 6.15) is asked first.
+    Exit codes and signals are reported separately. If other code reaped the process, its status is reported as unknown,
+    never as success. Linux 6.15 and newer keep the status with the pidfd; there it is recovered.
 ``timeout``
-    When the time is over (monotonic clock) the process group gets SIGTERM and, ``grace`` later, SIGKILL. The call
-    returns when nothing of the group is left. A process that has ended in time has not timed out, however late the
-    event loop comes to look.
+    At the timeout (monotonic clock) the process group gets SIGTERM and, ``grace`` seconds later, SIGKILL. The call
+    returns when the group has no members left. A process that ended in time has not timed out, even if the event loop
+    notices its end late.
 ``cancel``
-    Cancelled, it ends the group in the same way before the cancellation goes on; a second cancellation does not wait
-    for the grace to be over.
+    On cancellation the group is ended the same way before CancelledError propagates. A second cancellation skips the
+    rest of the grace period.
 ``close``
-    A run that is dropped (its coroutine closed, its event loop gone) kills the group on the spot.
+    If a run is dropped (its coroutine or its event loop is closed), the group is killed immediately.
 ``clean``
-    However it ends, no descriptor, zombie or thread remains.
+    However a run ends, it leaves no file descriptor, zombie or thread behind.
 ``loops``
-    It runs on any event loop with ``add_reader`` (asyncio, uvloop), on several of them in several threads at once.
-    It needs no child watcher, no signal handler and no task; where the kernel has no pidfd, one thread a run.
+    Runs work on any event loop with ``add_reader`` (asyncio, uvloop), and on several loops in several threads at once.
+    They need no child watcher, no signal handler and no task. Where the kernel has no pidfd, each run uses one thread.
 
-Not in its power: a process that left the group (a daemon with ``setsid``), and one that the caller may not signal.
+Two kinds of process are out of reach: one that left the group (a daemon that called ``setsid``), and one that the
+caller has no permission to signal.
 """
 
 from llxprt_hooks.process.errors import SpawnError

@@ -1,8 +1,8 @@
-"""Noticing that a process has ended: a descriptor that turns readable then, for any event loop to wait on.
+"""Wait for the end of a process: a file descriptor that becomes readable then, for any event loop.
 
-Two ways to have one. A pidfd is exactly that, where the kernel has it (Linux 5.3). Elsewhere a thread waits for the
-process and closes the writing end of a pipe. Neither collects the process before `ExitWatch.collect` is called, where
-the system can wait without collecting (``waitid``; not on macOS before Python 3.13).
+On Linux 5.3 and newer a pidfd is exactly that. Elsewhere a thread waits for the process and closes the write end of a
+pipe. Neither reaps the process before `ExitWatch.reap` is called, provided the system can wait without reaping
+(``waitid`` with ``WNOWAIT``; Python on macOS has it since 3.13).
 """
 
 from __future__ import annotations
@@ -16,43 +16,45 @@ import struct
 import threading
 from typing import Protocol
 
-# PIDFD_GET_INFO of <linux/pidfd.h>: a struct of 64 bytes that begins with a mask of what is wanted, or was given, and
-# ends with the wait status.
-_INFO_SIZE = 64
-_INFO_EXIT = 1 << 3
-_GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11
+# The ioctl PIDFD_GET_INFO of <linux/pidfd.h>. Its argument is a struct of 64 bytes: it starts with a bit mask of the
+# requested fields, which the kernel replaces by the fields it filled in, and ends with the wait status.
+_PIDFD_INFO_SIZE = 64
+_PIDFD_INFO_EXIT = 1 << 3
+_PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO_SIZE << 16) | (0xFF << 8) | 11
 
 
 class ExitWatch(Protocol):
-    """The watch over one process."""
+    """Waits for one process."""
 
     fd: int
+    """Readable once the process has ended."""
 
-    def collect(self) -> int | None:
-        """The wait status of the process, which has ended; None when somebody else took it."""
+    def reap(self) -> int | None:
+        """Reap the process, which has ended, and return its wait status; None if other code reaped it."""
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
 
 
 def watch_exit(pid: int) -> ExitWatch:
-    """A watch over a child of this process."""
+    """Watch a child of this process."""
     if hasattr(os, "pidfd_open"):
-        # ENOSYS, EPERM: the kernel or a sandbox has none. ESRCH: the process has gone already, SIGCHLD is ignored.
+        # ENOSYS, EPERM: the kernel is too old, or a sandbox forbids it. ESRCH: the process is already gone, because
+        # SIGCHLD is ignored.
         with contextlib.suppress(OSError):
             return PidfdWatch(pid)
     return ThreadWatch(pid)
 
 
 def has_ended(watch: ExitWatch, seconds: float = 0.0) -> bool:
-    """Whether the process has ended, or does within that time, for which the calling thread waits."""
+    """Whether the process has ended. Blocks the calling thread for up to ``seconds`` while it has not."""
     poll = select.poll()
     poll.register(watch.fd, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
 
 
 class PidfdWatch:
-    """The kernel watches."""
+    """Waits with a pidfd."""
 
     __slots__ = ("_pid", "fd")
 
@@ -60,35 +62,35 @@ class PidfdWatch:
         self._pid = pid
         self.fd = os.pidfd_open(pid)
 
-    def collect(self) -> int | None:
+    def reap(self) -> int | None:
         status = _wait_status(self._pid)
-        return self._kept_status() if status is None else status
+        return self._status_from_pidfd() if status is None else status
 
     def close(self) -> None:
         os.close(self.fd)
 
-    def _kept_status(self) -> int | None:
-        """The status that somebody else collected: newer kernels (Linux 6.15) keep it with the pidfd."""
-        info = bytearray(_INFO_SIZE)
-        struct.pack_into("=Q", info, 0, _INFO_EXIT)
+    def _status_from_pidfd(self) -> int | None:
+        """The status of a process that other code reaped. Linux 6.15 and newer keep it with the pidfd."""
+        info = bytearray(_PIDFD_INFO_SIZE)
+        struct.pack_into("=Q", info, 0, _PIDFD_INFO_EXIT)
         try:
-            fcntl.ioctl(self.fd, _GET_INFO, info)
+            fcntl.ioctl(self.fd, _PIDFD_GET_INFO, info)
         except OSError:
             return None
-        given: int = struct.unpack_from("=Q", info, 0)[0]
-        status: int = struct.unpack_from("=i", info, _INFO_SIZE - 4)[0]
-        return status if given & _INFO_EXIT else None
+        filled: int = struct.unpack_from("=Q", info, 0)[0]
+        status: int = struct.unpack_from("=i", info, _PIDFD_INFO_SIZE - 4)[0]
+        return status if filled & _PIDFD_INFO_EXIT else None
 
 
 class ThreadWatch:
-    """A thread watches."""
+    """Waits with a thread."""
 
-    __slots__ = ("_collected", "_pid", "_status", "_thread", "_writer", "fd")
+    __slots__ = ("_pid", "_reaped", "_status", "_thread", "_writer", "fd")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._status: int | None = None
-        self._collected = False
+        self._reaped = False
         self.fd, self._writer = os.pipe()
         self._thread = threading.Thread(target=self._wait, name=f"wait for {pid}", daemon=True)
         try:
@@ -98,9 +100,9 @@ class ThreadWatch:
             os.close(self._writer)
             raise OSError(errno.EAGAIN, str(error)) from error
 
-    def collect(self) -> int | None:
+    def reap(self) -> int | None:
         self._thread.join()
-        return self._status if self._collected else _wait_status(self._pid)
+        return self._status if self._reaped else _wait_status(self._pid)
 
     def close(self) -> None:
         os.close(self.fd)
@@ -114,7 +116,7 @@ class ThreadWatch:
     def _wait_for_end(self) -> None:
         if not hasattr(os, "waitid"):
             self._status = _wait_status(self._pid)
-            self._collected = True
+            self._reaped = True
             return
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)

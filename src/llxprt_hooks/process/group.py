@@ -1,17 +1,18 @@
-"""Signals to a whole process group, and when its number may be used.
+"""Signal a whole process group, only while its id cannot belong to another group.
 
-A group bears the number of its leader's pid. The kernel gives a number out anew only when no process, zombies included,
-has it as its pid, its group or its session. So the number is safe to signal
+The id of a group is the pid of its leader. The kernel reuses a number only when no process, zombies included, has it as
+pid, group id or session id. So it is safe to signal a group
 
-* as long as the leader has not been collected, whether it still runs or not; and
-* after that, as long as the group has members.
+* while its leader has not been reaped, whether the leader is running or not; and
+* after that, while the group has members.
 
-A run that ends by itself collects the leader last and signals nobody afterwards. One that is brought to its end has to
-collect the leader first, because a zombie leader cannot be told from a living group; from then on it looks every now
-and then, a tenth of a second apart at most, whether the group still has members. Between the death of the last one and
-the next look the number is free, but numbers are given out in turn: for a stranger to have it, all others would have
-to be used up in that time. The same holds for the moment between a waiter thread's ``waitpid`` and our learning of it,
-where the system cannot wait without collecting.
+A run that ends by itself reaps the leader last and sends no signal afterwards.
+
+A run that is terminated must reap the leader first, because ``killpg`` cannot distinguish a zombie leader from a living
+group. Then it polls, at least every 0.1 s, until the group has no members. Between the end of the last member and the
+next poll the id is free. Pids are allocated sequentially, so reuse within one poll interval would require wrapping the
+whole pid space. The same applies where the system cannot wait without reaping, between ``waitpid`` in the waiting
+thread and the event loop noticing it.
 """
 
 from __future__ import annotations
@@ -25,40 +26,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOOK_FIRST, LOOK_LAST = 0.001, 0.1
-"""Seconds between two looks at a group that has lost its leader; a look at all processes is not free."""
+POLL_MIN, POLL_MAX = 0.001, 0.1
+"""Seconds between two polls of a group without a leader. The interval grows: each poll may read all of /proc."""
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to every member; nobody there, or nobody we may signal, is no error."""
+    """Send a signal to every member. Does nothing if the group has no member that we may signal."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
 def has_members(group: int) -> bool:
-    """Whether a group whose leader has been collected has living members that can be signalled."""
-    _collect_orphans(group)
+    """Whether a group whose leader has been reaped has living members that we may signal."""
+    _reap_orphans(group)
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
-        return False  # macOS says EPERM of a group of zombies
+        return False  # macOS reports EPERM for a group of zombies
     if not _all_zombies(group):
         return True
-    _collect_orphans(group)
+    _reap_orphans(group)
     return False
 
 
-def _collect_orphans(group: int) -> None:
-    # Where this process is the one that inherits orphans (pid 1 of a container, a subreaper), nobody else would.
+def _reap_orphans(group: int) -> None:
+    """Reap members that were reparented to this process: pid 1 of a container, or a subreaper (Linux)."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
 
 
 def _all_zombies(group: int) -> bool:
-    """Whether those that killpg finds are dead, and only wait for an init that collects late or never.
+    """Whether all remaining members are dead, and wait for an init process that reaps late or never.
 
-    Linux lets them be signalled. Where there is no /proc of our own to look them up, they count as living.
+    On Linux ``killpg`` succeeds for zombies. Without /proc they cannot be distinguished, and count as living.
     """
     if not Path(f"/proc/{os.getpid()}/stat").exists():
         return False
@@ -66,7 +67,7 @@ def _all_zombies(group: int) -> bool:
 
 
 def _processes() -> Iterator[tuple[str, int]]:
-    """State and group of every process there is."""
+    """State and group id of every process."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - there may be thousands, and Path takes four times as long
         if not name.isdecimal():
             continue

@@ -1,4 +1,4 @@
-"""One run, from start to end, on the running event loop."""
+"""One run of a program, from its start to its end, on the running event loop."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.exit_watch import has_ended
-from llxprt_hooks.process.group import LOOK_FIRST, LOOK_LAST, has_members, signal_group
-from llxprt_hooks.process.spawn import Child, spawn
+from llxprt_hooks.process.group import POLL_MAX, POLL_MIN, has_members, signal_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from llxprt_hooks.process.drain import Drain
-    from llxprt_hooks.process.feed import Feed
+    from llxprt_hooks.process.pipes import Drain, Feed
 
-_SHORT = 0.005
-"""Seconds for which a program's streams are left alone: what it writes waits in the pipes.
+_STREAM_WATCH_DELAY = 0.005
+"""Seconds before stdout and stderr are registered with the event loop.
 
-To watch them costs the event loop more than all else. A program that ends within that time, and many do, needs it not;
-one that fills a pipe waits that long, once.
+Registration dominates the cost of a short program, and most programs end earlier: their output waits in the pipes. A
+program that fills a pipe before that is delayed by this much, once.
 """
 
-_LEFT_BEHIND = 0.1
-"""Seconds for the streams to end after the process has."""
+_DRAIN_TIMEOUT = 0.1
+"""Seconds to wait for the streams to end after the process has ended."""
 
-_KILLED = 1.0
-"""Seconds for a killed group to be gone. More will not help: what is left is out of our hands."""
+_KILL_TIMEOUT = 1.0
+"""Seconds to wait for a killed group to end. Normally instantaneous; a longer wait would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What became of a process."""
+    """The result of a run.
+
+    If both ``exit_code`` and ``signal`` are None, how the process ended is unknown: SIGCHLD is ignored in this process,
+    other code reaped its children, or the process could not be killed.
+    """
 
     exit_code: int | None
-    """None when a signal ended it or its status was lost."""
     signal: str | None
-    """The signal that ended it: ``SIGKILL``, or ``SIG35`` where it has no name."""
+    """The signal that ended the process: ``SIGKILL``, or ``SIG35`` for one without a name."""
     stdout: bytes
     stderr: bytes
     stdout_cut: bool
-    """More came than the limit."""
+    """The process wrote more than the limit."""
     stderr_cut: bool
     timed_out: bool
     duration: float
     """Milliseconds."""
-    status_lost: bool
-    """How it ended cannot be told: SIGCHLD is ignored in this process, or somebody else collected its children."""
 
 
 async def run_process(
@@ -63,10 +63,21 @@ async def run_process(
     output_limit: int = 10 * 1024 * 1024,
     grace: float = 5.0,
 ) -> Completed:
-    """Run a program to its end; ``timeout`` and ``grace`` are in seconds.
+    """Run a program to its end.
 
-    The program is ``executable``, or else the first of ``argv``, looked up in the PATH of ``env``. ``stdin`` may be
-    what makes its input: it is called once the program has been started, so that a large one is made while it loads.
+    Args:
+        argv: The program and its arguments.
+        executable: The file to run instead of ``argv[0]``. A bare name is looked up in the PATH of ``env``.
+        stdin: The input, or a function that returns it. The function is called after the program was started, so
+            that a large input is made while the program loads.
+        env: The whole environment.
+        cwd: The working directory.
+        timeout: Seconds until the process group gets SIGTERM.
+        output_limit: The number of bytes to keep of each stream.
+        grace: Seconds from SIGTERM to SIGKILL.
+
+    Raises:
+        SpawnError: The program could not be started.
 
     >>> asyncio.run(run_process(["/bin/cat"], stdin=b"hello", env={}, cwd="/", timeout=60)).stdout
     b'hello'
@@ -77,9 +88,9 @@ async def run_process(
     run = _Run(loop, child, grace)
     try:
         run.connect()
-        timed_out = await run.finish(timeout)
+        timed_out = await run.wait(timeout)
     except asyncio.CancelledError:
-        await run.bring_to_end()
+        await run.terminate()
         raise
     finally:
         run.close()
@@ -87,101 +98,101 @@ async def run_process(
 
 
 class _Run:
-    """The state of one run between the callbacks of its event loop."""
+    """The state of one run, between the callbacks of its event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, child: Child, grace: float) -> None:
         self._loop = loop
         self._child = child
         self._grace = grace
         self._ended = False
-        self._collected = False
-        self._over = False  # nothing is left that would have to be killed
+        self._reaped = False
+        self._must_kill = True  # if the run is dropped now
         self._kill_at: float | None = None
         self._waiting: tuple[Callable[[], bool], asyncio.Future[None]] | None = None
-        self._watched: set[int] = set()  # descriptors that the event loop waits on for us to read
+        self._watched: set[int] = set()  # descriptors registered with add_reader
         self.exit_code: int | None = None
 
     def connect(self) -> None:
-        """Have the event loop call us when there is something to collect or to write."""
-        self._watch(self._child.watch.fd, self._notice_end)
+        """Register the end of the process and its stdin with the event loop."""
+        self._watch(self._child.watch.fd, self._on_exit)
         if self._child.feed is not None:
-            self._loop.add_writer(self._child.feed.fd, self._write, self._child.feed)
+            self._loop.add_writer(self._child.feed.fd, self._on_writable, self._child.feed)
 
-    async def finish(self, timeout: float) -> bool:  # noqa: ASYNC109
-        """Wait for the end, or bring it about when the time is over; whether that was so."""
-        short = min(timeout, _SHORT)
-        ended = await self._until(self._has_ended, short)
+    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109
+        """Wait for the process to end; terminate it at the timeout. Returns whether it timed out."""
+        short = min(timeout, _STREAM_WATCH_DELAY)
+        ended = await self._wait_for(self._has_ended, short)
         if not ended:
             self._watch_streams()
-            ended = await self._until(self._has_ended, timeout - short)
+            ended = await self._wait_for(self._has_ended, timeout - short)
         if not ended:
-            await self.bring_to_end()
+            await self.terminate()
         self._child.stdout.catch_up()
         self._child.stderr.catch_up()
         if not self._is_drained():
             self._watch_streams()
-            await self._until(self._is_drained, _LEFT_BEHIND)
-        self._collect()
-        self._over = True
+            await self._wait_for(self._is_drained, _DRAIN_TIMEOUT)
+        self._reap()
+        self._must_kill = False
         return not ended
 
-    async def bring_to_end(self) -> None:
-        """SIGTERM to the group, SIGKILL when the grace is over. Interrupted and called again, it goes on from there."""
+    async def terminate(self) -> None:
+        """Send SIGTERM to the group, and SIGKILL after the grace period. A second call continues the first."""
         self._watch_streams()
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace
             signal_group(self._child.pid, signal.SIGTERM)
-        if not await self._until_gone(self._kill_at):
+        if not await self._wait_until_gone(self._kill_at):
             signal_group(self._child.pid, signal.SIGKILL)
-            await self._until_gone(time.monotonic() + _KILLED)
-        self._over = True
+            await self._wait_until_gone(time.monotonic() + _KILL_TIMEOUT)
+        self._must_kill = False
 
     def close(self) -> None:
-        """Leave nothing behind, without another wait on the event loop, which may be gone."""
+        """Release everything. Does not wait on the event loop, which may be closed."""
         try:
             self._disconnect()
         finally:
-            if not self._over:
+            if self._must_kill:
                 self._kill()
             self._child.close()
 
-    async def _until(self, reached: Callable[[], bool], seconds: float) -> bool:
-        if reached():
+    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        if condition():
             return True
         waiter = self._loop.create_future()
-        self._waiting = reached, waiter
+        self._waiting = condition, waiter
         timer = self._loop.call_later(seconds, _resolve, waiter)
         try:
             await waiter
         finally:
             timer.cancel()
             self._waiting = None
-        return reached()
+        return condition()
 
-    async def _until_gone(self, deadline: float) -> bool:
-        if not await self._until(self._has_ended, deadline - time.monotonic()):
+    async def _wait_until_gone(self, deadline: float) -> bool:
+        if not await self._wait_for(self._has_ended, deadline - time.monotonic()):
             return False
-        self._collect()
-        pause = LOOK_FIRST
+        self._reap()
+        pause = POLL_MIN
         while has_members(self._child.pid):
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LOOK_LAST)
+            pause = min(2 * pause, POLL_MAX)
         return True
 
     def _kill(self) -> None:
-        deadline = time.monotonic() + _KILLED
+        deadline = time.monotonic() + _KILL_TIMEOUT
         signal_group(self._child.pid, signal.SIGKILL)
-        self._ended = has_ended(self._child.watch, _KILLED)
-        self._collect()
+        self._ended = has_ended(self._child.watch, _KILL_TIMEOUT)
+        self._reap()
         while self._ended and has_members(self._child.pid) and time.monotonic() < deadline:
-            time.sleep(LOOK_FIRST)
+            time.sleep(POLL_MIN)
 
-    def _collect(self) -> None:
-        if self._ended and not self._collected:
-            self._collected = True
-            self.exit_code = self._child.collect()
+    def _reap(self) -> None:
+        if self._ended and not self._reaped:
+            self._reaped = True
+            self.exit_code = self._child.reap()
 
     def _has_ended(self) -> bool:
         self._ended = self._ended or has_ended(self._child.watch)
@@ -197,37 +208,37 @@ class _Run:
     def _watch_streams(self) -> None:
         for drain in (self._child.stdout, self._child.stderr):
             if not drain.at_end and drain.fd not in self._watched:
-                self._watch(drain.fd, self._read, drain)
+                self._watch(drain.fd, self._on_readable, drain)
 
     def _unwatch(self, fd: int) -> None:
         self._watched.discard(fd)
         self._loop.remove_reader(fd)
 
-    def _notice_end(self) -> None:
+    def _on_exit(self) -> None:
         self._unwatch(self._child.watch.fd)
         self._ended = True
         self._wake()
 
-    def _read(self, drain: Drain) -> None:
+    def _on_readable(self, drain: Drain) -> None:
         drain.read()
         if drain.at_end:
             self._unwatch(drain.fd)
             self._wake()
 
-    def _write(self, feed: Feed) -> None:
+    def _on_writable(self, feed: Feed) -> None:
         if feed.push():
             self._loop.remove_writer(feed.fd)
             self._child.close_stdin()
 
     def _wake(self) -> None:
         if self._waiting is not None:
-            reached, waiter = self._waiting
-            if reached():
+            condition, waiter = self._waiting
+            if condition():
                 _resolve(waiter)
 
     def _disconnect(self) -> None:
         if self._loop.is_closed():
-            return  # and has let go of them itself
+            return  # closing the loop unregistered everything
         for fd in self._watched:
             self._loop.remove_reader(fd)
         if self._child.feed is not None:
@@ -250,7 +261,6 @@ def _completed(child: Child, status: int | None, *, timed_out: bool, started: fl
         stderr_cut=child.stderr.cut,
         timed_out=timed_out,
         duration=(time.monotonic() - started) * 1000,
-        status_lost=status is None,
     )
 
 

@@ -1,7 +1,8 @@
-"""Writing to a pipe that nobody may be reading any more, without a SIGPIPE.
+"""Write to a pipe that may have no reader, without receiving SIGPIPE.
 
-Python ignores SIGPIPE, and then there is nothing to do. Command-line programs like to give it back its default action,
-so that ``program | head`` ends silently; then a process that closes its stdin early would kill its caller.
+Python ignores SIGPIPE by default, and then a plain ``os.write`` is enough. Command-line programs often restore its
+default action, so that ``program | head`` ends silently. In such a program, a child that closes its stdin early would
+kill its parent.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ import signal
 import sys
 
 _F_SETNOSIGPIPE = 73
-"""From macOS's ``sys/fcntl.h``; Python has no name for it."""
+"""From ``sys/fcntl.h`` on macOS; the fcntl module does not define it."""
 
 
-def write_quietly(fd: int, data: memoryview) -> int:
-    """``os.write`` that raises BrokenPipeError at most, whatever the program made of SIGPIPE."""
+def write_without_sigpipe(fd: int, data: memoryview) -> int:
+    """Like ``os.write``, but a missing reader is always BrokenPipeError, whatever the disposition of SIGPIPE."""
     if signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:
         return os.write(fd, data)
     if sys.platform == "darwin":
-        # There the signal goes to the process, and blocking it in one thread would not do.
+        # macOS sends SIGPIPE to the process, not to the thread, so blocking it in this thread has no effect.
         fcntl.fcntl(fd, _F_SETNOSIGPIPE, 1)
         return os.write(fd, data)
-    return _write_blocked(fd, data)
+    return _write_with_sigpipe_blocked(fd, data)
 
 
-def _write_blocked(fd: int, data: memoryview) -> int:
+def _write_with_sigpipe_blocked(fd: int, data: memoryview) -> int:
     already_pending = signal.SIGPIPE in signal.sigpending()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
     try:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.fields import FLAG, LIST, NAMES, OBJECT, STRING, WORD, Field, checked, object_of, one_of
 
 log = debug_logger("outputs")
 
@@ -18,44 +19,35 @@ HookDecision = Literal["ask", "block", "deny", "approve", "allow"]
 BLOCKING = frozenset({"block", "deny"})
 NO_REASON = "No reason provided"
 
-_DECISIONS = ("ask", "block", "deny", "approve", "allow")
-_MODES = ("AUTO", "ANY", "NONE")
+_DECISION = one_of("ask", "block", "deny", "approve", "allow", shows_value=True)
 
-# What each field must be: a type, a tuple of the words it may be, or the fields of an object. Fields that a nested
-# table does not name are kept as they are, because they belong to the event; at the top level they mean nothing.
-_REQUEST_FIELDS: dict[str, Any] = {
-    "model": str,
-    "messages": list,
-    "config": dict,
-    "toolConfig": {"mode": _MODES, "allowedFunctionNames": list},
+TOOL_CONFIG: Mapping[str, Field] = {"mode": one_of("AUTO", "ANY", "NONE"), "allowedFunctionNames": NAMES}
+REQUEST: Mapping[str, Field] = {
+    "model": WORD,
+    "messages": LIST,
+    "config": OBJECT,
+    "toolConfig": object_of(TOOL_CONFIG),
 }
-_SPECIFIC_FIELDS: dict[str, Any] = {
-    "additionalContext": str,
-    "permissionDecision": _DECISIONS,
-    "permissionDecisionReason": str,
-    "tool_input": dict,
-    "llm_request": _REQUEST_FIELDS,
-    "llm_response": dict,
-    "toolConfig": {"mode": _MODES, "allowedFunctionNames": list},
+SPECIFIC_FIELDS: Mapping[str, Field] = {
+    "additionalContext": STRING,
+    "permissionDecision": _DECISION,
+    "permissionDecisionReason": STRING,
+    "tool_input": OBJECT,
+    "llm_request": object_of(REQUEST),
+    "llm_response": OBJECT,
+    "toolConfig": object_of(TOOL_CONFIG),
 }
-_FIELDS: dict[str, Any] = {
-    "decision": _DECISIONS,
-    "reason": str,
-    "continue": bool,
-    "stopReason": str,
-    "suppressOutput": bool,
-    "systemMessage": str,
-    "hookSpecificOutput": _SPECIFIC_FIELDS,
+"""The known fields of ``hookSpecificOutput``. Others are kept as they are, because they belong to the event."""
+FIELDS: Mapping[str, Field] = {
+    "decision": _DECISION,
+    "reason": STRING,
+    "continue": FLAG,
+    "stopReason": STRING,
+    "suppressOutput": FLAG,
+    "systemMessage": STRING,
+    "hookSpecificOutput": object_of(SPECIFIC_FIELDS),
 }
-
-_KINDS = {
-    str: "a string",
-    bool: "true or false",
-    dict: "an object",
-    list: "an array",
-    int: "a number",
-    float: "a number",
-}
+"""The fields of an output. Others have no meaning."""
 
 
 class BlockingError(NamedTuple):
@@ -94,7 +86,10 @@ class DefaultHookOutput:
     """The decision was not said but follows from plain text or a failure; it never undoes an explicit one."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
-        fields = _checked(data, _FIELDS, "")
+        problems: list[str] = []
+        fields = checked(data, FIELDS, problems, keep_unknown=True)
+        for problem in problems:
+            log.warning("hook output: %s", problem)
         self.decision = fields.get("decision")
         self.reason = fields.get("reason")
         self.continue_ = fields.get("continue")
@@ -176,50 +171,8 @@ class BeforeToolHookOutput(DefaultHookOutput):
         return tool_input
 
 
-def _checked(data: Mapping[str, Any], table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The fields of ``data`` that are of the type the table wants; at the top level only those it names."""
-    kept: dict[str, Any] = {}
-    for name, value in data.items():
-        expected = table.get(name)
-        if expected is None:
-            if where:
-                kept[name] = value
-        elif isinstance(expected, dict) and isinstance(value, Mapping):
-            kept[name] = _checked(value, expected, f"{where}{name}.")
-        elif _fits(value, expected):
-            kept[name] = _names(value, where) if name == "allowedFunctionNames" else value
-        elif value is not None:
-            log.warning(
-                "hook output: `%s%s` is ignored: expected %s, found %s", where, name, _kind(expected), _found(value)
-            )
-    return kept
-
-
-def _names(value: list[Any], where: str) -> list[str]:
-    names = [item for item in value if isinstance(item, str)]
-    if len(names) < len(value):
-        log.warning(
-            "hook output: %d items of `%sallowedFunctionNames` are ignored: expected strings",
-            len(value) - len(names),
-            where,
-        )
-    return names
-
-
-def _fits(value: object, expected: Any) -> bool:
-    if isinstance(expected, tuple):
-        return isinstance(value, str) and value in expected
-    return isinstance(expected, type) and isinstance(value, expected)
-
-
-def _found(value: object) -> str:
-    # Only texts are shown: an array that is nested deep enough cannot be, and a warning must cost no decision.
-    if isinstance(value, str):
-        return repr(value[:80])
-    return next((words for kind, words in _KINDS.items() if isinstance(value, kind)), type(value).__name__)
-
-
-def _kind(expected: Any) -> str:
-    if isinstance(expected, tuple):
-        return "one of " + ", ".join(f'"{word}"' for word in expected)
-    return _KINDS[dict if isinstance(expected, dict) else expected]
+def output_problems(data: Mapping[str, Any]) -> list[str]:
+    """A sentence for each field of an output that is ignored because of its type."""
+    problems: list[str] = []
+    checked(data, FIELDS, problems, keep_unknown=True)
+    return problems

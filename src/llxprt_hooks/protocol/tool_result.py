@@ -21,6 +21,12 @@ class ToolResult:
     suppress_display: bool = False
     stop_reason: str | None = None
 
+    @classmethod
+    def failure(cls, message: str, kind: str | None = None) -> ToolResult:
+        """The result of a call that did not run or did not succeed, for the model and the user alike."""
+        error = {"message": message} if kind is None else {"message": message, "type": kind}
+        return cls(llm_content=message, return_display=message, error=error)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as AfterTool hooks see it (HOOK-026)."""
         fields = {

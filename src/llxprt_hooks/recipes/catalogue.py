@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+
+from llxprt_hooks.text import closest
 
 COLLECTION: Final = Path(__file__).parent / "collection"
 
@@ -43,7 +44,7 @@ class UnknownRecipeError(LookupError):
     """There is no recipe of that name, in a sentence for the user."""
 
 
-class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the sample is tried: commands for a shell, and what they show."""
 
     expect: str
@@ -75,7 +76,7 @@ class Recipe:
     """File name to content."""
     sample: str
     """The event's own fields, as JSON, for an event on which the recipe acts."""
-    trial: Trial | None
+    trial: RecipeTrial | None
     """None for the first hook, which has a tutorial."""
     description: str
     """Markdown."""
@@ -88,8 +89,8 @@ class Recipe:
 def find_recipe(name: str) -> Recipe:
     """Read a recipe from the collection."""
     if name not in (FIRST_HOOK, *NAMES):
-        close = get_close_matches(name, NAMES, n=1)
-        hint = f", did you mean `{close[0]}`?" if close else "; `llxprt-hooks init --list` shows them all"
+        close = closest(name, NAMES)
+        hint = f", did you mean `{close}`?" if close else "; `llxprt-hooks init --list` shows them all"
         raise UnknownRecipeError(f"there is no recipe `{name}`{hint}")
     folder = COLLECTION / name
     card = msgspec.json.decode((folder / "recipe.json").read_bytes(), type=_Card)
@@ -113,7 +114,7 @@ class _Card(msgspec.Struct, forbid_unknown_fields=True):
     when: str
     needs: tuple[str, ...]
     event: str
-    trial: Trial | None = msgspec.field(name="try", default=None)
+    trial: RecipeTrial | None = msgspec.field(name="try", default=None)
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):

@@ -16,10 +16,12 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.settings.atomic import write_atomically
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, settings_file, user_folder
 from llxprt_hooks.settings.private import make_private_folder
@@ -30,7 +32,6 @@ from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.jsonc import Node
 
 SCRIPT_MODE: Final = 0o755
 SAMPLE_MODE: Final = 0o644
@@ -178,13 +179,8 @@ def _disabled(document: Document | None, root: Path, recipes: Sequence[Recipe]) 
     others = [read_document(file) for level in (Level.USER, Level.SYSTEM) if (file := settings_file(level, root))]
     documents = [each for each in (document, *others) if each is not None and not isinstance(each, Problem)]
     listed = {name for each in documents for name in read_hook_fields(each).disabled}
-    names = [hook["name"] for recipe in recipes for groups in recipe.hooks.values() for hook in _hooks(groups)]
+    names = [entry.hook["name"] for recipe in recipes for entry in hook_entries(recipe.hooks)]
     return tuple(name for name in dict.fromkeys(names) if name in listed)
-
-
-def _hooks(groups: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for group in groups:
-        yield from group["hooks"]
 
 
 def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple[str, int]:
@@ -195,22 +191,17 @@ def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple
     for recipe in recipes:
         for event, groups in recipe.hooks.items():
             for group in groups:
-                if not _commands(group) <= _configured(parse(text), event):
+                hooks = parse(text).at("hooks")
+                if not _keys({event: [group]}) <= _keys(hooks.to_value() if hooks else {}):
                     text = add_hook_group(text, event, group)
                     added += len(group["hooks"])
     return text, added
 
 
-def _commands(group: Mapping[str, Any]) -> set[str]:
-    return {hook["command"] for hook in group["hooks"]}
-
-
-def _configured(root: Node, event: str) -> set[str]:
-    """The commands that an event has already."""
-    groups = root.at("hooks", event)
-    hooks = [hooks for group in groups.items if (hooks := group.at("hooks"))] if groups else []
-    commands = [hook.at("command") for each in hooks for hook in each.items]
-    return {command.scalar for command in commands if command and isinstance(command.scalar, str)}
+def _keys(hooks: object) -> set[tuple[str, str]]:
+    """The hooks that there are, each by its event and what tells it from others."""
+    found = ((entry.event, read_hook(entry.hook)[0]) for entry in hook_entries(hooks))
+    return {(event, hook.deduplication_key) for event, hook in found if hook}
 
 
 def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator[PlannedFile]:

@@ -55,7 +55,7 @@ def exclusive_lock(file: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # While it is ours: whoever waits for it has a file that is no longer there then, and begins anew.
+        # Unlink before releasing: waiters then hold a deleted file, notice it, and retry.
         with contextlib.suppress(OSError):
             if _is_still(lock, descriptor) and os.fstat(descriptor).st_size == 0:
                 lock.unlink()

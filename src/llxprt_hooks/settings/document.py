@@ -1,4 +1,4 @@
-"""One settings file, read once: its text, its tree, and what the open file itself told about its mode and place."""
+"""One settings file, read once: its text, its tree, and the mode and path of the file that was opened."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Document:
     def duplicate_keys(self) -> list[Problem]:
         """One problem for every key that overrides an earlier one of the same object."""
         return [
-            self.problem_at(member.key_start, f'the key "{shown(member.key)}" stood before, this last one counts')
+            self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
             for member in islice(duplicate_members(self.root), MAX_PROBLEMS)
         ]
 

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from llxprt_hooks.settings.jsonc import Kind, Node, parse, shown
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
+from llxprt_hooks.settings.jsonc import LINE_END, SPACE, Kind, Node, parse, shown
 
 WIDTH: Final = 100
 """Columns up to which something new is written on one line."""
@@ -49,18 +50,22 @@ def set_top_level(text: str, key: str, value: str | float | bool) -> str:
 
 
 def set_disabled(text: str, name: str, disabled: bool) -> str:
-    """Add a hook's name to ``hooksConfig.disabled``, or take it out. Raises as ``add_hook_group`` does.
+    """Add a hook's name to ``hooksConfig.disabled``, or remove it from every list. Raises as ``add_hook_group`` does.
 
-    The text comes back unchanged where it says so already.
+    The text comes back unchanged if there is nothing to change.
     """
-    path = ("hooksConfig", "disabled")
-    names = _container(_root(_begun(text)), path)
-    listed = [] if names is None else [index for index, item in enumerate(names.items) if item.scalar == name]
+    listed = [(path, index) for path in DISABLED_LISTS for index in _indexes(text, path, name)]
     if disabled:
-        return text if listed else _append(text, path, name)
-    for index in reversed(listed):
+        return text if listed else _append(text, DISABLED_LISTS[0], name)
+    for path, index in reversed(listed):
         text = _without_item(text, index, path)
     return text
+
+
+def _indexes(text: str, path: Sequence[str], item: str) -> list[int]:
+    """Where an array has an item."""
+    array = _container(_root(_begun(text)), path)
+    return [] if array is None else [index for index, each in enumerate(array.items) if each.scalar == item]
 
 
 def _append(text: str, path: Sequence[str], item: Any) -> str:
@@ -132,13 +137,13 @@ class _Style:
     @classmethod
     def of(cls, text: str, root: Node) -> _Style:
         written = text[root.start : root.end]
-        line_end = _LINE_END.search(text)
+        line_end = LINE_END.search(text)
         first = root.members[0].key_start if root.members else root.start
-        unit = _indentation(text, first) if _LINE_END.search(text, root.start, first) else ""
+        unit = _indentation(text, first) if LINE_END.search(text, root.start, first) else ""
         return cls(
             line_end=line_end[0] if line_end else "\n",
             unit=unit or "  ",
-            is_one_line=bool(root.members) and not _LINE_END.search(written),
+            is_one_line=bool(root.members) and not LINE_END.search(written),
         )
 
     def write(self, value: Any, indentation: str, key: str | None = None) -> str:
@@ -174,8 +179,8 @@ def _inserted(text: str, container: Node, value: Any, key: str | None = None) ->
     if inside.is_hugging and container.start != root.start:
         written = style.write(value, outer, key)
         longer = _on_the_line(text, container, inside, written)
-        on_one_line = not _LINE_END.search(text, container.start, container.end)
-        if not on_one_line or (not _LINE_END.search(written) and _line_length(longer, inside.last_end) <= LONGEST_LINE):
+        on_one_line = not LINE_END.search(text, container.start, container.end)
+        if not on_one_line or (not LINE_END.search(written) and _line_length(longer, inside.last_end) <= LONGEST_LINE):
             return longer
     inner = outer + style.unit if inside.indentation is None else inside.indentation
     lines = (style.line_end + inner, style.line_end + outer)
@@ -228,7 +233,7 @@ class _Inside:
         rest = text[last_end : edges[-1]]
         tail = rest.rstrip(_BLANK)
         comma = bool(children) and text.startswith(",", _past_space(text, last_end))
-        below = bool(children) and _LINE_END.search(text, container.start, last_start) is not None
+        below = bool(children) and LINE_END.search(text, container.start, last_start) is not None
         return cls(
             is_empty=not children,
             last_end=last_end,
@@ -236,7 +241,7 @@ class _Inside:
             blank=rest[len(tail) :],
             comma_before="," if children and not comma else "",
             comma_after="," if comma else "",
-            is_hugging=not any(_LINE_END.search(text, *gap) for gap in gaps),
+            is_hugging=not any(LINE_END.search(text, *gap) for gap in gaps),
             indentation=_indentation(text, last_start) if below else None,
         )
 
@@ -259,20 +264,18 @@ def _without_item(text: str, index: int, path: Sequence[str]) -> str:
 def _closed_up(left: str, right: str) -> str:
     """Join what stood around something that was taken out, without leaving an empty line or two spaces."""
     before, after = left.rstrip(" \t"), right.lstrip(" \t")
-    line_end = _LINE_END.match(after)
+    line_end = LINE_END.match(after)
     if line_end and before.endswith(("\n", "\r")):
         return before + after[line_end.end() :]
     return (before if before.endswith("[") or after.startswith("]") else left) + after
 
 
 _BLANK: Final = " \t\r\n"
-_LINE_END: Final = re.compile(r"\r\n?|\n")
-_SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
 _INDENTATION: Final = re.compile(r"[ \t]*")
 
 
 def _past_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
+    space = SPACE.match(text, at)
     return space.end() if space else at
 
 
@@ -287,5 +290,5 @@ def _indentation(text: str, at: int) -> str:
 
 
 def _line_length(text: str, at: int) -> int:
-    line_end = _LINE_END.search(text, at)
+    line_end = LINE_END.search(text, at)
     return (line_end.start() if line_end else len(text)) - _line_start(text, at)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import MAX_PROBLEMS
 from llxprt_hooks.settings.environment import read_environment
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
 
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.environment import EnvironmentRule
     from llxprt_hooks.settings.jsonc import Node
     from llxprt_hooks.settings.problem import Problem
+
+
+ENABLING_KEYS: Final = (
+    ("enableHooks",),
+    ("tools", "enableHooks"),
+    ("hooksConfig", "enabled"),
+    ("hooks", "enabled"),
+)
+"""The keys that switch hooks on or off. The others are read where the first is absent; one false among them wins."""
+
+DISABLED_LISTS: Final = (("hooksConfig", "disabled"), ("hooks", "disabled"))
+"""The keys that list hooks that are switched off; all lists are joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +42,6 @@ class HookFields:
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
     """Which variables hooks inherit, or ``None`` where the file does not say."""
-    config: Mapping[str, Any]
-    """The other keys of ``hooksConfig``."""
     problems: tuple[Problem, ...]
 
 
@@ -38,12 +49,12 @@ def read_hook_fields(document: Document) -> HookFields:
     """The hook fields of a settings file."""
     reader = FieldReader(document)
     config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
+    reader.member(document.root, "tools", Kind.OBJECT)
     return HookFields(
-        enabled=_switch(reader, document.root, config),
+        enabled=_switch(reader, document.root),
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
-        disabled=tuple(reader.strings(config, "disabled")),
+        disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
-        config=_other_keys(config),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
 
@@ -74,7 +85,7 @@ class FieldReader:
     def events(self, root: Node) -> dict[str, Node]:
         """The arrays of hook groups under ``hooks``, by event name."""
         hooks = self.member(root, "hooks", Kind.OBJECT)
-        groups = {member.key: member.value for member in hooks.members} if hooks else {}
+        groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return {
             event: node
             for event, node in groups.items()
@@ -93,18 +104,9 @@ class FieldReader:
         return False
 
 
-def _switch(reader: FieldReader, root: Node, config: Node | None) -> bool | None:
-    canonical = reader.switch(root, "enableHooks")
-    aliases = (
-        reader.switch(reader.member(root, "tools", Kind.OBJECT), "enableHooks"),
-        reader.switch(config, "enabled"),
-    )
+def _switch(reader: FieldReader, root: Node) -> bool | None:
+    canonical, *aliases = (reader.switch(root.at(*way), key) for *way, key in ENABLING_KEYS)
     if canonical is not None:
         return canonical
-    said = [alias for alias in aliases if alias is not None]
-    return all(said) if said else None
-
-
-def _other_keys(config: Node | None) -> dict[str, Any]:
-    values: dict[str, Any] = config.to_value() if config else {}
-    return {key: value for key, value in values.items() if key not in {"enabled", "disabled", "environment"}}
+    given = [alias for alias in aliases if alias is not None]
+    return all(given) if given else None

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,8 +109,8 @@ class LineIndex:
     """Turns many offsets of one text into lines and columns."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
-        self._mark = text.startswith(_BYTE_ORDER_MARK)
+        self._starts = [0, *(found.end() for found in LINE_END.finditer(text))]
+        self._mark = text.startswith(BYTE_ORDER_MARK)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         """Both 1-based; the byte order mark, which no editor shows, is not counted."""
@@ -146,9 +146,9 @@ def duplicate_members(root: Node) -> Iterator[Member]:
 
 def parse(text: str) -> Node:
     """Read a whole text, or raise ``JsoncError``; never anything else, whatever the text."""
-    reader = _Reader(text)
+    reader = _Tokenizer(text)
     open_containers: list[_Container] = []
-    at = reader.skip(1 if text.startswith(_BYTE_ORDER_MARK) else 0)
+    at = reader.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0)
     while True:
         if text[at : at + 1] in _CLOSERS:
             if len(open_containers) == MAX_DEPTH:
@@ -188,13 +188,14 @@ def parse(text: str) -> Node:
             return node
 
 
-_BYTE_ORDER_MARK: Final = "\ufeff"
+BYTE_ORDER_MARK: Final = "\ufeff"
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _LITERALS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
 _MEANT: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "yes": "true", "no": "false"}
 
-_LINE_END: Final = re.compile(r"\r\n?|\n")
-_SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
+LINE_END: Final = re.compile(r"\r\n?|\n")
+SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
+"""White space and comments."""
 _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _STRING: Final = re.compile(_STRING_START.pattern + '"')
 _WORD: Final = re.compile(r"[\w$.+-]+")
@@ -224,7 +225,7 @@ class _Container:
         return Node(kind, self.start, end, members=tuple(self.members), items=tuple(self.items))
 
 
-class _Reader:
+class _Tokenizer:
     """The tokens of one text."""
 
     def __init__(self, text: str) -> None:
@@ -235,7 +236,7 @@ class _Reader:
 
     def skip(self, at: int) -> int:
         """Past white space and comments."""
-        space = _SPACE.match(self.text, at)
+        space = SPACE.match(self.text, at)
         end = space.end() if space else at
         if self.text.startswith("/*", end):
             self.fail(end, "the comment that starts here is not closed, expected '*/'")
@@ -307,8 +308,7 @@ class _Reader:
 
 def shown(text: str) -> str:
     """A piece of text as messages show it: short, on one line, with nothing in it that a terminal would act on."""
-    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
-    return printable(short)
+    return escape_for_terminal(shorten(text, _LONGEST_SHOWN))
 
 
 def _number(number: re.Match[str]) -> int | float:

@@ -13,7 +13,7 @@ FOLDER: Final = ".llxprt"
 FILE_NAME: Final = "settings.json"
 
 NO_HOME: Final = Path("/dev/null")
-"""Below it nothing is, and not even root can make anything."""
+"""A path that can never contain files."""
 
 
 class Level(StrEnum):

@@ -1,4 +1,4 @@
-"""How levels are merged (ruling 20): the highest level that speaks decides, lists of hooks are put one after another.
+"""How levels are merged (D-20): the highest level that speaks decides, lists of hooks are put one after another.
 
 Every function takes its levels highest priority first.
 """
@@ -43,11 +43,3 @@ def merge_switches(switches: Iterable[bool | None]) -> bool:
 def merge_lists(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     """All lists joined, each element once."""
     return tuple(dict.fromkeys(element for elements in lists for element in elements))
-
-
-def merge_keys(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Each key as the highest level has it."""
-    merged: dict[str, Any] = {}
-    for mapping in mappings:
-        merged = {**mapping, **merged}
-    return merged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence about one place of one file; line and column are 1-based, 1:1 for a file as a whole."""
+    """A sentence about one place in settings; line and column are 1-based, 1:1 for a file as a whole."""
 
-    file: Path
+    file: Path | None
+    """None for hooks that a program passed in, which have no line and column either."""
     line: int
     column: int
     message: str
+    where: str = ""
+    """The path of a hook definition, for example ``hooks.BeforeTool[0].hooks[1]``."""
+    origin: str = ""
+    """The file or extension that a hook definition belongs to."""
 
     def __str__(self) -> str:
-        return f"{printable(str(self.file))}:{self.line}:{self.column}: {self.message}"
+        place = self.origin if self.file is None else f"{self.file}:{self.line}:{self.column}"
+        return escape_for_terminal(": ".join(part for part in (place, self.where, self.message) if part))

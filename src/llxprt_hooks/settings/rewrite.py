@@ -1,4 +1,4 @@
-"""Writing a settings file anew, after its new text was worked out from the one that was read."""
+"""Replace the text of a settings file by a new one that was derived from it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ChangedMeanwhileError(Exception):
-    """Somebody else was quicker, in a sentence for the user."""
+    """The file was modified concurrently. The message is for the user."""
 
 
 def rewrite(file: Path, before: str, after: str) -> None:
-    """Put one text in place of another, which is empty where there is no file; refuses where it is no longer that."""
+    """Replace a file's text, empty if there is no file; raise if the file no longer has the text ``before``."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(file):
         document = read_document(file)
         if isinstance(document, Problem) or (document.text if document else "") != before:
-            raise ChangedMeanwhileError(f"{file} was changed by another program meanwhile, and is left as it is")
+            raise ChangedMeanwhileError(f"{file} was changed by another program in the meantime; it was not modified")
         write_atomically(file, after)

@@ -15,13 +15,16 @@ from collections.abc import Mapping
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 _NAMES = "|".join(PROJECT_DIR_VARIABLES)
-_VARIABLE = re.compile(rf"\$(?:\{{(?:{_NAMES})\}}|(?:{_NAMES})(?![A-Za-z0-9_]))")
+PROJECT_DIR_REFERENCE = re.compile(rf"\$(?:\{{(?:{_NAMES})\}}|(?:{_NAMES})(?![A-Za-z0-9_]))")
+"""A project directory variable as a command refers to it: ``$NAME`` or ``${NAME}``."""
+
 _STRING = re.compile(r"'[^']*'?|\$'(?:\\.|[^'\\])*'?", re.DOTALL)
 _BACK_QUOTED = re.compile(r"`((?:\\.|[^`\\])*)`?", re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()'\"\\])+)")
 _BOTH_STREAMS = re.compile(
-    rf"""1?>&(?=[ \t]*(?:[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")*?"?{_VARIABLE.pattern})""", re.DOTALL
+    rf"""1?>&(?=[ \t]*(?:[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")*?"?{PROJECT_DIR_REFERENCE.pattern})""",
+    re.DOTALL,
 )
 _QUOTING = re.compile(r"\\(.)|'([^']*)'|\"([^\"]*)\"")
 
@@ -56,7 +59,7 @@ def expand_command(command: str, *, for_bash: bool = True) -> str:
     >>> expand_command("$LLXPRT_PROJECT_DIR/check.sh '$LLXPRT_PROJECT_DIR'")
     '"$LLXPRT_PROJECT_DIR"/check.sh \\'$LLXPRT_PROJECT_DIR\\''
     """
-    if not _VARIABLE.search(command):
+    if not PROJECT_DIR_REFERENCE.search(command):
         return command
     pieces = []
     at = 0
@@ -93,7 +96,7 @@ class _Scanner:
     def bare_variables(self) -> list[tuple[int, int]]:
         """Where the variables stand that the shell would split, in order."""
         while self._at < len(self._text):
-            variable = _VARIABLE.match(self._text, self._at)
+            variable = PROJECT_DIR_REFERENCE.match(self._text, self._at)
             if variable and not self._quoted():
                 self._bare.append(variable.span())
                 self._pass(variable.end())

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
+from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.model import Restriction
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("triggers:tool")
@@ -27,20 +30,25 @@ async def fire_before_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
     """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
+    handler = None
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
         return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
-    except Exception:
-        log.warning("BeforeTool hooks of %s failed, the tool runs", tool_name, exc_info=True)
-        return None
+    except Exception as error:
+        output = output_after_failure(handler, HookEventName.BEFORE_TOOL, error, tool_name)
+        effect = "runs" if output is None else "is blocked"
+        log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
+        return output
 
 
 async def fire_after_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
 ) -> DefaultHookOutput | None:
     """Run the AfterTool hooks; None means that nothing was said and the result stands."""
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:
@@ -52,13 +60,21 @@ async def fire_after_tool_hook(
 
 
 async def execute_tool_with_hooks(
-    config: Config, tool_name: str, tool_input: dict[str, Any], execute_fn: Execute
+    config: Config,
+    tool_name: str,
+    tool_input: dict[str, Any],
+    execute_fn: Execute,
+    *,
+    restriction: Restriction | None = None,
 ) -> ToolResult:
     """Run a tool with its hooks: before it, with what they changed, and after it.
 
     A blocked or stopped tool does not run; the result then holds the reason. ``execute_fn`` gets the final input as
-    its one argument; what it raises passes through untouched.
+    its one argument; what it raises passes through untouched. A call that ``restriction`` does not allow, that of the
+    model call which asked for it, does not run and fires no event.
     """
+    if restriction is not None and (refusal := restriction.refusal(tool_name)) is not None:
+        return ToolResult.failure(refusal, "restricted")
     hooked = config.enable_hooks
     before = await fire_before_tool_hook(config, tool_name, tool_input) if hooked else None
     if before is not None:
@@ -83,8 +99,7 @@ def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[
 def _not_run(before: DefaultHookOutput) -> ToolResult:
     reason = before.get_effective_reason()
     kind = "hook_blocked" if before.is_blocking_decision() else "hook_stopped"
-    result = ToolResult(llm_content=reason, return_display=reason, error={"message": reason, "type": kind})
-    return _with_effects(result, before, None)
+    return _with_effects(ToolResult.failure(reason, kind), before, None)
 
 
 def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from llxprt_hooks.engine.definitions import read_hook
+from llxprt_hooks.engine.schema import hook_shape
+from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class HookCommand(NamedTuple):
-    """A command that would run, and when."""
+    """A hook that would run, and when."""
 
     event: str
     matcher: str
     command: str
+    """What it runs, in one line; all of the entry where that cannot be told."""
+    details: Mapping[str, str] = {}
+    """All other fields of the hook and its group, except its description."""
+    script_texts: tuple[str, ...] = ()
+    """Where files of the project may be named."""
 
 
 def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,18 +36,41 @@ def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
-    """The commands in a settings' ``hooks``, in order; what has no command is passed over."""
-    return tuple(
-        HookCommand(event, matcher if isinstance(matcher := group.get("matcher"), str) else "", hook["command"])
-        for event, groups in _mapping(settings.get("hooks")).items()
-        for group in _mappings(groups)
-        for hook in _mappings(group.get("hooks"))
-        if isinstance(hook.get("command"), str)
+    """Every hook in a settings' ``hooks``, in order, also those that cannot be used."""
+    return tuple(map(_hook_command, hook_entries(settings.get("hooks"))))
+
+
+def _hook_command(entry: HookEntry) -> HookCommand:
+    config, _ = read_hook(entry.hook)
+    fields = {key: _shown(entry.hook, key) for key in entry.hook}
+    matcher = entry.group.get("matcher")
+    if config is None:
+        command, details = ", ".join(f"{key}: {value}" for key, value in fields.items()), {}
+        texts = tuple(text for text in entry.hook.values() if isinstance(text, str))
+    else:
+        described = ("type", "description", *config.executor.described)
+        command, details = config.command, {key: fields[key] for key in fields if key not in described}
+        texts = tuple(config.executor.script_texts(config.spec))
+    of_group = {key: _json(value) for key, value in entry.group.items() if key not in ("hooks", "matcher")}
+    return HookCommand(
+        entry.event, matcher if isinstance(matcher, str) else "", command, {**details, **of_group}, texts
     )
 
 
+def _shown(hook: Mapping[str, Any], key: str) -> str:
+    """A field of a hook as JSON; of a secret one only that it is there, or the keys that it has."""
+    field, value = hook_shape(hook.get("type")).fields.get(key), hook[key]
+    if field is None or not field.secret:
+        return _json(value)
+    return ", ".join(map(_json, value)) if isinstance(value, Mapping) else "(not shown)"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | None = None) -> str:
-    """The SHA-256 of what settings say about hooks, and of the ``project_scripts`` that their commands name.
+    """The SHA-256 of what settings say about hooks, and of the ``project_scripts`` that their hooks name.
 
     The order of keys does not matter, the order of lists does.
     """
@@ -54,12 +82,3 @@ def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | N
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
     """The same in parts, each with its SHA-256, to tell later which of them have changed."""
     return {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings), **scripts}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, list):
-        yield from (element for element in value if isinstance(element, Mapping))

@@ -1,7 +1,7 @@
 """The files of a project that its commands name, with their content.
 
 A shell knows too many ways to write a path (variables, quotes, ``cd hooks &&``, ``~``) for commands to be read as it
-would read them. So they are not: a file counts when the words of its name, and of every folder on the way to it, stand
+would read them. So they are not: a file counts when the words of its name, and of every folder on the way to it, occur
 somewhere in the commands, in any order and however they are quoted. That is too many files rather than too few. Only
 what a command merely writes to does not count, or a hook that keeps a log would end its own approval.
 
@@ -20,7 +20,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ _LEFT_OUT: Final = (".js", ".cjs", ".mjs", ".ts", ".py")
 
 
 class ScriptsError(Exception):
-    """Scripts whose content cannot be told, in a sentence."""
+    """The content of scripts cannot be determined. The message is for the user."""
 
 
 def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str]:
@@ -50,13 +50,13 @@ def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str
     A link to a folder counts with where it leads. Raises ``ScriptsError`` where a script cannot be read, because
     nobody could tell whether it is still the one that was approved.
     """
-    said = _said(commands)
-    return _Search(Path(os.path.realpath(project_dir)), said).scripts() if said else {}
+    words = _words_of(commands)
+    return _Search(Path(os.path.realpath(project_dir)), words).scripts() if words else {}
 
 
-def _said(commands: Iterable[str]) -> set[str]:
+def _words_of(commands: Iterable[str]) -> set[str]:
     """The words of all commands, in each way that quoting and options may put them together."""
-    said: set[str] = set()
+    words: set[str] = set()
     for command in set(commands):
         text = _WRITTEN.sub(" ", _plain(command))
         for reading in (
@@ -64,8 +64,8 @@ def _said(commands: Iterable[str]) -> set[str]:
             _ESCAPE_OR_QUOTE.sub(" ", text),
             _OPTION_LETTER.sub(" ", text),
         ):
-            said.update(_WORD.findall(reading))
-    return said | {word.removeprefix(".") for word in said}
+            words.update(_WORD.findall(reading))
+    return words | {word.removeprefix(".") for word in words}
 
 
 def _plain(text: str) -> str:
@@ -76,9 +76,9 @@ def _plain(text: str) -> str:
 class _Search:
     """Goes from the project's folder into every folder, and to every file, that is named."""
 
-    def __init__(self, project: Path, said: set[str]) -> None:
+    def __init__(self, project: Path, words: set[str]) -> None:
         self._project = project
-        self._said = said
+        self._words = words
         self._folders = deque([project])
         self._seen: set[str] = set()
         self._scripts: dict[str, str] = {}
@@ -104,14 +104,14 @@ class _Search:
             return
         except OSError as error:
             raise ScriptsError(
-                f"the folder {printable(str(folder))} cannot be looked into: {error.strerror}"
+                f"the folder {escape_for_terminal(str(folder))} cannot be looked into: {error.strerror}"
             ) from error
 
     def _is_named(self, name: str) -> bool:
         plain = _plain(name).partition(">")[0]  # what follows may have been taken for written to
         suffix = next((suffix for suffix in _LEFT_OUT if plain.endswith(suffix)), "")
         stem = plain.removesuffix(suffix)
-        return any(self._said.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
+        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
 
     def _look_at(self, file: Path) -> None:
         try:
@@ -148,7 +148,9 @@ class _Search:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise ScriptsError(f"the script {printable(str(file))} cannot be read: {error.strerror}") from error
+            raise ScriptsError(
+                f"the script {escape_for_terminal(str(file))} cannot be read: {error.strerror}"
+            ) from error
         return digest.hexdigest()
 
 

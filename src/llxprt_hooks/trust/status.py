@@ -1,4 +1,4 @@
-"""Whether a project's hooks may run (ruling 21): asking, granting, revoking.
+"""Whether a project's hooks may run (D-21): asking, granting, revoking.
 
 A cloned repository must not run code by being opened. What a project's settings say about hooks counts only once
 the user has approved exactly that; any change needs approval again.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.fingerprint import (
     hook_commands,
     hook_fingerprint,
@@ -40,7 +40,7 @@ TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
 
 
 class TrustState(StrEnum):
-    """How a project stands."""
+    """The trust state of a project."""
 
     NOTHING_TO_TRUST = "nothing_to_trust"
     """Its settings say nothing about hooks."""
@@ -55,7 +55,7 @@ class TrustState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """How a project stands, and what is at stake."""
+    """The trust state of a project, and what an approval would cover."""
 
     state: TrustState
     project: Path
@@ -68,7 +68,7 @@ class TrustStatus:
     """All that the project's settings say about hooks."""
     commands: tuple[HookCommand, ...] = ()
     scripts: tuple[str, ...] = ()
-    """The project's files that the commands name; their content is approved too."""
+    """The project's files that the hooks name; their content is approved too."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What the fingerprint stands for, in parts, each with its own hash."""
     changed: tuple[str, ...] = ()
@@ -76,17 +76,22 @@ class TrustStatus:
     problems: tuple[Problem, ...] = ()
 
     @property
+    def script_texts(self) -> tuple[str, ...]:
+        """The texts in which hooks name files of the project."""
+        return tuple(text for hook in self.commands for text in hook.script_texts)
+
+    @property
     def counts(self) -> bool:
-        """Whether the project has a say about hooks."""
+        """Whether the project's settings are applied."""
         return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
 
 
 class TrustError(Exception):
-    """An approval that could not be given or withdrawn, in a sentence for the user."""
+    """An approval could not be given or withdrawn. The message is for the user."""
 
 
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
-    """How a project stands, and what would run."""
+    """Return the trust state of a project, and what would run."""
     project = absolute_project(project_dir)
     file = settings_file(Level.PROJECT, project)
     return assess_trust(project, read_document(file) if file else None)
@@ -98,7 +103,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
     if status.state is TrustState.REFUSED:
         raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
     if expected_fingerprint not in {None, status.fingerprint}:
-        project = printable(str(status.project))
+        project = escape_for_terminal(str(status.project))
         raise TrustError(f"the hooks of {project} have changed since they were shown, look at them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
@@ -120,7 +125,7 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
 
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
-    """How a project stands whose settings file was read already, so that what is judged is what is used."""
+    """Return the trust state of a project whose settings file has been read, so that the same content is used."""
     project = Path(os.path.realpath(project_dir))
     if settings is None:
         return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
@@ -132,8 +137,8 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     commands = hook_commands(statement)
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
-        _refuse_odd_file(settings, project)
-        scripts = project_scripts((hook.command for hook in commands), project)
+        _check_file_is_trustworthy(settings, project)
+        scripts = project_scripts(known.script_texts, project)
     except (_RefusedError, ScriptsError) as error:
         skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
         return replace(known, problems=(skipped,))
@@ -168,14 +173,14 @@ def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class _RefusedError(Exception):
-    """Settings that could be another's, in a sentence."""
+    """Settings that someone else may have written. The message is for the user."""
 
 
-def _refuse_odd_file(settings: Document, project: Path) -> None:
+def _check_file_is_trustworthy(settings: Document, project: Path) -> None:
     real_file = settings.real_file
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"
-        raise _RefusedError(f"this is a link to {printable(str(real_file))}{where}")
+        raise _RefusedError(f"this is a link to {escape_for_terminal(str(real_file))}{where}")
     if settings.mode & WRITABLE_BY_OTHERS:
         raise _RefusedError(
             f"group or others may write to this file (mode {settings.mode:04o}; `chmod go-w` takes that right away)"

@@ -11,11 +11,13 @@ import pytest
 from google.genai import types
 
 import llxprt_hooks.agent
+import llxprt_hooks.triggers
 from llxprt_hooks import Config, GenerateContentParameters
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.notes import AnswerText, Note
-from llxprt_hooks.agent.restriction import Restriction, sendable_tool_config
+from llxprt_hooks.agent.tool_config import sendable_tool_config
+from llxprt_hooks.model import Restriction, default_translator
 
 if TYPE_CHECKING:
     from tests.support.agent import AgentProject
@@ -37,9 +39,9 @@ class Recorder:
             content = types.Content(role="model", parts=[types.Part(text=text)])
             yield types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self.shown.append(note.text)
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self.shown.append(event.text)
 
 
 def chat_with(project: AgentProject, recorder: Recorder, **hooks: str) -> Chat:
@@ -113,11 +115,16 @@ TRIGGERS = {
     "fire_before_model_hook",
     "fire_after_model_hook",
     "fire_before_tool_selection_hook",
+    "execute_model_with_hooks",
 }
 
 
 def agent_modules() -> Iterator[ast.Module]:
-    for file in Path(llxprt_hooks.agent.__file__).parent.rglob("*.py"):
+    yield from modules(Path(llxprt_hooks.agent.__file__).parent)
+
+
+def modules(folder: Path) -> Iterator[ast.Module]:
+    for file in folder.rglob("*.py"):
         yield ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
@@ -129,7 +136,8 @@ def triggers(nodes: Iterable[ast.AST]) -> list[str]:
 
 @pytest.mark.requirement("HOOK-134")
 def test_every_call_of_a_trigger_is_awaited_and_its_result_is_used() -> None:
-    nodes = [node for module in agent_modules() for node in ast.walk(module)]
+    wrappers = modules(Path(llxprt_hooks.triggers.__file__).parent)
+    nodes = [node for module in (*agent_modules(), *wrappers) for node in ast.walk(module)]
     called = triggers(nodes)
     awaited = triggers(node.value for node in nodes if isinstance(node, ast.Await))
     discarded = triggers(
@@ -137,7 +145,7 @@ def test_every_call_of_a_trigger_is_awaited_and_its_result_is_used() -> None:
     )
     assert sorted(called) == sorted(awaited)
     assert discarded == []
-    assert set(called) == TRIGGERS - {"fire_before_tool_hook", "fire_after_tool_hook"}  # those two are in the wrapper
+    assert set(called) == TRIGGERS
 
 
 @pytest.mark.requirement("HOOK-141")
@@ -151,7 +159,7 @@ def test_no_caller_knows_the_hook_format() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
         for alias in node.names
     }
-    assert imported <= {"GenerateContentParameters"}
+    assert imported <= {"GenerateContentParameters", "Restriction"}
     assert not {name for name in names if "hook_llm" in name or name in ("LLMRequest", "LLMResponse")}
     assert not {text for text in texts if text in ("llm_request", "llm_response", "messages", "toolConfig")}
 
@@ -191,7 +199,8 @@ def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(
     calling = result.function_calling_config
     assert calling is not None
     assert (calling.mode, calling.allowed_function_names) == sent
-    assert Restriction.of(config).allowed == (None if allowed is None else frozenset(allowed))
+    restriction = Restriction.of(default_translator().to_hook_tool_config(config))
+    assert restriction.allowed == (None if allowed is None else frozenset(allowed))
 
 
 # Answers in pieces.

@@ -11,11 +11,11 @@ from google.genai import types
 
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.approval import Approval, ApprovalMode
-from llxprt_hooks.agent.notes import Note, ToolState
-from llxprt_hooks.agent.restriction import Restriction
+from llxprt_hooks.agent.audience import AgentEvent, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.model import Restriction
 from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class Published:
     def __init__(self) -> None:
         self.states: list[tuple[CallState, CallStatus | None, Any]] = []
 
-    def tell(self, note: Note) -> None:
-        assert isinstance(note, ToolState)
-        self.states.append((note.call.state, note.call.status, note.call.result.llm_content))
+    def handle(self, event: AgentEvent) -> None:
+        assert isinstance(event, ToolState)
+        self.states.append((event.call.state, event.call.status, event.call.result.llm_content))
 
 
 class Probe:
@@ -43,7 +43,7 @@ class Probe:
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
-        tool = Tool("probe", "A probe.", {"type": "object"}, Kind.READ, self._probe)
+        tool = Tool("probe", "A probe.", {"type": "object"}, ToolKind.READ, self._probe)
         approval = Approval(ApprovalMode.DEFAULT)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 

@@ -50,7 +50,7 @@ def own_fields(run: AgentRun, event: str) -> dict[str, Any]:
     return payload
 
 
-@pytest.mark.requirement("HOOK-203")
+@pytest.mark.requirement("HOOK-081", "HOOK-203")
 @pytest.mark.parametrize(
     ("event", "fields"),
     [

@@ -107,7 +107,7 @@ def test_an_after_model_hook_runs_once_a_model_call_with_the_complete_response(p
 
 
 @both_ways
-@pytest.mark.requirement("HOOK-050", "HOOK-139")
+@pytest.mark.requirement("HOOK-044", "HOOK-050", "HOOK-139")
 def test_an_after_model_hook_sees_the_request_as_it_was_sent(played: Played, over: str) -> None:
     request = played(changed_request, over).payloads("after")[0]["llm_request"]
     assert request["model"] == "other-model"

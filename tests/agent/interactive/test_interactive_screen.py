@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
+from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted
+from llxprt_hooks.agent.audience import AnswerEnd, AnswerText
+from llxprt_hooks.cli.tui.progress import Progress
 from llxprt_hooks.cli.tui.screen import Screen
-from llxprt_hooks.cli.tui.shown_text import visible
+from llxprt_hooks.engine.executors.command import CommandSpec
 from tests.support.display import Display
 
 WIDTH = 50
@@ -57,9 +59,15 @@ async def test_no_answer_commands_the_terminal(text: str) -> None:
     shown(pieces(text, [7]), 10)
 
 
-def test_text_is_left_alone_where_it_is_harmless() -> None:
-    assert visible("Ünï 漢字 👩\u200d💻\n\tx") == "Ünï 漢字 👩\u200d💻\n\tx"
-    assert visible("a\rb\x7f\u2066") == "ab\\x7f\\u2066"
+def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for() -> None:
+    hook = HookConfig("command", CommandSpec("./check"), name="check")
+    progress = Progress()
+    for execution_id in ("first", "second"):
+        progress.hook_started(HookStarted("event", execution_id, HookEventName.BEFORE_TOOL, hook))
+
+    progress.hook_ended(HookExecutionResult(hook, HookEventName.BEFORE_TOOL, success=True, execution_id="second"))
+
+    assert list(progress.hooks) == ["first"]
 
 
 def pieces(text: str, sizes: list[int]) -> list[str]:
@@ -77,9 +85,9 @@ def shown(chunks: list[str], rows: int) -> list[str]:
     screen = Screen(Console(file=file, force_terminal=True, width=WIDTH, height=rows, color_system=None, _environ={}))
     with screen.working():
         for chunk in chunks:
-            screen.tell(AnswerText(chunk))
+            screen.handle(AnswerText(chunk))
             screen._draw()
-        screen.tell(AnswerEnd("".join(chunks)))
+        screen.handle(AnswerEnd("".join(chunks)))
     display = Display(rows, WIDTH)
     display.write(file.getvalue().replace("\n", "\r\n"))
     return [line for line in display.text.split("\n") if line.strip()]

@@ -76,6 +76,32 @@ def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
         assert not {"\x07", "\x9b", "\u202e"} & set(terminal.raw)
 
 
+INVISIBLE = {"\u200b", "\u200f", "\u061c", "\u2028", "\u00ad", "\U000e0041", "\u202e", "\u200d", "\u3164", "\xa0"}
+
+
+def test_a_question_shows_every_character_of_what_is_allowed(project: InteractiveProject) -> None:
+    hidden = "".join(sorted(INVISIBLE))
+    asked = answer(
+        call("run_shell_command", command=f"true a{hidden}b\r", description=f"c{hidden}d"),
+        call("write_file", file_path=f"e{hidden}f", content=f"g{hidden}h\r\n"),
+    )
+    with project.session(asked, answer("Done.")) as terminal:
+        terminal.see_prompt()
+        terminal.enter("go")
+        first = terminal.see("Allow run_shell_command? [y/N]")
+        terminal.enter("n")
+        second = terminal.see("Allow write_file? [y/N]")
+        terminal.enter("n")
+        terminal.see("Done.")
+
+        shown = r"\xa0\xad\u061c\u200b\u200d\u200f\u2028\u202e\u3164\U000e0041"
+        assert f"true a{shown}b\\r" in first
+        assert f"c{shown}d" in first
+        assert f"e{shown}f" in second
+        assert f"g{shown}h\\r" in second
+        assert not INVISIBLE & set(terminal.raw)
+
+
 @pytest.mark.parametrize("rows", [24, 6])
 def test_an_answer_taller_than_the_window_is_all_there(project: InteractiveProject, rows: int) -> None:
     code = "".join(f"line_{number} = {number}\n" for number in range(60))

@@ -55,6 +55,12 @@ async def test_without_a_description_the_user_sees_the_command_on_one_line(works
     assert result.return_display == "true \\x1b[2J" + "#" * 67 + "…: exit code 1"
 
 
+async def test_a_description_cannot_hide_or_reorder_text(workspace: Workspace) -> None:
+    result = await call(workspace, "run_shell_command", command="true", description="List\u202esecret\u200b\u2028\xad")
+
+    assert result.return_display == "List\\u202esecret\\u200b\\u2028\\xad: exit code 0"
+
+
 async def test_a_missing_program_is_told_by_the_shell(workspace: Workspace) -> None:
     report = await succeed(workspace, "run_shell_command", command="no-such-program-here")
 

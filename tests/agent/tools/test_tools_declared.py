@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.genai import types
 
-from llxprt_hooks.agent.tools import TOOLS, Kind
+from llxprt_hooks.agent.tools import TOOLS, ToolKind
 from tests.agent.tools.tool_calls import call, fail, message_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ REQUIRED = [
 ]
 
 
-def test_there_are_the_seven_of_the_design_in_its_order() -> None:
+def test_there_are_seven_in_a_fixed_order() -> None:
     assert {name: list(tool.parameters["properties"]) for name, tool in TOOLS.items()} == PARAMETERS
     assert list(TOOLS) == list(PARAMETERS)
     assert all(name == tool.name for name, tool in TOOLS.items())
@@ -41,9 +41,9 @@ def test_only_what_is_needed_is_required() -> None:
 
 
 def test_kinds_settle_what_needs_approval() -> None:
-    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not Kind.READ}
+    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not ToolKind.READ}
 
-    assert kinds == {"write_file": Kind.EDIT, "replace": Kind.EDIT, "run_shell_command": Kind.EXECUTE}
+    assert kinds == {"write_file": ToolKind.EDIT, "replace": ToolKind.EDIT, "run_shell_command": ToolKind.EXECUTE}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

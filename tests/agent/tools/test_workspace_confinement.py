@@ -278,3 +278,19 @@ async def test_names_cannot_forge_lines(workspace: Workspace, root: Path) -> Non
     assert "\n" not in await fail(workspace, "read_file", file_path="no\nsuch")
     result = await call(workspace, "read_file", file_path="a\nb\x1b[31m")
     assert result.return_display == "read 1 line of a\\nb\\x1b[31m"
+
+
+async def test_names_cannot_hide_or_reorder_text(workspace: Workspace, root: Path) -> None:
+    (root / "a\u202etxt.sh\u200b\u2028\U000e0041").write_text("x")
+    shown = "a\\u202etxt.sh\\u200b\\u2028\\U000e0041"
+
+    assert await succeed(workspace, "list_directory", dir_path=".") == shown
+    assert await succeed(workspace, "glob", pattern="*") == shown
+    assert "\\u202e" in await fail(workspace, "read_file", file_path="no\u202esuch")
+
+
+async def test_a_name_with_an_unusual_space_can_be_repeated(workspace: Workspace, root: Path) -> None:
+    (root / "Screenshot at 1.00\u202fPM.txt").write_text("x")
+
+    listed = await succeed(workspace, "list_directory", dir_path=".")
+    assert await succeed(workspace, "read_file", file_path=listed) == "x"

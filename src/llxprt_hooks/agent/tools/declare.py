@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.wording import one_line
 from llxprt_hooks.protocol.tool_result import ToolResult
 
@@ -27,7 +27,7 @@ class Parameter:
 def declare(
     *,
     name: str,
-    kind: Kind,
+    kind: ToolKind,
     description: str,
     parameters: Sequence[Parameter],
     function: Callable[..., Awaitable[ToolResult]],

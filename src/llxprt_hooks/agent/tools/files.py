@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.agent.tools.wording import counted, lines_of, one_line, size
 from llxprt_hooks.protocol.tool_result import ToolResult
 
@@ -146,7 +146,7 @@ def _encoded(text: str, parameter: str) -> bytes:
 
 READ_FILE = declare(
     name="read_file",
-    kind=Kind.READ,
+    kind=ToolKind.READ,
     description=f"Reads a UTF-8 text file. Of a file larger than {size(READ_LIMIT)} it gives the beginning.",
     parameters=(Parameter("file_path", _FILE_PATH),),
     function=_read_file,
@@ -154,7 +154,7 @@ READ_FILE = declare(
 
 WRITE_FILE = declare(
     name="write_file",
-    kind=Kind.EDIT,
+    kind=ToolKind.EDIT,
     description="Writes a text file, new or in place of what it had before. Creates the folders it needs.",
     parameters=(
         Parameter("file_path", _FILE_PATH),
@@ -165,7 +165,7 @@ WRITE_FILE = declare(
 
 REPLACE = declare(
     name="replace",
-    kind=Kind.EDIT,
+    kind=ToolKind.EDIT,
     description=(
         "Replaces one piece of text in a file. The old text has to occur in it exactly once, so give enough of what "
         "stands around it. With an empty old text it creates a new file."
@@ -180,7 +180,7 @@ REPLACE = declare(
 
 LIST_DIRECTORY = declare(
     name="list_directory",
-    kind=Kind.READ,
+    kind=ToolKind.READ,
     description="Lists what a folder has, hidden files too: folders first, with a slash at their end, then files.",
     parameters=(
         Parameter("dir_path", "Path of the folder: from the working directory (`.`), or absolute and inside it."),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
-from llxprt_hooks.agent.tools.tool import Kind, Tool
-from llxprt_hooks.agent.tools.walk import Patience, walk
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.walk import Deadline, walk
 from llxprt_hooks.agent.tools.wording import counted, one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -44,7 +44,7 @@ T = TypeVar("T")
 def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="glob",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
             "Finds files by a pattern for their path, the most recently changed first. "
             "Hidden folders such as .git are left out unless the pattern names them."
@@ -63,7 +63,7 @@ def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
 def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="search_file_content",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
             "Searches the lines of all text files below a folder; the result has a line `path:line: text` for each "
             "that matches. Hidden folders such as .git, binary files, and files larger than "
@@ -82,12 +82,12 @@ def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
 
 async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> ToolResult:
     searches = [_start_and_pattern(workspace, alternative) for alternative in alternatives(pattern)]
-    patience = Patience(time_limit)
-    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, patience))), patience)
+    deadline = Deadline(time_limit)
+    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, deadline))), deadline)
     lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{one_line(pattern)}`."]
     if len(found) > FILE_LIMIT:
         lines.append(f"[{counted(len(found) - FILE_LIMIT, 'more file')} not shown.]")
-    if not patience.left():
+    if not deadline.left():
         lines.append(_incomplete(time_limit))
     return ToolResult(llm_content="\n".join(lines), return_display=f"found {counted(len(found), 'file')}")
 
@@ -101,9 +101,9 @@ def _start_and_pattern(workspace: Workspace, pattern: str) -> tuple[Path, GlobPa
     return workspace.locate(folder), GlobPattern(names)
 
 
-def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], patience: Patience) -> Iterator[Path]:
+def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], deadline: Deadline) -> Iterator[Path]:
     for start, pattern in searches:
-        for place in walk(workspace, start, pattern.leads_into, patience):
+        for place in walk(workspace, start, pattern.leads_into, deadline):
             if pattern.matches(place.relative_to(start).parts):
                 yield place
 
@@ -121,9 +121,9 @@ def _modified(place: Path) -> int:
 
 async def _search(workspace: Workspace, pattern: str, dir_path: str = ".", *, time_limit: float) -> ToolResult:
     start = workspace.folder(dir_path)
-    patience = Patience(time_limit)
-    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, patience)), patience)
-    found = await _search_lines(workspace, pattern, files, patience)
+    deadline = Deadline(time_limit)
+    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, deadline)), deadline)
+    found = await _search_lines(workspace, pattern, files, deadline)
     where = f"{counted(len(files), 'file')} of {workspace.name(start)}"
     if not found.complete and not found.matches:
         raise ToolFailure(f"Nothing was found in {where} within {time_limit:g} s. {_ADVICE}")
@@ -150,8 +150,8 @@ class _Found:
     complete: bool
 
 
-async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], patience: Patience) -> _Found:
-    walked_all = bool(patience.left())
+async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], deadline: Deadline) -> _Found:
+    walked_all = bool(deadline.left())
     request = {
         "pattern": pattern,
         "files": [str(file) for file in files],
@@ -164,7 +164,7 @@ async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], p
             stdin=json.dumps(request).encode(),
             env=os.environ,
             cwd=str(workspace.root),
-            timeout=patience.left(),
+            timeout=deadline.left(),
         )
     except SpawnError as error:
         raise ToolFailure(str(error)) from error
@@ -196,12 +196,12 @@ def _is_visible(folders: tuple[str, ...]) -> bool:
     return not folders[-1].startswith(".")
 
 
-async def _in_thread(function: Callable[[], T], patience: Patience) -> T:
-    """What a function gives that looks at our patience; cancelled, we have none left."""
+async def _in_thread(function: Callable[[], T], deadline: Deadline) -> T:
+    """Run a function that checks the deadline in a thread. Cancellation expires the deadline."""
     try:
         return await asyncio.to_thread(function)
     except asyncio.CancelledError:
-        patience.lose()
+        deadline.expire()
         raise
 
 

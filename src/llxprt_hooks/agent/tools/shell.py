@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind, Tool
-from llxprt_hooks.agent.tools.wording import one_line, size
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.wording import size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
@@ -32,7 +33,7 @@ _TITLE_WIDTH = 80
 def shell_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="run_shell_command",
-        kind=Kind.EXECUTE,
+        kind=ToolKind.EXECUTE,
         description=(
             "Runs a command line with `bash -c` (`sh -c` where there is no bash) and gives its output and how it "
             f"ended. It has nothing to read on stdin, and is ended with all its children after {time_limit:g} s."
@@ -75,7 +76,7 @@ def _end(completed: Completed, time_limit: float) -> str:
         return f"took longer than {time_limit:g} s and was ended"
     if completed.signal is not None:
         return f"ended by signal {completed.signal}"
-    return "ended, how is not known" if completed.exit_code is None else f"exit code {completed.exit_code}"
+    return "ended with unknown status" if completed.exit_code is None else f"exit code {completed.exit_code}"
 
 
 def _report(completed: Completed, end: str) -> str:
@@ -103,8 +104,7 @@ def _text(data: bytes) -> str:
 
 
 def _title(text: str) -> str:
-    line = one_line(text.strip().partition("\n")[0])
-    return line if len(line) <= _TITLE_WIDTH else line[: _TITLE_WIDTH - 1] + "…"
+    return shorten(escape_for_terminal(text.strip().partition("\n")[0]), _TITLE_WIDTH)
 
 
 RUN_SHELL_COMMAND = shell_tool()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.tool_result import ToolResult
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """What a tool does to the world, which settles whether it needs approval."""
 
     READ = "read"
@@ -31,7 +31,7 @@ class Tool:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments."""
-    kind: Kind
+    kind: ToolKind
     run: Run
 
     def declaration(self) -> dict[str, Any]:

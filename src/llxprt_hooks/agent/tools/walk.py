@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
 
 
-class Patience:
-    """How long somebody waits for a thread, which looks here from time to time."""
+class Deadline:
+    """Until when a thread may work; the thread checks it regularly."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -23,21 +23,21 @@ class Patience:
         """Seconds."""
         return max(0.0, self._until - time.monotonic())
 
-    def lose(self) -> None:
-        """Nobody waits any longer."""
+    def expire(self) -> None:
+        """Make the thread stop at its next check."""
         self._until = 0.0
 
 
 def walk(
-    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], patience: Patience
+    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], deadline: Deadline
 ) -> Iterator[Path]:
-    """The files below a place, until patience is lost; a folder is asked for by its names from the place on.
+    """List the files below a place until the deadline; ``enter`` gets a folder's path relative to the place.
 
     Links to files are files; links to folders are not entered, so that the walk has an end. What cannot be read is
     passed over.
     """
     waiting: list[tuple[str, ...]] = [()]
-    while waiting and patience.left():
+    while waiting and deadline.left():
         names = waiting.pop()
         folder = start.joinpath(*names)
         try:

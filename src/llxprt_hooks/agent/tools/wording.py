@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-
-_UNPRINTABLE = ("Cc", "Cs")
-"""Control characters and surrogates: a name may have them, a line on the screen or in a request must not."""
+from llxprt_hooks.text import SPACES, escape_for_terminal
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -17,8 +14,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with control characters and lone surrogates escaped."""
-    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+    """Escape a file name or pattern for a message. Spaces of all kinds stay: the model has to repeat the name."""
+    return escape_for_terminal(text, keep=SPACES)
 
 
 def lines_of(text: str) -> int:

@@ -49,7 +49,7 @@ async def _show(project: Path, answers: Path) -> None:
             f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
         ) from error
     from llxprt_hooks.cli.demo.narrator import Narrator
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     # The hooks are ours and the home is the demo's own: nothing of the user's has a part in it.
     os.environ |= {
@@ -65,5 +65,5 @@ async def _show(project: Path, answers: Path) -> None:
         narrator.prompt(prompt)
         await session.respond(prompt)
         session.clear()
-    say(console)
-    say(console, ("Next:", "bold"), " llxprt-hooks init makes a first hook, llxprt-hooks --help shows the rest")
+    print_line(console)
+    print_line(console, ("Next:", "bold"), " llxprt-hooks init makes a first hook, llxprt-hooks --help shows the rest")

@@ -23,10 +23,8 @@ def command(name: str, directory: str) -> int:
       llxprt-hooks disable no-secrets
       llxprt-hooks disable './hooks/check.sh --strict' -C path/to/project
     """
-    from llxprt_hooks.cli.switch import disable_hook
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.switch import switch
+    from llxprt_hooks.inspection.switch import disable_hook
 
-    files = disable_hook(directory, name)
-    changed = f"; changed: {', '.join(map(str, files))}"
-    say(stdout_console(), (name, "bold"), f" is disabled now{changed}" if files else " was disabled already")
+    switch(disable_hook, directory, name, "disabled")
     return 0

@@ -23,10 +23,8 @@ def command(name: str, directory: str) -> int:
       llxprt-hooks enable no-secrets
       llxprt-hooks enable './hooks/check.sh --strict' -C path/to/project
     """
-    from llxprt_hooks.cli.switch import enable_hook
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.switch import switch
+    from llxprt_hooks.inspection.switch import enable_hook
 
-    files = enable_hook(directory, name)
-    changed = f"; changed: {', '.join(map(str, files))}"
-    say(stdout_console(), (name, "bold"), f" is enabled now{changed}" if files else " was enabled already")
+    switch(enable_hook, directory, name, "enabled")
     return 0

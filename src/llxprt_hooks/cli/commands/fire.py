@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import Trial
 
 JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
 @click.command("fire")
@@ -80,13 +79,16 @@ async def _fire(
 ) -> int:
     from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import Waiting
-    from llxprt_hooks.cli.trial_report import print_trial, trial_to_dict
-    from llxprt_hooks.inspection.trial import attempt
+    from llxprt_hooks.cli.trial_report import print_trial
+    from llxprt_hooks.inspection.trial import InvalidInputError, attempt
 
-    with Waiting() as waiting:
-        trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+    try:
+        with Waiting() as waiting:
+            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+    except InvalidInputError as error:
+        raise click.UsageError(f"{error}.") from error
     if as_json:
-        print_json(trial_to_dict(trial))
+        print_json(trial.to_dict())
     else:
         print_trial(trial)
     return _status(trial)
@@ -97,13 +99,13 @@ def _status(trial: Trial) -> ExitStatus:
         return ExitStatus.BLOCKED
     if trial.should_stop:
         return ExitStatus.STOPPED
-    return ExitStatus.FAILED if trial.broken else ExitStatus.OK
+    return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 
 
 def _hook_input(
     event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
 ) -> dict[str, Any]:
-    if event_name not in _TOOL_EVENTS and (tool_name is not None or tool_input is not None):
+    if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events; {event_name} has no tool.")
     fields = _json_object(_text(given), "--input") if given is not None else {}
     if fields.get("hook_event_name", event_name) != event_name:

@@ -15,7 +15,6 @@ from click.shell_completion import CompletionItem
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.cli.terminal import visible
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
@@ -27,6 +26,7 @@ from llxprt_hooks.recipes import (
     plan_installation,
     plan_user_installation,
 )
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +86,7 @@ def command(
         install(installation, keep=kept)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    _tell(installation, kept, chosen, directory)
+    _report(installation, kept, chosen, directory)
     return ExitStatus.OK
 
 
@@ -107,14 +107,14 @@ def _to_be_kept(different: Sequence[PlannedFile], installation: Installation) ->
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(_shown(file.path, installation) for file in different)
         raise click.ClickException(
-            f"{names}: there already, and not what the recipe has. Nothing was written. Overwrite with --force, or "
+            f"{names}: already exists and differs from the recipe. Nothing was written. Overwrite with --force, or "
             "move yours out of the way."
         )
     return [file for file in different if not _may_overwrite(file, _shown(file.path, installation))]
 
 
 def _may_overwrite(file: PlannedFile, name: str) -> bool:
-    click.echo(f"{name} is there already, and not what the recipe has.", err=True)
+    click.echo(f"{name} already exists and differs from the recipe.", err=True)
     while True:
         answer = click.prompt(
             "Overwrite it? (y = yes, n = keep mine, d = show the difference)",
@@ -127,11 +127,11 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
             return bool(answer == "y")
         there = file.path.read_text("utf-8", errors="replace").splitlines(keepends=True)
         lines = difflib.unified_diff(there, file.content.splitlines(keepends=True), f"{name} (yours)", f"{name} (new)")
-        click.echo(visible("".join(lines)), err=True)  # the file may be a stranger's
+        click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file may be a stranger's
 
 
-def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
-    from llxprt_hooks.cli.terminal import aligned, say, stdout_console
+def _report(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
+    from llxprt_hooks.cli.terminal import aligned, print_line, stdout_console
 
     console = stdout_console()
     words = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
@@ -146,18 +146,18 @@ def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequ
     rows.append(((word, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
-    say(console)
-    say(console, "Next:")
+    print_line(console)
+    print_line(console, "Next:")
     for step in _next_steps(installation, recipes, directory):
         _print_step(console, step)
     _warn(installation)
 
 
 def _print_step(console: Console, step: str) -> None:
-    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.cli.terminal import print_line
 
     command, mark, comment = step.partition("# ")
-    say(console, "  ", (command, "cyan"), (mark + comment, "dim"))
+    print_line(console, "  ", (command, "cyan"), (mark + comment, "dim"))
 
 
 def _next_steps(installation: Installation, recipes: Sequence[Recipe], directory: str) -> Iterator[str]:
@@ -199,7 +199,7 @@ def _warn(installation: Installation) -> None:
 
 
 def _list(recipes: Sequence[Recipe]) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     console = stdout_console()
     if recipes:
@@ -223,12 +223,12 @@ def _list(recipes: Sequence[Recipe]) -> None:
         when = [Text("\n".join(recipe.events), "dim")] if has_room else []
         table.add_row(Text(recipe.name, "cyan"), *when, recipe.summary)
     console.print(table)
-    say(console, "One in full: ", ("llxprt-hooks init --list NAME", "cyan"))
-    say(console, "Copy it here: ", ("llxprt-hooks init NAME", "cyan"))
+    print_line(console, "One in full: ", ("llxprt-hooks init --list NAME", "cyan"))
+    print_line(console, "Copy it here: ", ("llxprt-hooks init NAME", "cyan"))
 
 
 def _describe(console: Console, recipe: Recipe) -> None:
-    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.cli.terminal import print_line
 
     facts = f"**Runs at:** {', '.join(recipe.events)}. **Use it** {recipe.when}. **Needs:** {', '.join(recipe.needs)}."
     text = f"{recipe.description}\n{facts}\n"
@@ -236,13 +236,13 @@ def _describe(console: Console, recipe: Recipe) -> None:
         from rich.markdown import Markdown
 
         console.print(Markdown(text))
-        say(console)
+        print_line(console)
     else:
         click.echo(text)
-    say(console, ("To try it", "bold"), ", once it is in a project and approved:")
+    print_line(console, ("To try it", "bold"), ", once it is in a project and approved:")
     for step in _trial(recipe, is_users=False):  # not as Markdown, which breaks lines that are to be copied
         _print_step(console, step)
-    say(console)
+    print_line(console)
 
 
 def _shown(path: Path, installation: Installation) -> str:

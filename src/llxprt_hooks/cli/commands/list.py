@@ -50,18 +50,18 @@ def command(as_json: bool, directory: str) -> int:
 
 
 def _print_hooks(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.terminal import fits, say, stdout_console
+    from llxprt_hooks.cli.terminal import fits, print_line, stdout_console
     from llxprt_hooks.inspection.inventory import TRUST_WORDS
 
     console = stdout_console()
     if not inventory.items:
-        say(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
+        print_line(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
     if (trust := inventory.settings.trust).counts:
-        say(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
+        print_line(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
     tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.of_event(event))}
     has_room = all(fits(console, table) for table in tables.values())
     for event, table in tables.items():
-        say(console, (event, "bold"))
+        print_line(console, (event, "bold"))
         items = inventory.of_event(event)
         if has_room:
             _print_table(console, table, items)
@@ -86,26 +86,26 @@ def _print_table(console: Console, table: list[Text], items: list[Item]) -> None
 
 def _print_cards(console: Console, inventory: Inventory, items: list[Item]) -> None:
     """For a terminal that is too narrow for a table."""
-    from llxprt_hooks.cli.terminal import say, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped
 
     for item in items:
         name, matcher, source, mode, timeout, state = _row(inventory, item)
-        say(console, "  ", name)
-        say(console, "    matcher ", matcher)
-        tell(console, "    ", source, ", ", mode, ", ", timeout)
-        tell(console, "    ", state)
+        print_line(console, "  ", name)
+        print_line(console, "    matcher ", matcher)
+        print_wrapped(console, "    ", source, ", ", mode, ", ", timeout)
+        print_wrapped(console, "    ", state)
         _print_below(console, item)
 
 
 def _print_below(console: Console, item: Item) -> None:
-    from llxprt_hooks.cli.terminal import say
+    from llxprt_hooks.cli.terminal import print_line
 
     config = item.definition.config
-    say(console, (f"      {config.command or config.type}", "dim"))
+    print_line(console, (f"      {config.command}", "dim"))
     if config.fail_closed:
-        say(console, ("      blocks when it fails", "dim"))
+        print_line(console, ("      blocks when it fails", "dim"))
     if config.description:
-        say(console, (f"      {' '.join(config.description.split())}", "dim italic"))
+        print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 
 
 def _row(inventory: Inventory, item: Item) -> tuple[Part, ...]:
@@ -125,9 +125,9 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.cli.terminal import print_wrapped, stderr_console
     from llxprt_hooks.inspection.inventory import why_off
 
     off = why_off(inventory.settings) if inventory.items else None
     for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
-        tell(stderr_console(), (warning, "yellow"))
+        print_wrapped(stderr_console(), (warning, "yellow"))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +12,15 @@ from llxprt_hooks.cli.hook_names import recorded_names
 from llxprt_hooks.cli.options import EventType, json_option, project_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
     from llxprt_hooks.cli.terminal import Part
 
-POLL = 0.2
-"""Seconds between two looks at the file while following it."""
+SHORT_ID = 8
+"""Characters of an id that a line shows; they are enough to ask for it."""
 
 NARROW = 80
 """Columns below which an execution takes two lines."""
-
-LONGEST = 1e12
-"""Milliseconds, thirty years: no hook runs longer."""
 
 Record = dict[str, Any]
 
@@ -73,105 +67,31 @@ def command(
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log 1f3a9c02 --json | jq .payload | llxprt-hooks fire BeforeTool --input -
     """
-    from llxprt_hooks.inspection.log import log_file, read_log
+    from llxprt_hooks.inspection.log import LogFilter, LogReader, log_file
 
-    def wanted(record: Record) -> bool:
-        return (
-            (event is None or record.get("event_name") == event)
-            and (hook is None or record.get("hook") == hook)
-            and (not failed or bool(record.get("failed")))
-            and (not blocked or bool(record.get("blocked")))
-            and (execution is None or str(record.get("id", "")).startswith(execution))
-            and (project is None or ran_in(project, record))
-        )
-
-    start = _place(log_file())
-    recorded = list(read_log())
-    records = [record for record in recorded if wanted(record)]
+    reader = LogReader(where=LogFilter(execution, event, hook, project, failed, blocked))
+    records = reader.read()
     show = _print_json if as_json else _print_full if execution else _print_line
     _show_all(records[-count:], show)
     if follow:
         _say_that_it_goes_on()
-        _show_all(filter(wanted, news(log_file(), start)), show)
+        _show_all(reader.follow(), show)
     if execution and not records:
         raise click.ClickException(f"no execution with the id {execution} is recorded")
     if not records and not as_json:
-        click.echo("none of the recorded executions is like that" if recorded else NOTHING_RECORDED, err=True)
+        click.echo("no recorded execution matches" if log_file().exists() else NOTHING_RECORDED, err=True)
     return 0
 
 
 NOTHING_RECORDED = "nothing is recorded yet: `llxprt-hooks run` records the hooks that it runs"
 
 
-def ran_in(project: str, record: Record) -> bool:
-    """Whether an execution was in a project, given by its real path."""
-    recorded = record.get("project")
-    try:
-        return isinstance(recorded, str) and os.path.realpath(recorded) == project
-    except ValueError:  # a NUL or half a surrogate pair, which no path has
-        return False
-
-
-def recorded_duration(record: Record) -> float | None:
-    """How many milliseconds an execution took; None where the record does not say, or tells of what cannot be."""
-    duration = record.get("duration")
-    return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
-
-
-# Following.
-
-Place = tuple[int, int]
-"""The inode of a file, and how far it has been read."""
-
-
-def _place(file: Path) -> Place:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0, 0
-    return status.st_ino, status.st_size
-
-
-def news(file: Path, place: Place) -> Iterator[Record]:
-    """Records as they are added after a place, for ever; from a file that is set aside it goes on to the new one."""
-    from llxprt_hooks.inspection.log import set_aside
-
-    inode, position = place
-    while True:
-        latest, size = _place(file)
-        if latest != inode:
-            if _place(set_aside(file))[0] == inode:
-                yield from _read_on(set_aside(file), position)[0]
-            inode, position = latest, 0
-        if size < position:  # somebody has emptied it
-            position = 0
-        if size > position:
-            records, position = _read_on(file, position)
-            yield from records
-        time.sleep(POLL)
-
-
-def _read_on(file: Path, position: int) -> tuple[list[Record], int]:
-    """The records after a position, and the position up to which there are whole lines."""
-    from llxprt_hooks.inspection.log import read_record
-
-    try:
-        with file.open("rb") as opened:
-            opened.seek(position)
-            added = opened.read()
-    except OSError:
-        return [], position
-    whole = added[: added.rfind(b"\n") + 1]
-    records = [record for line in whole.splitlines() if (record := read_record(line)) is not None]
-    return records, position + len(whole)
-
-
 def _say_that_it_goes_on() -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.cli.terminal import print_wrapped, stderr_console
 
     console = stderr_console()
     if console.is_terminal:
-        tell(console, ("waiting for executions; Ctrl-C ends it", "dim"))
+        print_wrapped(console, ("waiting for executions; Ctrl-C ends it", "dim"))
 
 
 # Printing.
@@ -189,18 +109,18 @@ def _print_json(record: Record) -> None:
 
 
 def _print_line(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
 
     console = stdout_console()
     hook = " ".join(str(record.get("hook")).split())
     event, duration = str(record.get("event_name")), _duration(record)
-    start: tuple[Part, ...] = ((str(record.get("id")), "dim"), "  ", (_local_time(record), "dim"))
+    start: tuple[Part, ...] = ((str(record.get("id"))[:SHORT_ID], "dim"), "  ", (_local_time(record), "dim"))
     if console.width < NARROW:
-        say(console, *start, f"  {duration.strip()}")
-        say(console, f"  {event}  ", (hook, "bold"))
-        tell(console, "  ", *_outcome(record))
+        print_line(console, *start, f"  {duration.strip()}")
+        print_line(console, f"  {event}  ", (hook, "bold"))
+        print_wrapped(console, "  ", *_outcome(record))
     else:
-        say(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
+        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
 
 
 def _outcome(record: Record) -> tuple[Part, ...]:
@@ -222,6 +142,8 @@ def _after_colon(words: str) -> str:
 
 
 def _duration(record: Record) -> str:
+    from llxprt_hooks.inspection.log import recorded_duration
+
     duration = recorded_duration(record)
     return " " * 11 if duration is None else f"{duration:>8.1f} ms"
 
@@ -235,15 +157,15 @@ def _local_time(record: Record) -> str:
 
 
 def _print_full(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     console = stdout_console()
     width = max(map(len, record))
     for name, value in record.items():
         first, *others = _words(value).rstrip("\n").split("\n")
-        say(console, (f"{name:<{width}}  ", "dim"), first)
+        print_line(console, (f"{name:<{width}}  ", "dim"), first)
         for line in others:
-            say(console, f"{'':<{width}}  {line}")
+            print_line(console, f"{'':<{width}}  {line}")
 
 
 def _words(value: object) -> str:

@@ -64,12 +64,14 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
 
 
 def _print_diff(migration: Migration, project: Path) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
+    from llxprt_hooks.cli.terminal import print_line, stdout_console
 
     console = stdout_console()
     for line in _diff(migration, project):
         if console.is_terminal:
-            say(console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], "")))
+            print_line(
+                console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], ""))
+            )
         else:  # as it is, for patch
             click.echo(line, nl=False)
 
@@ -86,7 +88,7 @@ def _diff(migration: Migration, project: Path) -> Iterable[str]:
 
 
 def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
+    from llxprt_hooks.cli.terminal import print_wrapped, stderr_console
 
     console = stderr_console()
     _section(console, "No counterpart here, left out:", map(str, migration.left_out))
@@ -94,26 +96,28 @@ def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
     _section(console, "Different here:", migration.differences)
     _section(console, "Names in your scripts that are different here:", map(str, migration.in_scripts))
     if not migration.groups:
-        tell(console, f"Nothing to do: {migration.source} has no hooks that can be taken over.")
+        print_wrapped(console, f"Nothing to do: {migration.source} has no hooks that can be taken over.")
     elif migration.after == migration.before:
-        tell(console, f"Nothing to do: {migration.target} has all that can be taken over from {migration.source}.")
+        print_wrapped(
+            console, f"Nothing to do: {migration.target} has all that can be taken over from {migration.source}."
+        )
     elif yes:
         is_users = migration.target == settings_file(Level.USER, project)
         approve = "" if is_users else "Approve the hooks with `llxprt-hooks trust`. "
-        tell(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
+        print_wrapped(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
     else:
-        tell(console, "Nothing was written. Write it with --yes.")
+        print_wrapped(console, "Nothing was written. Write it with --yes.")
 
 
 def _section(console: Console, title: str, lines: Iterable[str]) -> None:
-    from llxprt_hooks.cli.terminal import say, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped
 
     lines = list(lines)
     if lines:
-        say(console, (title, "bold"))
+        print_line(console, (title, "bold"))
         for line in lines:
-            tell(console, ("  - ", "dim"), line)
-        say(console, "")
+            print_wrapped(console, ("  - ", "dim"), line)
+        print_line(console, "")
 
 
 def _mention_local_file(dialect: Dialect, project: Path, agent: str) -> None:

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.commands.log import NOTHING_RECORDED, ran_in, recorded_duration
+from llxprt_hooks.cli.commands.log import NOTHING_RECORDED
 from llxprt_hooks.cli.options import json_option, project_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
     from llxprt_hooks.cli.terminal import Part
+    from llxprt_hooks.inspection.stats import Figures
 
 BAR = 24
 """Characters of the longest bar."""
 
 SHORTEST_BAR = 4
 """Characters that it must have at least; where there is no room for them there is none for a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """One hook at one event; times are milliseconds."""
-
-    event: str
-    hook: str
-    count: int
-    failed: int
-    blocked: int
-    p50: float
-    p95: float
-    max: float
 
 
 @click.command("stats")
@@ -52,9 +37,10 @@ def command(as_json: bool, project: str | None) -> int:
       llxprt-hooks stats
       llxprt-hooks stats -C . --json
     """
-    from llxprt_hooks.inspection.log import read_log
+    from llxprt_hooks.inspection.log import LogFilter, read_log
+    from llxprt_hooks.inspection.stats import summarize
 
-    figures = summarise(record for record in read_log() if project is None or ran_in(project, record))
+    figures = summarize(read_log(where=LogFilter(project=project)))
     if as_json:
         from llxprt_hooks.cli.json_output import print_json
 
@@ -64,40 +50,6 @@ def command(as_json: bool, project: str | None) -> int:
     else:
         click.echo(NOTHING_RECORDED, err=True)
     return 0
-
-
-def summarise(records: Iterable[dict[str, Any]]) -> list[Figures]:
-    """The figures of each hook, the slowest first."""
-    grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for record in records:
-        grouped.setdefault((str(record.get("event_name")), str(record.get("hook"))), []).append(record)
-    figures = [_figures(event, hook, group) for (event, hook), group in grouped.items()]
-    return sorted(figures, key=lambda each: -each.p95)
-
-
-def _figures(event: str, hook: str, records: list[dict[str, Any]]) -> Figures:
-    times = sorted(time for record in records if (time := recorded_duration(record)) is not None)
-    return Figures(
-        event=event,
-        hook=hook,
-        count=len(records),
-        failed=sum(bool(record.get("failed")) for record in records),
-        blocked=sum(bool(record.get("blocked")) for record in records),
-        p50=percentile(times, 50),
-        p95=percentile(times, 95),
-        max=times[-1] if times else 0.0,
-    )
-
-
-def percentile(ordered: list[float], percent: int) -> float:
-    """The value that so many percent are not above, of values in ascending order.
-
-    >>> percentile([1.0, 2.0, 3.0, 4.0], 50)
-    2.0
-    """
-    if not ordered:
-        return 0.0
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 _HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", "max ms")
@@ -128,14 +80,16 @@ def _row(each: Figures) -> tuple[Part, ...]:
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
     """For a terminal that is too narrow for a table."""
-    from llxprt_hooks.cli.terminal import say, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped
 
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        say(console, (" ".join(each.hook.split()), "bold"))
-        say(console, f"  {each.event}")
-        tell(console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked")
-        tell(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
-        say(console, (f"  {bar}", "cyan"))
+        print_line(console, (" ".join(each.hook.split()), "bold"))
+        print_line(console, f"  {each.event}")
+        print_wrapped(
+            console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked"
+        )
+        print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
+        print_line(console, (f"  {bar}", "cyan"))
 
 
 def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:

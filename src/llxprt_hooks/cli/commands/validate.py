@@ -39,7 +39,7 @@ _NUMBER_WIDTH: Final = 4
 def command(
     context: click.Context, file: Path | None, as_json: bool, strict: bool, tools: tuple[str, ...], directory: str
 ) -> int:
-    """Find what is wrong, or hardly meant, in hook settings: with the place, the reason and the fix.
+    """Find mistakes and likely mistakes in hook settings: with the place, the reason and the fix.
 
     Without FILE all files that count for the project are looked at: its own .llxprt/settings.json, the user's, the
     system's, and the hooks of the user's extensions. With FILE only that one; what the others say is then not known.
@@ -91,56 +91,56 @@ def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
 
 
 def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
-    from llxprt_hooks.cli.terminal import stdout_console, tell
+    from llxprt_hooks.cli.terminal import print_wrapped, stdout_console
 
     console = stdout_console()
     for diagnostic in diagnostics:
         _print_diagnostic(console, diagnostic)
         console.print()
-    tell(console, _summary(inspection, counts))
+    print_wrapped(console, _summary(inspection, counts))
 
 
 def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
     from rich.cells import cell_len
 
-    from llxprt_hooks.cli.terminal import say, tell
+    from llxprt_hooks.cli.terminal import print_line, print_wrapped
     from llxprt_hooks.diagnosis.excerpt import excerpt
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.text import escape_for_terminal
 
     colour = _COLOURS[diagnostic.severity]
-    tell(
+    print_wrapped(
         console,
         (f"{_path(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}: ", "bold"),
         (f"{diagnostic.severity}: ", colour),
-        printable(diagnostic.message),
+        escape_for_terminal(diagnostic.message),
         (f" [{diagnostic.code}]", "dim"),
     )
     if diagnostic.source is not None:
         number = f"{diagnostic.line:>{_NUMBER_WIDTH}}"
         before, meant, after = excerpt(diagnostic, max(10, min(console.width, _WIDEST_EXCERPT) - len(number) - 3))
-        say(console, (f"{number} | ", "dim"), before, (meant, colour), after)
+        print_line(console, (f"{number} | ", "dim"), before, (meant, colour), after)
         marks = " " * cell_len(before), ("^" * max(1, cell_len(meant)), colour)
-        say(console, (" " * len(number) + " | ", "dim"), *marks)
+        print_line(console, (" " * len(number) + " | ", "dim"), *marks)
     _print_advice(console, "why: ", diagnostic.rule.why)
     _print_advice(console, "fix: ", diagnostic.fix)
 
 
 def _print_advice(console: Console, label: str, advice: str) -> None:
     """A label, and text that is indented by it."""
-    from llxprt_hooks.cli.terminal import line, say
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.cli.terminal import line, print_line
+    from llxprt_hooks.text import escape_for_terminal
 
     indent = " " * (_NUMBER_WIDTH + 3)
     width = max(10, console.width - len(indent) - len(label))
-    for number, part in enumerate(line(printable(advice)).wrap(console, width)):
-        say(console, indent, (label if number == 0 else " " * len(label), "dim"), part.plain.rstrip())
+    for number, part in enumerate(line(escape_for_terminal(advice)).wrap(console, width)):
+        print_line(console, indent, (label if number == 0 else " " * len(label), "dim"), part.plain.rstrip())
 
 
 def _path(file: Path) -> str:
-    from llxprt_hooks.text import printable
+    from llxprt_hooks.text import escape_for_terminal
 
     here = Path.cwd()
-    return printable(str(file.relative_to(here) if file.is_relative_to(here) else file))
+    return escape_for_terminal(str(file.relative_to(here) if file.is_relative_to(here) else file))
 
 
 def _summary(inspection: Inspection, counts: Counter[str]) -> str:

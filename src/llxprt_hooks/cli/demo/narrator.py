@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.notes import AnswerText, Note, Stopped, ToolState
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText, Stopped, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus
-from llxprt_hooks.cli.terminal import say
+from llxprt_hooks.cli.terminal import print_line
 from llxprt_hooks.cli.tui.printing import arguments_line
+from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.inspection.effects import effects
 
 if TYPE_CHECKING:
@@ -15,49 +16,41 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.cli.terminal import Part
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 
-class Narrator:
+class Narrator(HookObserver):
     """An audience of the agent and an observer of its hooks."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def prompt(self, text: str) -> None:
-        self._say()
-        self._say((f"> {text}", "bold"))
+        self._print()
+        self._print((f"> {text}", "bold"))
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self._say(f"  {note.text}")
-        elif isinstance(note, Stopped):
-            self._say(("  the agent has stopped", "yellow"))
-        elif isinstance(note, ToolState):
-            self._tell_call(note.call)
-
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        """Told when it has ended."""
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self._print(f"  {event.text}")
+        elif isinstance(event, Stopped):
+            self._print(("  the agent has stopped", "yellow"))
+        elif isinstance(event, ToolState):
+            self._show_call(event.call)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         name, event = result.hook_config.identity, result.event_name
         for effect in effects(event, result.output) if result.output else ():
-            self._say((f"  ⚓ {name}", "magenta"), (f" ({event}) ", "dim"), effect)
+            self._print((f"  ⚓ {name}", "magenta"), (f" ({event}) ", "dim"), effect)
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Each hook has told for itself."""
-
-    def _tell_call(self, call: ToolCall) -> None:
+    def _show_call(self, call: ToolCall) -> None:
         if call.state is CallState.EXECUTING or call.status is CallStatus.RESTRICTED:
-            self._say((f"  {call.name}", "cyan"), f" {arguments_line(call.args)}")
+            self._print((f"  {call.name}", "cyan"), f" {arguments_line(call.args)}")
         if call.state is CallState.IDLE:
             colour = "green" if call.status is CallStatus.SUCCESS else "red"
             first, *others = [line for line in str(call.result.llm_content).splitlines() if line.strip()] or [""]
-            self._say((f"    {call.status}", colour), f" {first}")
+            self._print((f"    {call.status}", colour), f" {first}")
             for line in others:
-                self._say(f"    {line}")
+                self._print(f"    {line}")
 
-    def _say(self, *parts: Part) -> None:
-        say(self._console, *parts)
+    def _print(self, *parts: Part) -> None:
+        print_line(self._console, *parts)

@@ -30,18 +30,19 @@ from rich.table import Table
 from rich.text import Text
 
 from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Warned
-from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.tui.printing import tell_on_stderr
+from llxprt_hooks.cli.tui.printing import print_event
 from llxprt_hooks.cli.tui.screen import Screen
-from llxprt_hooks.cli.tui.shown_text import excerpt, visible
+from llxprt_hooks.cli.tui.shown_text import excerpt
 from llxprt_hooks.cli.tui.shutdown import leave
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.settings import user_folder
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -80,7 +81,7 @@ async def converse(options: AgentOptions) -> ExitStatus:
         try:
             session = conversation.session = assemble(options, screen, ask=conversation.ask, observer=screen)
         except AgentError as error:
-            tell_on_stderr(Warned(str(error)))
+            print_event(WarningEvent(str(error)))
             return ExitStatus.FAILED
         session.start()
         reason, status = await conversation.talk()
@@ -119,21 +120,21 @@ class _Conversation:
 
     async def talk(self) -> tuple[SessionEndReason, ExitStatus]:
         """Until the user leaves or the program is told to end; how that came, and what to exit with."""
-        self._heed_signals()
+        self._handle_signals()
         self._greet()
         try:
             while True:
                 try:
                     line = await self._read()
                 except KeyboardInterrupt:
-                    self._screen.say("Ctrl-D or /quit ends the session.")
+                    self._screen.notice("Ctrl-D or /quit ends the session.")
                     continue
                 except EOFError:
                     return SessionEndReason.PROMPT_INPUT_EXIT, ExitStatus.OK
                 if line.strip() in ("/quit", "/exit"):
                     return SessionEndReason.EXIT, ExitStatus.OK
                 if line.strip():
-                    with _typed_keys_unseen():
+                    with _typed_keys_hidden():
                         await self.interruptible(self._carry_out(line))
         except (asyncio.CancelledError, OSError, termios.error):  # a signal, or the terminal is gone
             return SessionEndReason.OTHER, ExitStatus.INTERRUPTED
@@ -161,16 +162,16 @@ class _Conversation:
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            self._screen.tell(Warned("interrupted"))
+            self._screen.handle(WarningEvent("interrupted"))
         except AgentError as error:
-            self._screen.tell(Warned(str(error)))
+            self._screen.handle(WarningEvent(str(error)))
         except Exception as error:  # a mistake of ours is no reason to lose the user's session
-            self._screen.tell(Warned(f"this should not have happened: {error!r}"))
+            self._screen.handle(WarningEvent(f"this should not have happened: {error!r}"))
             log.debug("the session goes on after an error", exc_info=True)
         finally:
             self._work = None
 
-    def _heed_signals(self) -> None:
+    def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         task = asyncio.current_task()
@@ -191,7 +192,7 @@ class _Conversation:
         system = self.session.config.get_hook_system()
         count = system.get_status().total_hooks if system else 0
         hooks = {0: "No hooks are on.", 1: "1 hook is on."}.get(count, f"{count} hooks are on.")
-        self._screen.say(f"{hooks} Type a prompt, or /help.")
+        self._screen.notice(f"{hooks} Type a prompt, or /help.")
 
     async def _read(self) -> str:
         with self._screen.prompting():
@@ -218,20 +219,20 @@ class _Conversation:
         if system is None:
             settings = self.session.config.settings
             for notice in settings.notices if settings else ():
-                self._screen.tell(Warned(notice))
-            self._screen.tell(Warned("hooks are disabled: set `enableHooks` to true in the settings"))
+                self._screen.handle(WarningEvent(notice))
+            self._screen.handle(WarningEvent("hooks are disabled: set `enableHooks` to true in the settings"))
             return
         await system.initialize()
         verb, _, name = argument.partition(" ")
         if verb in ("", "list"):
             self._list_hooks()
         elif verb not in ("enable", "disable") or not name.strip():
-            self._screen.tell(Warned("usage: /hooks [list | enable NAME | disable NAME]"))
+            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME]"))
         elif name.strip() not in self._hook_names():
-            self._screen.tell(Warned(f"no hook is called {name.strip()}; /hooks lists them"))
+            self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
         else:
             system.set_hook_enabled(name.strip(), verb == "enable")
-            self._screen.say(f"{name.strip()} is {verb}d for this session")
+            self._screen.notice(f"{name.strip()} is {verb}d for this session")
 
     def _list_hooks(self) -> None:
         system = self.session.config.get_hook_system()
@@ -239,29 +240,29 @@ class _Conversation:
         for entry in system.get_all_hooks() if system else []:
             state = Text("on", "green") if entry.enabled else Text("off", "yellow")
             cells = (entry.event_name.value, entry.matcher or "*", entry.name)
-            table.add_row(state, *(Text(visible(cell), overflow="fold") for cell in cells))
+            table.add_row(state, *(Text(escape_for_terminal(cell), overflow="fold") for cell in cells))
         self._screen.show(table if table.row_count else Text("no hooks are configured"))
 
     async def _compress(self, _: str) -> None:
         if not self.session.chat.history:
-            self._screen.say("there is nothing to compress yet")
+            self._screen.notice("there is nothing to compress yet")
             return
         with self._screen.working():
             done = await self.session.compress(PreCompressTrigger.MANUAL)
         if done:
-            self._screen.say("a summary has taken the place of the conversation")
+            self._screen.notice("a summary has taken the place of the conversation")
         else:
-            self._screen.tell(Warned("nothing was compressed: there was no summary"))
+            self._screen.handle(WarningEvent("nothing was compressed: there was no summary"))
 
     async def _clear(self, _: str) -> None:
         self.session.clear()
-        self._screen.say("the conversation is forgotten")
+        self._screen.notice("the conversation is forgotten")
 
     async def _help(self, _: str) -> None:
         self._screen.show(_aligned({what: Text(does) for what, does in HELP.items()}))
 
     async def _unknown(self, _: str) -> None:
-        self._screen.tell(Warned("no such command; /help lists them (a prompt may begin with a space)"))
+        self._screen.handle(WarningEvent("no such command; /help lists them (a prompt may begin with a space)"))
 
     def _completions(self) -> list[str]:
         switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
@@ -283,11 +284,13 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
 
 def _what_to_allow(tool: Tool, arguments: Mapping[str, Any]) -> Table:
     """A call as the user has to judge it: all of a command, enough of an edit."""
-    most_lines = None if tool.kind is Kind.EXECUTE else _MOST_LINES_OF_AN_EDIT
+    most_lines = None if tool.kind is ToolKind.EXECUTE else _MOST_LINES_OF_AN_EDIT
     texts = {
         name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
     }
-    return _aligned({visible(name): Text(excerpt(text, most_lines)) for name, text in texts.items()})
+    return _aligned(
+        {escape_for_terminal(name): Text(excerpt(text, most_lines, keep="\n\t")) for name, text in texts.items()}
+    )
 
 
 def _aligned(rows: Mapping[str, Text]) -> Table:
@@ -350,7 +353,7 @@ def _history() -> History:
 
 
 @contextmanager
-def _typed_keys_unseen() -> Iterator[None]:
+def _typed_keys_hidden() -> Iterator[None]:
     """Keys that are typed while the agent works are left for the next prompt and not shown among its output."""
     before = termios.tcgetattr(sys.stdin)
     unseen = termios.tcgetattr(sys.stdin)
@@ -374,11 +377,11 @@ class _ScreenLog(logging.Handler):
         self._thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        note = Warned(record.getMessage())
+        event = WarningEvent(record.getMessage())
         if threading.get_ident() == self._thread:
-            self._screen.tell(note)
+            self._screen.handle(event)
         else:
-            self._loop.call_soon_threadsafe(self._screen.tell, note)
+            self._loop.call_soon_threadsafe(self._screen.handle, event)
 
 
 @contextmanager

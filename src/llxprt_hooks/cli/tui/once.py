@@ -7,8 +7,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Warned
 from llxprt_hooks.agent.session import Outcome
 from llxprt_hooks.agent.tally import HookTally
 from llxprt_hooks.cli.exit_status import ExitStatus
@@ -27,7 +27,7 @@ async def run_once(options: AgentOptions, prompt: str, output_format: str) -> Ex
     try:
         session = assemble(options, output, observer=tally)
     except AgentError as error:
-        output.tell(Warned(str(error)))
+        output.handle(WarningEvent(str(error)))
         return ExitStatus.FAILED
     _end_orderly_on(signal.SIGTERM)
     session.start()
@@ -36,7 +36,7 @@ async def run_once(options: AgentOptions, prompt: str, output_format: str) -> Ex
         outcome = await session.respond(prompt)
         status = _status(outcome)
     except AgentError as error:
-        output.tell(Warned(str(error)))
+        output.handle(WarningEvent(str(error)))
         status = ExitStatus.FAILED
     except asyncio.CancelledError:
         status = ExitStatus.INTERRUPTED

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from llxprt_hooks.agent.notes import AnswerText, Audience, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText, Audience, ModelBlocked, Stopped, ToolState, WarningEvent
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.session import Outcome, Session
@@ -30,13 +31,13 @@ class TextOutput:
     def __init__(self) -> None:
         self._within_line = False
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            print(note.text, end="", flush=True)
-            self._within_line = not note.text.endswith("\n")
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            print(event.text, end="", flush=True)
+            self._within_line = not event.text.endswith("\n")
         else:
             self._end_line()
-            tell_on_stderr(note)
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """All has been said; an answer that broke off may have left its line open."""
@@ -51,9 +52,9 @@ class TextOutput:
 class JsonOutput:
     """One object at the end."""
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, (ModelBlocked, Stopped, Warned)):
-            tell_on_stderr(note)
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         _print_json(summary)
@@ -62,10 +63,10 @@ class JsonOutput:
 class StreamJsonOutput:
     """An object a line as things happen, and the summary as the last one."""
 
-    def tell(self, note: Note) -> None:
-        _print_json(note.to_dict())
-        if isinstance(note, (ModelBlocked, Stopped, Warned)):
-            tell_on_stderr(note)
+    def handle(self, event: AgentEvent) -> None:
+        _print_json(event.to_dict())
+        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         _print_json({"type": "result", **summary})
@@ -103,28 +104,27 @@ def call_line(call: ToolCall) -> str | None:
     return f"{call.name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{call.name}{first}"
 
 
-def tell_on_stderr(note: Note) -> None:
-    """A note as a line on stderr."""
-    line = _line(note)
+def print_event(event: AgentEvent) -> None:
+    """Print an event as a line on stderr."""
+    line = _line(event)
     if line:
         print(line, file=sys.stderr, flush=True)
 
 
-def _line(note: Note) -> str | None:
-    if isinstance(note, ToolState):
-        line = call_line(note.call)
+def _line(event: AgentEvent) -> str | None:
+    if isinstance(event, ToolState):
+        line = call_line(event.call)
         return f"  {line}" if line else None
-    if isinstance(note, ModelBlocked):
-        return f"llxprt-hooks: the model call was blocked by a hook: {note.reason}"
-    if isinstance(note, Stopped):
-        return f"llxprt-hooks: stopped by a hook: {note.reason}"
-    return f"llxprt-hooks: {note.message}" if isinstance(note, Warned) else None
+    if isinstance(event, ModelBlocked):
+        return f"llxprt-hooks: the model call was blocked by a hook: {event.reason}"
+    if isinstance(event, Stopped):
+        return f"llxprt-hooks: stopped by a hook: {event.reason}"
+    return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None
 
 
 def arguments_line(arguments: Mapping[str, Any]) -> str:
     """Arguments as JSON, cut to what fits a line."""
-    text = decode_text(write_json(dict(arguments)))
-    return text if len(text) <= 120 else text[:117] + "..."
+    return shorten(decode_text(write_json(dict(arguments))), 120)
 
 
 def _print_json(value: Mapping[str, Any]) -> None:

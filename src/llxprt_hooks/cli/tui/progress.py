@@ -1,34 +1,27 @@
-"""What the agent is doing right now, and who is being waited for, in lines with a spinner."""
+"""What the agent is doing and what it is waiting for, in lines with a spinner."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.spinner import Spinner
 from rich.text import Text
 
-from llxprt_hooks.cli.tui.shown_text import call_words, visible
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.cli.tui.shown_text import call_words
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from llxprt_hooks.agent.scheduler import ToolCall
-    from llxprt_hooks.engine.definitions import HookConfig
+    from llxprt_hooks.engine.observer import HookStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
 
-PATIENCE = 0.5
-"""Seconds after which the user is told which hook is being waited for."""
-
-AWAITED = frozenset(
-    {
-        HookEventName.BEFORE_TOOL,
-        HookEventName.AFTER_TOOL,
-        HookEventName.BEFORE_MODEL,
-        HookEventName.AFTER_MODEL,
-        HookEventName.BEFORE_TOOL_SELECTION,
-    }
-)
+NOTICE_DELAY = 0.5
+"""Seconds after which the screen says which hook is being waited for."""
 
 _MOST_CALLS = 5
 
@@ -42,17 +35,22 @@ class Wait:
     since: float = field(default_factory=time.monotonic)
 
     @property
+    def is_awaited(self) -> bool:
+        return self.event_name is not None and self.event_name.spec.awaited
+
+    @property
     def seconds(self) -> float:
         return time.monotonic() - self.since
 
 
-class UnderWay:
+class Progress:
     """What the agent is doing right now."""
 
     def __init__(self) -> None:
         self.working = False
         self.interrupted = False
-        self.hooks: list[Wait] = []
+        self.hooks: dict[str, Wait] = {}
+        """By execution id."""
         self._calls: dict[int, Wait] = {}
         self._spinner = Spinner("dots")
 
@@ -60,10 +58,10 @@ class UnderWay:
         self.working, self.interrupted = True, False
 
     def end(self) -> None:
-        """Nothing is awaited any more; hooks whose event was cancelled have not told their end."""
+        """Nothing is awaited any more; the end of hooks whose event was cancelled is not reported."""
         self.working = False
         self._calls.clear()
-        self.hooks = [wait for wait in self.hooks if wait.event_name not in AWAITED]
+        self.hooks = {key: wait for key, wait in self.hooks.items() if not wait.is_awaited}
 
     def call_started(self, call: ToolCall) -> None:
         self._calls[id(call)] = Wait(call_words(call))
@@ -71,16 +69,12 @@ class UnderWay:
     def call_ended(self, call: ToolCall) -> None:
         self._calls.pop(id(call), None)
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> Wait:
-        wait = Wait(_waiting_for(event_name, hook_config), event_name)
-        self.hooks.append(wait)
-        return wait
+    def hook_started(self, hook: HookStarted) -> None:
+        name = escape_for_terminal(" ".join(hook.hook_config.identity.split()))
+        self.hooks[hook.execution_id] = Wait(f"waiting for hook {name} ({hook.event_name})", hook.event_name)
 
-    def hook_ended(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        what = _waiting_for(event_name, hook_config)
-        ended = next((wait for wait in self.hooks if wait.what == what), None)
-        if ended is not None:
-            self.hooks.remove(ended)
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        self.hooks.pop(result.execution_id, None)
 
     @property
     def height(self) -> int:
@@ -89,7 +83,7 @@ class UnderWay:
     def lines(self, otherwise: str) -> Iterator[Text]:
         """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks if wait.event_name in AWAITED and wait.seconds > PATIENCE]
+        hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > NOTICE_DELAY]
         for wait in calls[:_MOST_CALLS]:
             yield self._line(wait.what, wait.seconds)
         if len(calls) > _MOST_CALLS:
@@ -107,7 +101,3 @@ class UnderWay:
         line = Text.assemble(*([frame] if isinstance(frame, Text) else []), no_wrap=True, overflow="ellipsis")
         line.append(f" {seconds:.0f} s" if seconds >= 1 else "", "dim")
         return line.append(f" {words}")
-
-
-def _waiting_for(event_name: HookEventName, hook_config: HookConfig) -> str:
-    return f"waiting for hook {visible(' '.join(hook_config.identity.split()))} ({event_name})"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,18 +18,29 @@ from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.audience import (
+    AgentEvent,
+    AnswerEnd,
+    AnswerText,
+    ModelBlocked,
+    Stopped,
+    ToolState,
+    WarningEvent,
+)
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.tui.progress import AWAITED, PATIENCE, UnderWay, Wait
-from llxprt_hooks.cli.tui.shown_text import call_words, excerpt, visible
+from llxprt_hooks.cli.tui.progress import NOTICE_DELAY, Progress
+from llxprt_hooks.cli.tui.shown_text import call_words, excerpt
 from llxprt_hooks.cli.tui.streamed_answer import StreamedAnswer
+from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-    from llxprt_hooks.engine.definitions import HookConfig
-    from llxprt_hooks.engine.results import HookExecutionResult, ProcessedHookResult
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.engine.observer import HookStarted
+    from llxprt_hooks.engine.results import HookExecutionResult
 
 FRAME = 0.08
 """Seconds between two drawings of what is under way."""
@@ -47,13 +57,13 @@ _ENDINGS: Mapping[CallStatus, tuple[str, str, str]] = {
 """How the end of a call is shown: the mark, its colour, and what precedes the outcome."""
 
 
-class Screen:
+class Screen(HookObserver):
     """Shows a session on a terminal, and observes its hooks to say which one takes its time."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._answer = StreamedAnswer(console)
-        self._under_way = UnderWay()
+        self._progress = Progress()
         self._growing: list[list[Segment]] = []
         self._live: Live | None = None
         self._next_frame: asyncio.TimerHandle | None = None
@@ -75,13 +85,13 @@ class Screen:
     @contextmanager
     def working(self) -> Iterator[None]:
         """While the agent works, what is under way is drawn."""
-        self._under_way.begin()
+        self._progress.begin()
         self._draw()
         try:
             yield
         finally:
             self._halt()
-            self._under_way.end()
+            self._progress.end()
             self._put_answer(final=True)
 
     @contextmanager
@@ -101,64 +111,61 @@ class Screen:
 
     def interrupting(self) -> None:
         """The user wants the work to end."""
-        self._under_way.interrupted = True
+        self._progress.interrupted = True
 
     def leaving(self) -> None:
         """The session has ended; events that nobody awaited are waited for after all."""
-        asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_last_hooks)
+        asyncio.get_running_loop().call_later(NOTICE_DELAY, self._show_last_hooks)
 
-    def say(self, text: str, style: str = "dim") -> None:
-        """A word to the user."""
-        self.show(Text(visible(text), style))
+    def notice(self, text: str, style: str = "dim") -> None:
+        """Show a remark of the program itself."""
+        self.show(Text(escape_for_terminal(text, keep=PROSE), style))
 
     def show(self, renderable: RenderableType) -> None:
         """Something the user asked to see."""
         self._print("notice", renderable)
 
-    # What the agent tells.
+    # Events of the agent.
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self._answer.add(note.text)
-        elif isinstance(note, AnswerEnd):
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self._answer.add(event.text)
+        elif isinstance(event, AnswerEnd):
             self._put_answer(final=True)
-        elif isinstance(note, ToolState):
-            self._tell_call(note.call)
-        elif isinstance(note, ModelBlocked):
-            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {note.reason}"))
-        elif isinstance(note, Stopped):
-            self.show(_marked("■", "yellow", f"stopped by a hook: {note.reason}"))
-        elif isinstance(note, Warned):
-            self.show(_marked("!", "yellow", excerpt(note.message, _MOST_LINES)))
+        elif isinstance(event, ToolState):
+            self._show_call(event.call)
+        elif isinstance(event, ModelBlocked):
+            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {event.reason}"))
+        elif isinstance(event, Stopped):
+            self.show(_marked("■", "yellow", f"stopped by a hook: {event.reason}"))
+        elif isinstance(event, WarningEvent):
+            self.show(_marked("!", "yellow", excerpt(event.message, _MOST_LINES)))
 
-    def _tell_call(self, call: ToolCall) -> None:
+    def _show_call(self, call: ToolCall) -> None:
         if call.state is CallState.EXECUTING:
-            self._under_way.call_started(call)
+            self._progress.call_started(call)
         elif call.state is CallState.IDLE and call.status is not None:
-            self._under_way.call_ended(call)
+            self._progress.call_ended(call)
             self._print("call", _finished_call(call, call.status))
 
     # What hooks do.
 
-    def hook_started(self, event_name: HookEventName, hook_config: HookConfig) -> None:
-        wait = self._under_way.hook_started(event_name, hook_config)
-        if event_name in AWAITED and not self.console.is_interactive:
-            asyncio.get_running_loop().call_later(PATIENCE, self._tell_of_wait, wait)
+    def hook_started(self, hook: HookStarted) -> None:
+        self._progress.hook_started(hook)
+        if hook.event_name.spec.awaited and not self.console.is_interactive:
+            asyncio.get_running_loop().call_later(NOTICE_DELAY, self._show_wait, hook.execution_id)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        self._under_way.hook_ended(result.event_name, result.hook_config)
+        self._progress.hook_ended(result)
 
-    def event_ended(self, event_name: HookEventName, processed: ProcessedHookResult, wall_time: float) -> None:
-        """Each hook has told for itself."""
+    def _show_wait(self, execution_id: str) -> None:
+        """Print a line where nothing can be drawn and erased again."""
+        if wait := self._progress.hooks.get(execution_id):
+            self.notice(wait.what)
 
-    def _tell_of_wait(self, wait: Wait) -> None:
-        """Where nothing can be drawn and erased again, a line has to do."""
-        if wait in self._under_way.hooks:
-            self.say(wait.what)
-
-    def _tell_of_last_hooks(self) -> None:
-        for wait in self._under_way.hooks:
-            self.say(wait.what)
+    def _show_last_hooks(self) -> None:
+        for wait in self._progress.hooks.values():
+            self.notice(wait.what)
 
     # How it gets there.
 
@@ -183,10 +190,10 @@ class Screen:
 
     def _draw(self) -> None:
         """Draw what is under way, and go on doing so."""
-        if not self._under_way.working:
+        if not self._progress.working:
             return
         started = time.monotonic()
-        self._put_answer(room=max(1, self.console.height - self._under_way.height - 4))
+        self._put_answer(room=max(1, self.console.height - self._progress.height - 4))
         if self.console.is_interactive:
             if self._live is None:
                 self._live = Live(self, console=self.console, transient=True, auto_refresh=False)
@@ -202,7 +209,7 @@ class Screen:
         if self._growing:
             yield SegmentLines(self._growing, new_lines=True)
             yield Text()
-        yield from self._under_way.lines("answering" if self._growing else "thinking")
+        yield from self._progress.lines("answering" if self._growing else "thinking")
 
     def _halt(self) -> None:
         """Draw no more, and erase what was drawn."""
@@ -221,7 +228,8 @@ def _finished_call(call: ToolCall, status: CallStatus) -> RenderableType:
     if call.result.suppress_display:
         shown.add_row("", Text("the outcome was hidden by a hook", "dim"))
     elif call.result.return_display:
-        outcome = excerpt(f"{words}{call.result.return_display}", _MOST_LINES)
+        display = str(call.result.return_display).replace("\r\n", "\n")
+        outcome = excerpt(f"{words}{display}", _MOST_LINES)
         shown.add_row("", Text(outcome, "dim" if status is CallStatus.SUCCESS else style))
     return shown
 
@@ -231,5 +239,5 @@ def _marked(mark: str, style: str, text: str) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style), Text(visible(text)))
+    grid.add_row(Text(mark, style), Text(escape_for_terminal(text, keep=PROSE)))
     return grid

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.triggers.lifecycle import settle
+
 if TYPE_CHECKING:
     from llxprt_hooks.agent.session import Session
 
@@ -17,7 +19,7 @@ LAST_MOMENT = 5.0
 async def leave(session: Session, status: int, last_words: Callable[[], None] = lambda: None) -> None:
     """Wait a last moment for events that nobody awaits; those still running then are left to finish by themselves."""
     try:
-        left = await session.events.settle(LAST_MOMENT)
+        left = await settle(session.config, LAST_MOMENT)
     finally:
         last_words()
     if left:

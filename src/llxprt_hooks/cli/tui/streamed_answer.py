@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from rich.markdown import ListElement, Markdown
 from rich.segment import Segment
 
-from llxprt_hooks.cli.tui.shown_text import visible
+from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -111,7 +111,8 @@ def _parsed(text: str, references: dict[str, Any]) -> list[Token]:
     tokens = _PARSER.parse(text, references)
     for token in tokens:
         for part in (token, *(token.children or ())):
-            part.content = visible(part.content)  # not sooner: in links control characters may stand encoded
+            # Not before parsing: control characters in links may be percent-encoded.
+            part.content = escape_for_terminal(part.content, keep=PROSE)
     return tokens
 
 

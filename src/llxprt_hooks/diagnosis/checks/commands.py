@@ -17,13 +17,12 @@ from llxprt_hooks.diagnosis.rules import (
     UNRUNNABLE_COMMAND,
     UNSAFE_EXTENSION_PATH,
 )
-from llxprt_hooks.diagnosis.shell import command_error
-from llxprt_hooks.diagnosis.shell_words import simple_commands
+from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
-from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
-from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
+from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
+from llxprt_hooks.shell.words import simple_commands
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import HookEntry
     from llxprt_hooks.diagnosis.inspection import Inspection
 
-_FOLDER: Final = "|".join(PROJECT_DIR_VARIABLES)
-_IN_SINGLE_QUOTES: Final = re.compile(rf"""'(\$(?:\{{(?:{_FOLDER})\}}|(?:{_FOLDER})\b)[^']*)'""")
+_IN_SINGLE_QUOTES: Final = re.compile(rf"'({PROJECT_DIR_REFERENCE.pattern}[^']*)'")
 _IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))
 _WITHOUT_BRACES: Final = "|".join(filter(str.isidentifier, FOREIGN_VARIABLES))
 _FOREIGN: Final = re.compile(rf"\$(?:\{{({_IN_BRACES})\}}|({_WITHOUT_BRACES})\b)")
@@ -101,7 +99,7 @@ def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator
     known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}
     first = {found[1] or found[2]: found for found in reversed(list(_VARIABLE.finditer(hook.command)))}
     for name, found in first.items():
-        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, alike=_ALIKE):
+        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, similarity=_ALIKE):
             continue
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"
@@ -130,7 +128,7 @@ def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Di
 def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """A guard that ends with 1 where 2 was meant."""
     node, found = hook.command_node, _EXIT_ONE.search(hook.command)
-    if not node or not found or hook.event not in CAN_BLOCK or hook.fails_closed:
+    if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
         return
     if not _EXIT_TWO.search(hook.command):
         yield hook.file.inside(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
 
 
 def _is_told_of_a_tool(hook: HookEntry) -> bool:
-    return hook.event is not None and EVENTS[hook.event].subject == "tool_name"
+    return hook.event is not None and hook.event.spec.is_about_tool
 
 
 def _files(inspection: Inspection, hooks: list[HookEntry], started: list[Script]) -> dict[Path, None]:
@@ -93,4 +92,4 @@ def _span(command: str, word: ForeignWord) -> tuple[int, int]:
 
 def _name(inspection: Inspection, file: Path) -> str:
     project = os.path.realpath(inspection.directory)
-    return printable(str(file.relative_to(project) if file.is_relative_to(project) else file))
+    return escape_for_terminal(str(file.relative_to(project) if file.is_relative_to(project) else file))

@@ -15,9 +15,10 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_DISABLED_HOOK,
     UNREACHABLE_GROUP,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.suggestions import closest
+from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
     from llxprt_hooks.events import HookEventName
 
-_UNHEARD_OF: Final = "\x00"
-"""Stands for all that a matcher may be held against and nobody knows: a tool of an MCP server, say."""
+_UNKNOWN_SUBJECT: Final = "\x00"
+"""Stands for every unknown name that a matcher may be matched against, such as a tool of an MCP server."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Switched:
-    """An entry of ``hooksConfig.disabled``."""
+    """An entry of a list of disabled hooks."""
 
     file: SettingsFile
+    path: str
     node: Node
 
     @property
@@ -43,7 +45,7 @@ class _Switched:
 
 
 def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Commands that run already, and groups of which nothing is left."""
+    """Hooks that run already, and groups of which nothing is left."""
     shadows = _shadows(inspection)
     disabled = {switched.name for switched in _disabled(inspection)}
     for group in _groups(inspection):
@@ -52,15 +54,16 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
         if shadowed and not alive:
             first = shadows[shadowed[0]]
             told = f"`{shadowed[0].identity}` runs already, by {first.file.place(first.node, seen_from=group.file)}"
-            rest = f", and the other {len(group.hooks) - 1} as little" if len(group.hooks) > 1 else ""
+            others = len(group.hooks) - 1
+            rest = {0: "", 1: "; neither does its other hook"}.get(others, f"; neither do its other {others} hooks")
             yield group.file.at(
                 UNREACHABLE_GROUP, group.node, f"nothing of this group runs: {told}{rest}", "Take the group out."
             )
             continue
         for hook in shadowed:
             place = shadows[hook].file.place(shadows[hook].node, seen_from=hook.file)
-            message = f"this command runs already for {hook.event}, by {place}"
-            yield hook.file.at(DUPLICATE_COMMAND, hook.command_node or hook.node, message, "Take one of them out.")
+            message = f"the same hook runs already for {hook.event}, by {place}"
+            yield hook.file.at(DUPLICATE_COMMAND, hook.main_node, message, "Take one of them out.")
 
 
 def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -71,9 +74,9 @@ def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
         if switched is not None and hook.can_run:
             yield hook.file.at(
                 DISABLED_HOOK,
-                hook.name_node or hook.command_node or hook.node,
+                hook.name_node or hook.main_node,
                 f"this hook is switched off, by {switched.file.place(switched.node, seen_from=hook.file)}",
-                "To let it run, take it out of `hooksConfig.disabled`.",
+                f"To let it run, take it out of `{switched.path}`.",
             )
 
 
@@ -81,7 +84,7 @@ def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
     """Names in ``hooksConfig.disabled`` that no hook has."""
     hooks = list(inspection.hooks)
     names = {hook.identity for hook in hooks}
-    by_command = {hook.command: hook.name for hook in hooks if hook.name}
+    by_command = {hook.config.command: hook.name for hook in hooks if hook.name and hook.config}
     for switched in _disabled(inspection):
         if switched.name in names:
             continue
@@ -99,7 +102,7 @@ def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
         if not hook.name or not hook.name_node or not hook.can_run:
             continue
         other = first.setdefault((hook.event, hook.name), hook)
-        if other.effective_command != hook.effective_command:
+        if other.key != hook.key:
             place = other.file.place(other.name_node or other.node, seen_from=hook.file)
             message = f"another hook, in {place}, is called `{hook.name}` too"
             yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each of them a name of its own.")
@@ -131,7 +134,7 @@ def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:
     for hook in inspection.hooks:
         if not hook.can_run or hook.identity in disabled:
             continue
-        same = earlier[hook.event, hook.effective_command]
+        same = earlier[hook.event, hook.key]
         if same and _covers(inspection, same, hook):
             shadows[hook] = same[0]
         else:
@@ -151,13 +154,12 @@ def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
     event, matches = group.event.meant, group.matches
     if event is None or matches is None:
         return set()
-    shape = EVENTS[event]
-    known = shape.values or (inspection.tools if shape.subject else ())
-    return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
+    known = event.spec.matched_values or (inspection.tools if event.spec.is_about_tool else ())
+    return {subject for subject in (*known, _UNKNOWN_SUBJECT) if matches(subject)}
 
 
 def _matcher_text(hook: HookEntry) -> object:
-    return hook.group.matcher.scalar if hook.group.matcher else None
+    return trimmed(str(hook.group.matcher.scalar)) if hook.group.matcher else None
 
 
 def _by_event(inspection: Inspection) -> dict[HookEventName, list[GroupEntry]]:
@@ -176,6 +178,8 @@ def _groups(inspection: Inspection) -> Iterator[GroupEntry]:
 
 def _disabled(inspection: Inspection) -> Iterator[_Switched]:
     for file in inspection.files:
-        names = file.root.at("hooksConfig", "disabled")
-        if names is not None and file.role is not Role.EXTENSION:
-            yield from (_Switched(file, node) for node in names.items if node.kind is Kind.STRING)
+        for path in DISABLED_LISTS if file.role is not Role.EXTENSION else ():
+            names = file.root.at(*path)
+            for node in names.items if names else ():
+                if node.kind is Kind.STRING:
+                    yield _Switched(file, ".".join(path), node)

@@ -8,6 +8,7 @@ from llxprt_hooks.diagnosis.checks.keys import NO_EVENTS
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import (
     FAIL_CLOSED_NO_EFFECT,
+    INVALID_VALUE,
     PLUGIN_TYPE,
     TIMEOUT_LONG,
     TIMEOUT_NOT_POSITIVE,
@@ -15,11 +16,13 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_EVENT,
     UNKNOWN_TYPE,
 )
-from llxprt_hooks.diagnosis.shape import HOOKS
-from llxprt_hooks.diagnosis.suggestions import claude_event, closest
-from llxprt_hooks.engine.definitions import HookType
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.diagnosis.suggestions import claude_event
+from llxprt_hooks.engine.executors import settings_executor
+from llxprt_hooks.engine.schema import supported_types
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Kind
+from llxprt_hooks.settings.shape import read_fields
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,30 +52,41 @@ def _event_fix(key: str, meant: HookEventName | None) -> str:
     if foreign:
         return f"Claude Code's `{foreign}` has no counterpart here; take it out."
     return (
-        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HOOKS.fields)}."
+        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HookEventName)}."
     )
 
 
 def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """A type that is unknown, or that cannot be run."""
     node = hook.node.at("type")
-    if node is None or node.kind is not Kind.STRING or node.scalar == HookType.COMMAND:
+    if node is None or node.kind is not Kind.STRING:
         return
-    kind = str(node.scalar)
-    if kind == HookType.PLUGIN:
-        yield hook.file.at(
-            PLUGIN_TYPE, node, "a hook of type `plugin` cannot be run", 'Write `"type": "command"` and a `command`.'
+    name, executor = str(node.scalar), settings_executor(node.scalar)
+    if executor is None:
+        typo = closest(name, supported_types()) or _OTHER_TYPES.get(name.lower())
+        known = ", ".join(f"`{each}`" for each in supported_types())
+        fix = (
+            f"Did you mean `{typo}`?" if typo else f"Types that can be run: {known}. Call anything else from a script."
         )
+        yield hook.file.at(UNKNOWN_TYPE, node, f"there is no type `{name}`", fix)
+    elif executor.unsupported:
+        yield hook.file.at(PLUGIN_TYPE, node, executor.unsupported, 'Write `"type": "command"` and a `command`.')
+
+
+def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """What the hook's type refuses although every value is as declared."""
+    executor = settings_executor(hook.fields.get("type"))
+    own, problems = read_fields(executor.fields or {}, hook.fields) if executor else ({}, [])
+    if executor is None or any(problem.discards for problem in problems):
         return
-    slip = closest(kind, ["command"]) or _OTHER_TYPES.get(kind.lower())
-    fix = (
-        f"Did you mean `{slip}`?" if slip else 'The one type that can be run is `"command"`; call others from a script.'
-    )
-    yield hook.file.at(UNKNOWN_TYPE, node, f"there is no type `{kind}`", fix)
+    spec = executor.read(own)
+    for problem in spec if isinstance(spec, list) else ():
+        node = hook.node.at(problem.key) or hook.node
+        yield hook.file.at(INVALID_VALUE, node, problem.message, "Correct it; until then the hook is left out.")
 
 
 def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A time-out that is none, looks like seconds, or is longer than anybody waits."""
+    """Timeouts that are invalid, look like seconds, or are implausibly long."""
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
@@ -81,7 +95,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         yield hook.file.at(
             TIMEOUT_NOT_POSITIVE,
             node,
-            f"a time-out of {written} ms cannot be kept",
+            f"a timeout of {written} ms is not possible",
             "Write milliseconds: 60000 is a minute.",
         )
     elif timeout < _SECOND:
@@ -114,7 +128,7 @@ def _duration(milliseconds: float) -> str:
 def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """``failClosed`` where nothing can be blocked."""
     node = hook.node.at("failClosed")
-    if node and hook.fails_closed and hook.event and hook.event not in CAN_BLOCK:
+    if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
         yield hook.file.at(
             FAIL_CLOSED_NO_EFFECT,
             node,

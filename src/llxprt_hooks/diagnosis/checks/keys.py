@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -12,33 +13,34 @@ from llxprt_hooks.diagnosis.rules import (
     EMPTY_GROUP,
     ENVIRONMENT_MISTAKE,
     HOOK_OUTSIDE_GROUP,
+    INVALID_VALUE,
     MISPLACED_KEY,
     MISSING_KEY,
     MISSPELT_KEY,
     UNKNOWN_KEY,
     WRONG_TYPE,
 )
-from llxprt_hooks.diagnosis.shape import (
+from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
+from llxprt_hooks.engine.executors import settings_executor, settings_executors
+from llxprt_hooks.engine.schema import (
     ENVIRONMENT,
-    EVENTS,
     EXTENSION_HOOKS,
+    GROUPS,
     HOOK,
-    HOOKS,
+    HOOK_FIELDS,
     HOOKS_CONFIG,
     SETTINGS,
-    ArrayOf,
-    Field,
-    Scalar,
-    Shape,
-    Value,
+    hook_shape,
+    own_fields,
 )
-from llxprt_hooks.diagnosis.suggestions import closest, meant_event, same_letters
-from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_fields import FieldReader
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import duplicate_members
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,14 +48,15 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.inspection import Inspection
 
-_ANY_GROUP: Final = EVENTS[HookEventName.BEFORE_TOOL].group
+_ANY_GROUP: Final = GROUPS[HookEventName.BEFORE_TOOL]
 _COMMENTS: Final = ("$schema", "$comment", "//", "_comment", "comment")
 """Keys that are written for people or editors."""
 
-_IN_A_GROUP, _IN_A_HOOK, _AT_THE_TOP = (
+_IN_A_GROUP, _IN_A_HOOK, _AT_THE_TOP, _NOT_IN_AN_EXTENSION = (
     "It belongs to the group, beside `hooks`.",
-    "It belongs to a hook, beside `type` and `command`.",
+    "It belongs to a hook, beside `type`.",
     "Move it to the top level of the file.",
+    "An extension cannot switch hooks; do it in a settings file.",
 )
 _BELONGS: Final[Mapping[str, Mapping[str, str]]] = {
     "hook": {
@@ -61,18 +64,15 @@ _BELONGS: Final[Mapping[str, Mapping[str, str]]] = {
         "sequential": _IN_A_GROUP,
         "hooks": "A hook has no hooks; list them in the group.",
     },
-    "group": dict.fromkeys((key for key in HOOK.fields if key != "description"), _IN_A_HOOK),
+    "group": dict.fromkeys(("type", *(key for key in HOOK_FIELDS if key != "description")), _IN_A_HOOK),
     "hooks": {
-        "enabled": "The switch is `enableHooks` at the top level of the file.",
+        **dict.fromkeys(SWITCHES, _NOT_IN_AN_EXTENSION),
         "enableHooks": _AT_THE_TOP,
-        "disabled": "The list is `hooksConfig.disabled`, beside `hooks`.",
         "notifications": "It belongs to `hooksConfig`, beside `hooks`.",
         "hooksConfig": _AT_THE_TOP,
     },
     "hooksConfig": {"enableHooks": _AT_THE_TOP, "hooks": _AT_THE_TOP},
-    "extension": dict.fromkeys(
-        ("enableHooks", "hooksConfig"), "An extension cannot switch hooks; do it in a settings file."
-    ),
+    "extension": dict.fromkeys(("enableHooks", "hooksConfig"), _NOT_IN_AN_EXTENSION),
 }
 """Shape to the keys that are known elsewhere, and where they belong."""
 
@@ -152,7 +152,7 @@ def _object(file: SettingsFile, shape: Shape, node: Node) -> Iterator[Diagnostic
         if field is not None:
             yield from _member(file, member.key, field, member.value)
             continue
-        if shape is HOOKS:
+        if shape.name == "hooks":
             yield from _event(file, member)
             continue
         slip = _slip(shape, node, member.key)
@@ -166,7 +166,7 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
     if node.kind is Kind.NULL and field.nullable:
         return
     if node.kind is field.value.kind:
-        yield from _value(file, field.value, node)
+        yield from _value(file, key, field.value, node)
         return
     yield file.at(
         WRONG_TYPE,
@@ -176,11 +176,32 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
     )
 
 
-def _value(file: SettingsFile, value: Value, node: Node) -> Iterator[Diagnostic]:
-    if isinstance(value, Shape):
+def _value(file: SettingsFile, key: str, value: Value, node: Node) -> Iterator[Diagnostic]:
+    if value is HOOK:
+        yield from _object(file, _hook_shape(node), node)
+    elif isinstance(value, Shape):
         yield from _object(file, value, node)
     elif isinstance(value, ArrayOf):
         yield from _array(file, value.element, node)
+    elif key not in _CHECKED_ELSEWHERE and not value.not_blank and not fits_limits(value, node.scalar):
+        message = f"`{key}` must be {expected_words(value)}, found {file.document.found(node)}"
+        yield file.at(INVALID_VALUE, node, message, "Write a value that is allowed here.")
+
+
+_CHECKED_ELSEWHERE: Final = ("type", "timeout")
+"""Fields of a hook with rules of their own."""
+
+
+def _hook_shape(hook: Node) -> Shape:
+    """What a hook may have, by its type; by the type that was most likely meant, if that is missing or misspelt."""
+    node = hook.at("type")
+    name = node.scalar if node else None
+    if settings_executor(name) is not None:
+        return hook_shape(name)
+    if isinstance(name, str):
+        return hook_shape(next((known for known in settings_executors() if same_letters(name, known)), None))
+    keys = {member.key for member in hook.members}
+    return hook_shape(max(settings_executors(), key=lambda known: len(keys & hook_shape(known).fields.keys())))
 
 
 def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnostic]:
@@ -199,9 +220,9 @@ def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnosti
                 "this is a hook, where a group of hooks is expected",
                 'Put it into a group: `{ "hooks": [ … ] }`.',
             )
-            yield from _object(file, HOOK, item)
+            yield from _value(file, "", HOOK, item)
         else:
-            yield from _value(file, element, item)
+            yield from _value(file, "", element, item)
 
 
 def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
@@ -211,12 +232,12 @@ def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
         yield file.at_key(MISPLACED_KEY, member, f"`{member.key}` is no event, and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
         event = meant_event(member.key)
-        yield from _array(file, EVENTS[event].group if event else _ANY_GROUP, member.value)
+        yield from _array(file, GROUPS[event] if event else _ANY_GROUP, member.value)
 
 
 def _unknown(file: SettingsFile, shape: Shape, member: Member, slip: str | None) -> Iterator[Diagnostic]:
     key = member.key
-    home = _BELONGS.get(shape.name, {}).get(key)
+    home = _belongs(shape).get(key)
     advice = _OWN_ADVICE.get(shape.name, {}).get(key)
     if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and _is_event(member):
         home = "Move it into `hooks`."
@@ -231,46 +252,49 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, slip: str | None)
         yield file.at_key(UNKNOWN_KEY, member, f"there is no key `{key}` here", f"Known here are {known}.")
 
 
+def _belongs(shape: Shape) -> Mapping[str, str]:
+    """The keys that are known elsewhere, and where they belong."""
+    belongs = _BELONGS.get(shape.name, {})
+    return {**dict.fromkeys(own_fields(), _IN_A_HOOK), **belongs} if shape.name == "group" else belongs
+
+
 def _slip(shape: Shape, node: Node, key: str) -> str | None:
     """The key that was meant, unless it is there as well."""
-    if key in _COMMENTS or key in _BELONGS.get(shape.name, {}) or key in _OWN_ADVICE.get(shape.name, {}):
+    if key in _COMMENTS or key in _belongs(shape) or key in _OWN_ADVICE.get(shape.name, {}):
         return None
     words = _OTHER_WORDS.get(shape.name, {})
-    other = next((ours for word, ours in words.items() if same_letters(word, key)), None)
+    other = next((ours for word, ours in words.items() if ours in shape.fields and same_letters(word, key)), None)
     # Among keys that belong to others a name must be very like one of ours; "tool" is no slip of "tools".
     candidates = [each for each in shape.fields if each != "tools"]
-    slip = other or closest(key, candidates, alike=0.88 if shape.open else 0.75)
+    slip = other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
     return slip if slip and node.at(slip) is None else None
 
 
 def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> Iterator[Diagnostic]:
     for key, field in shape.fields.items():
-        if not field.required or key in meant or not _is_needed(shape, key, node):
+        if not field.required or key in meant:
             continue
         found = node.at(key)
         if found is None:
-            yield file.at(MISSING_KEY, node, f"this {shape.name} has no `{key}`", _MISSING_FIXES[shape.name, key])
+            yield file.at(MISSING_KEY, node, f"this {shape.name} has no `{key}`", _missing_fix(shape, key))
         elif isinstance(field.value, Scalar) and field.value.not_blank and not str(found.scalar).strip():
-            fix = _MISSING_FIXES[shape.name, key]
-            yield file.at(MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", fix)
+            yield file.at(MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", _missing_fix(shape, key))
 
 
-def _is_needed(shape: Shape, key: str, hook: Node) -> bool:
-    """A hook of another type than a command, which another check tells, needs no command."""
-    kind = hook.at("type")
-    if shape is not HOOK or key != "command" or kind is None:
-        return True
-    return kind.scalar == HookType.COMMAND or same_letters(str(kind.scalar), HookType.COMMAND)
+def _missing_fix(shape: Shape, key: str) -> str:
+    if (shape.name, key) in _MISSING_FIXES:
+        return _MISSING_FIXES[shape.name, key]
+    if shape.example and key in shape.example:
+        return f'Say what to run: `"{key}": {json.dumps(shape.example[key])}`.'
+    return "Add it."
 
 
 def _is_event(member: Member) -> bool:
     return member.value.kind is Kind.ARRAY and (member.key in tuple(HookEventName) or member.key in CLAUDE_EVENTS)
 
 
-_EXAMPLE_COMMAND: Final = '`"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"`'
 _MISSING_FIXES: Final = {
     ("hook", "type"): 'Add `"type": "command"`.',
-    ("hook", "command"): f"Say what to run: {_EXAMPLE_COMMAND}.",
     ("group", "hooks"): 'List its hooks: `"hooks": [{ "type": "command", "command": "…" }]`.',
     ("extension", "hooks"): 'Put the events under that key: `{ "hooks": { … } }`.',
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -20,9 +20,9 @@ from llxprt_hooks.diagnosis.rules import (
     MATCHER_MATCHES_NOTHING,
     MATCHER_UNANCHORED,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.suggestions import closest
-from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.engine.matcher import compile_matcher, is_for_all, trimmed
+from llxprt_hooks.events import MatchKind
+from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.entries import GroupEntry
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings import Node
 
-_FOR_ALL: Final = ("", "*")
 _ANYTHING: Final = (".*", ".+", "^.*$", "^.+$")
 _GLOB: Final = re.compile(r"[\w*-]*[\w-]\*[\w*-]*|\*[\w*-]+")
 _ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
@@ -46,11 +45,12 @@ _MOST_SHOWN: Final = 7
 
 @dataclass(frozen=True, eq=False)
 class _Matcher:
-    """A matcher, and what it is held against."""
+    """A matcher, and what it is compared with."""
 
     group: GroupEntry
     node: Node
     text: str
+    """Without the white space around it, which does not count."""
     event: HookEventName
     subjects: Sequence[str]
 
@@ -66,12 +66,10 @@ class _Matcher:
 def check_matcher(inspection: Inspection, group: GroupEntry) -> Iterator[Diagnostic]:
     """A matcher that does not select what it seems to."""
     event, node = group.event.meant, group.matcher
-    if event is None or node is None or node.scalar in _FOR_ALL:
+    if event is None or node is None or is_for_all(str(node.scalar)):
         return
-    shape = EVENTS[event]
-    checks = _COMPARED if shape.values else _SEARCHED if shape.subject else _IGNORED
-    matcher = _Matcher(group, node, str(node.scalar), event, shape.values or inspection.tools)
-    found = next((told for check in checks if (told := check(matcher))), None)
+    matcher = _Matcher(group, node, trimmed(str(node.scalar)), event, event.spec.matched_values or inspection.tools)
+    found = next((told for check in _CHECKS[event.spec.match] if (told := check(matcher))), None)
     if found is not None:
         yield found
 
@@ -86,7 +84,7 @@ def _ignored(matcher: _Matcher) -> Diagnostic | None:
 def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
     if matcher.matched:
         return None
-    subject = EVENTS[matcher.event].subject
+    subject = matcher.event.spec.matched_field
     foreign = _CLAUDE_VALUES.get(matcher.text)
     meant = foreign if foreign in matcher.subjects else closest(matcher.text, matcher.subjects)
     if matcher.text in _ANYTHING:
@@ -134,7 +132,9 @@ def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
     called = f"`{ours}` here" if ours else "nothing here: it has no counterpart"
     message = f"`{word[0]}` is Claude Code's name for a tool that is called {called}"
     fix = _in_our_names(matcher) or "Take it out, and the group with it: an empty matcher is for all tools."
-    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, word.span(), message, fix)
+    before = str(matcher.node.scalar).index(matcher.text)
+    span = (before + word.start(), before + word.end())
+    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, span, message, fix)
 
 
 def _in_our_names(matcher: _Matcher) -> str | None:
@@ -191,7 +191,7 @@ def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
     if meant:
         fix = f"Did you mean `{meant}`?"
     else:
-        fix = f"Known are {_listed(matcher.subjects)}; for a tool of your own give `--tool NAME`."
+        fix = f"Known tools: {_listed(matcher.subjects)}; for a tool of your own pass `--tool NAME`."
     return matcher.told(MATCHER_MATCHES_NOTHING, f"`{matcher.text}` matches none of the known tools", fix)
 
 
@@ -225,9 +225,11 @@ def _unanchored(matcher: _Matcher) -> Diagnostic | None:
 
 
 _Check = Callable[[_Matcher], Diagnostic | None]
-_IGNORED: Final[tuple[_Check, ...]] = (_ignored,)
-_COMPARED: Final[tuple[_Check, ...]] = (_matches_no_value,)
-_SEARCHED: Final[tuple[_Check, ...]] = (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored)
+_CHECKS: Final[Mapping[MatchKind, tuple[_Check, ...]]] = {
+    MatchKind.IGNORED: (_ignored,),
+    MatchKind.EXACT: (_matches_no_value,),
+    MatchKind.SEARCHED: (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored),
+}
 
 
 def _selected(event: HookEventName, text: str, subjects: Sequence[str]) -> list[str]:

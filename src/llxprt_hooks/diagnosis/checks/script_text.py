@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.diagnosis.rules import EXIT_ONE, EXIT_TWO_SILENT, STDOUT_NOISE
 from llxprt_hooks.diagnosis.started_programs import Script, scripts
-from llxprt_hooks.events import CAN_BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +43,7 @@ def check_script_text(inspection: Inspection, hook: HookEntry) -> Iterator[Diagn
     """Guards that end with 1, blocks without a reason, and prose around JSON."""
     for script in scripts(inspection, hook):
         if script.may_be_shown and b"\0" not in script.data:
-            yield from _exit_codes(script) if hook.event in CAN_BLOCK else ()
+            yield from _exit_codes(script) if hook.event and hook.event.spec.can_block else ()
             yield from _chatter(script)
 
 

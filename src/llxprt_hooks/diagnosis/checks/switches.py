@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.scripts import readable_fix
+from llxprt_hooks.diagnosis.checks.script_files import readable_fix
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile
 from llxprt_hooks.diagnosis.rules import (
@@ -25,10 +25,10 @@ from llxprt_hooks.diagnosis.rules import (
 from llxprt_hooks.diagnosis.started_programs import mentions, place_of, scripts
 from llxprt_hooks.settings import Document, Kind, Member, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
-from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.merge import merge_switches
-from llxprt_hooks.text import printable
+from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
 from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
     from llxprt_hooks.trust.status import TrustStatus
 
-_SWITCH: Final = ("enableHooks",)
-_OTHER_SPELLINGS: Final = (("tools", "enableHooks"), ("hooksConfig", "enabled"))
+_SWITCH, *_OTHER_SPELLINGS = ENABLING_KEYS
 
 _OF_LLXPRT: Final = (
     ".llxprt/settings.jsonc",
@@ -86,11 +85,9 @@ def check_conflicting_switches(inspection: Inspection, file: SettingsFile) -> It
             message = f"`{spelling}` says the opposite of `enableHooks`, which alone counts"
             yield file.at(CONFLICTING_SWITCHES, node, message, "Take it out.")
     if switch is None and len({node.scalar for node in others.values()}) > 1:
-        on, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
+        on, *_, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
         message = f"`{on}` is true, but `{off}` is false, so hooks are off"
-        yield file.at(
-            CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead of both."
-        )
+        yield file.at(CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead.")
 
 
 def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
@@ -106,11 +103,14 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         return
     for problem in status.problems:
         yield diagnostic_of_file(
-            problem.file, TRUST_STORE, problem.message, "Correct the file, or take it away and approve again."
+            problem.file or file.document.file,
+            TRUST_STORE,
+            problem.message,
+            "Correct the file, or take it away and approve again.",
         )
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Look at the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, say in CI."
-        changed = f": {', '.join(map(printable, status.changed))}" if status.changed else ""
+        changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""
         yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 
@@ -143,7 +143,7 @@ def _unreadable_script(inspection: Inspection, file: SettingsFile, status: Trust
 
 def _unreadable_path(status: TrustStatus) -> Path | None:
     try:
-        project_scripts((hook.command for hook in status.commands), status.project)
+        project_scripts(status.script_texts, status.project)
     except ScriptsError as error:
         return Path(error.__cause__.filename) if isinstance(error.__cause__, OSError) else None
     return None

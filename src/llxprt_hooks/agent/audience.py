@@ -1,0 +1,84 @@
+"""The events of an agent and the interface of what shows them: a screen, a JSON document, a stream of JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.scheduler import ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """Something that happened. ``type`` is its name in JSON output."""
+
+    type: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerText(AgentEvent):
+    """A piece of the model's answer, to be shown now."""
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEnd(AgentEvent):
+    """The answer is complete; ``text`` is all that was shown of it."""
+
+    type: ClassVar[str] = "answer"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolState(AgentEvent):
+    """A tool call has changed its state."""
+
+    type: ClassVar[str] = "tool_call"
+    call: ToolCall
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **self.call.to_dict(), "state": self.call.state.value}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBlocked(AgentEvent):
+    """A hook kept the model from being called, and gave no answer in its place."""
+
+    type: ClassVar[str] = "blocked"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(AgentEvent):
+    """A hook stopped the agent."""
+
+    type: ClassVar[str] = "stopped"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarningEvent(AgentEvent):
+    """Something the user should know."""
+
+    type: ClassVar[str] = "warning"
+    message: str
+
+
+class Audience(Protocol):
+    """Shows what happens."""
+
+    def handle(self, event: AgentEvent) -> None:
+        """Show an event."""
+
+
+class NullAudience:
+    """An audience that shows nothing."""
+
+    def handle(self, event: AgentEvent) -> None:
+        return

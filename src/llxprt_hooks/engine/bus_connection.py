@@ -1,0 +1,111 @@
+"""Hook requests by message: each one on a bus is answered with one response of the same shape (DELTA-HEVT-001, 002)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.bus.messages import (
+    HookExecutionResponse,
+    MessageBusType,
+    describe_failure,
+    read_request,
+    resolve,
+)
+from llxprt_hooks.engine.results import HookStageError
+
+if TYPE_CHECKING:
+    import logging
+
+    from llxprt_hooks.bus.messages import IncomingRequest, Message, MessageBus, Unsubscribe
+    from llxprt_hooks.engine.results import AggregatedHookResult
+
+Fire = Callable[[Any, Any], Awaitable["AggregatedHookResult"]]
+"""Runs the hooks of an event, given by name, on an input, and never raises."""
+
+
+class BusConnection:
+    """The subscription to one message bus, from its creation until it is closed."""
+
+    def __init__(self, bus: MessageBus, fire: Fire, log: logging.Logger) -> None:
+        self.bus = bus
+        self._fire = fire
+        self._log = log
+        self._is_closed = False
+        self._subscription: Unsubscribe | Awaitable[Unsubscribe] = bus.subscribe(
+            MessageBusType.HOOK_EXECUTION_REQUEST, self._answer
+        )
+
+    async def opened(self) -> None:
+        """Wait until the bus has accepted the subscription."""
+        if not self._is_closed:
+            await self._unsubscribe_function()
+
+    async def close(self) -> None:
+        """Answer nothing from now on, and wait until the bus has ended the subscription."""
+        self._is_closed = True
+        unsubscribe = await self._unsubscribe_function()
+        await resolve(unsubscribe())
+
+    def close_soon(self) -> None:
+        """Answer nothing from now on, and end the subscription: now, or where that takes awaiting, in a task."""
+        self._is_closed = True
+        if inspect.iscoroutine(self._subscription):  # never awaited, so never made
+            self._subscription.close()
+            return
+        pending = self.close() if inspect.isawaitable(self._subscription) else self._subscription()
+        if not inspect.isawaitable(pending):
+            return
+        try:
+            self._closing = asyncio.get_running_loop().create_task(_finish(pending, self._log))
+        except RuntimeError:
+            self._log.warning(
+                "the subscription to the message bus was not ended: it ends asynchronously and no event loop is "
+                "running; await `disconnect` instead of calling `dispose`"
+            )
+            if inspect.iscoroutine(pending):
+                pending.close()
+
+    async def _unsubscribe_function(self) -> Unsubscribe:
+        if inspect.isawaitable(self._subscription):
+            self._subscription = asyncio.ensure_future(self._subscription)
+            self._subscription = await asyncio.shield(self._subscription)
+        return self._subscription
+
+    async def _answer(self, message: Message) -> None:
+        if self._is_closed:
+            return
+        request = read_request(message)
+        aggregated = await self._fire(request.event_name, request.input)
+        failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
+        await self._publish(
+            request,
+            HookExecutionResponse(
+                correlation_id=request.correlation_id,
+                success=aggregated.success,
+                output=aggregated,
+                error=None if failure is None else describe_failure(failure),
+            ),
+        )
+
+    async def _publish(self, request: IncomingRequest, response: HookExecutionResponse) -> None:
+        try:
+            message = request.answer(response)
+        except Exception as error:
+            failure = describe_failure(
+                HookStageError("response_formatting", f"the result could not be serialized: {error}")
+            )
+            message = request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
+        try:
+            await resolve(self.bus.publish(message))
+        except Exception:
+            self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+
+
+async def _finish(pending: Awaitable[object], log: logging.Logger) -> None:
+    try:
+        await pending
+    except Exception:
+        log.warning("the subscription to the message bus could not be ended", exc_info=True)

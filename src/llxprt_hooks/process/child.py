@@ -1,0 +1,102 @@
+"""A started process with our ends of its pipes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.process.errors import SpawnError, explain
+from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
+from llxprt_hooks.process.fork_exec import launch as launch  # which tests replace
+from llxprt_hooks.process.pipes import Drain, Feed
+from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Child:
+    """A started process, the pipes to its standard streams, and the watch for its end."""
+
+    __slots__ = ("_reaped", "feed", "pid", "stderr", "stdout", "watch")
+
+    def __init__(self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch) -> None:
+        self.pid = pid
+        self.feed = feed
+        self.stdout = stdout
+        self.stderr = stderr
+        self.watch = watch
+        self._reaped = False
+
+    def reap(self) -> int | None:
+        """Reap the process, which has ended, and return its exit code.
+
+        The exit code is negative if a signal ended the process, and None if other code reaped it.
+        """
+        status = self.watch.reap()
+        self._reaped = True
+        return None if status is None else os.waitstatus_to_exitcode(status)
+
+    def close_stdin(self) -> None:
+        if self.feed is not None:
+            os.close(self.feed.fd)
+            self.feed = None
+
+    def close(self) -> None:
+        self.close_stdin()
+        os.close(self.stdout.fd)
+        os.close(self.stderr.fd)
+        self.watch.close()
+        if not self._reaped:
+            abandon(self.pid)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    executable: str | None = None,
+    stdin: bytes | Callable[[], bytes],
+    env: Mapping[str, str],
+    cwd: str,
+    output_limit: int,
+) -> Child:
+    """Start a program, and write to its stdin what fits into the pipe, while the program loads.
+
+    Raises `SpawnError` if the program cannot be started, or cannot be watched; nothing is left running then.
+    """
+    reap_abandoned()
+    opened: list[int] = []
+    started: list[int] = []
+    try:
+        their_stdin, our_stdin = _pipe(opened)
+        our_stdout, their_stdout = _pipe(opened)
+        our_stderr, their_stderr = _pipe(opened)
+        if not argv:
+            raise ValueError("an empty argv")
+        launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+        for fd in (their_stdin, their_stdout, their_stderr):
+            opened.remove(fd)
+            os.close(fd)
+        for fd in (our_stdin, our_stdout, our_stderr):
+            os.set_blocking(fd, False)
+        feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
+        all_written = feed.push()
+        watch = watch_exit(started[0])
+        child = Child(started[0], feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
+    except BaseException as error:
+        for fd in opened:
+            os.close(fd)
+        for pid in started:
+            kill_and_reap(pid)
+        if isinstance(error, OSError | ValueError):
+            raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
+        raise
+    if all_written:
+        child.close_stdin()
+    return child
+
+
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    ends = os.pipe()
+    opened.extend(ends)
+    return ends

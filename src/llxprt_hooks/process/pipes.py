@@ -1,0 +1,98 @@
+"""Our ends of a process's pipes: what it reads and what it writes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from io import BytesIO
+
+from llxprt_hooks.process.sigpipe import write_without_sigpipe
+
+_DEFAULT_PIPE_SIZE = 64 * 1024
+
+_MAX_PIPE_SIZE = 1024 * 1024
+"""The largest pipe that an unprivileged Linux user can ask for (``/proc/sys/fs/pipe-max-size``, unless changed)."""
+
+_CHUNK_SIZE = 64 * 1024
+
+
+class Feed:
+    """The write end of a process's stdin, and the bytes that are still to be written."""
+
+    __slots__ = ("_rest", "fd")
+
+    def __init__(self, fd: int, data: bytes) -> None:
+        self.fd = fd
+        self._rest = memoryview(data)
+        if len(data) > _DEFAULT_PIPE_SIZE:
+            _enlarge_pipe(fd, len(data))
+
+    def push(self) -> bool:
+        """Write as much as the pipe accepts without blocking.
+
+        Returns True when the pipe can be closed: everything is written, or the process closed its end.
+        """
+        if not self._rest:
+            return True
+        try:
+            self._rest = self._rest[write_without_sigpipe(self.fd, self._rest) :]
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # HOOK-192: a hook does not have to read its input
+        return not self._rest
+
+
+class Drain:
+    """The read end of a process's stdout or stderr, and the bytes read so far, up to a limit."""
+
+    __slots__ = ("_kept", "_room", "at_end", "cut", "fd")
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd = fd
+        self.at_end = False
+        self.cut = False
+        self._kept = BytesIO()  # grows by doubling; getvalue() does not copy
+        self._room = limit
+
+    @property
+    def kept(self) -> bytes:
+        return self._kept.getvalue()
+
+    def read(self) -> int:
+        """Read once without blocking, and return the number of bytes read."""
+        try:
+            data = os.read(self.fd, _CHUNK_SIZE)
+        except BlockingIOError:
+            return 0
+        if not data:
+            self.at_end = True
+        self._keep(data)
+        return len(data)
+
+    def catch_up(self) -> None:
+        """Read everything that a process which has ended can have left in the pipe.
+
+        Stops after the largest possible pipe: a child that the process left behind may write without end.
+        """
+        left = _MAX_PIPE_SIZE
+        while left > 0 and not self.at_end:
+            count = self.read()
+            if count == 0:
+                return
+            left -= count
+
+    def _keep(self, data: bytes) -> None:
+        if len(data) > self._room:
+            self.cut = True
+            data = data[: self._room]
+        self._kept.write(data)
+        self._room -= len(data)
+
+
+def _enlarge_pipe(fd: int, size: int) -> None:
+    """Let the pipe accept more at once: switching between writer and reader costs more than copying the bytes."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # EPERM: the user's pipes exceed pipe-user-pages-soft
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, min(size, _MAX_PIPE_SIZE))

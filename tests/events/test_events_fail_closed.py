@@ -1,0 +1,147 @@
+"""``failClosed`` where it is not the hook that fails but the engine around it: the call is blocked all the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from llxprt_hooks import (
+    BeforeModelHookResult,
+    execute_tool_with_hooks,
+    fire_after_model_hook,
+    fire_before_model_hook,
+    fire_before_tool_selection_hook,
+)
+from llxprt_hooks.engine.event_handler import HookEventHandler
+from llxprt_hooks.engine.runner import HookRunner
+from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+
+
+def guarded(lab, *, closed=True, says=None, **options):
+    """A configuration whose one hook, for every event that can block, must not fail."""
+    group = {"hooks": [{"type": "command", "command": lab.hook(says=says), "failClosed": closed}]}
+    events = ("BeforeTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
+    return lab.config({event: [group] for event in events}, **options)
+
+
+class Unreadable(HookTranslatorGenAIv1):
+    def to_hook_llm_request(self, request):
+        raise ZeroDivisionError("out of range")
+
+
+async def test_a_request_that_cannot_be_translated_is_blocked(lab, llm_request):
+    result = await fire_before_model_hook(guarded(lab, translator=Unreadable()), llm_request)
+
+    assert result.blocked
+    assert result.reason == "blocked because failClosed is set: hook translation failed: out of range"
+    assert lab.runs() == 0
+
+
+@pytest.mark.parametrize("request_given", [None, 7, object(), {"nothing": "known"}, "text"])
+async def test_a_request_that_cannot_be_read_is_blocked(lab, request_given):
+    result = await fire_before_model_hook(guarded(lab), request_given)
+
+    assert result.blocked
+    assert result.reason.startswith("blocked because failClosed is set: hook translation failed: llm_request is ")
+
+
+@pytest.mark.requirement("HOOK-116")
+async def test_without_fail_closed_the_same_failures_allow(lab, llm_request):
+    assert await fire_before_model_hook(guarded(lab, closed=False), 7) == BeforeModelHookResult()
+    unreadable = guarded(lab, closed=False, translator=Unreadable())
+    assert await fire_before_model_hook(unreadable, llm_request) == BeforeModelHookResult()
+
+
+def test_a_request_is_blocked_where_the_sdk_is_not_installed(lab):
+    program = f"""
+import asyncio, sys
+sys.modules["google.genai"] = None
+from llxprt_hooks import Config, GenerateContentParameters, fire_before_model_hook
+hook = {{"type": "command", "command": {lab.hook()!r}, "failClosed": True}}
+config = Config(enable_hooks=True, hooks={{"BeforeModel": [{{"hooks": [hook]}}]}})
+result = asyncio.run(fire_before_model_hook(config, GenerateContentParameters("m", "Hello")))
+print(result.blocked, result.reason)
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+    assert printed.startswith("True blocked because failClosed is set: hook translation failed: ")
+    assert "pip install 'llxprt-hooks[agent]'" in printed
+
+
+class BrokenRunner(HookRunner):
+    async def execute_hooks_parallel(self, *args):
+        raise RuntimeError("broken runner")
+
+
+class BrokenHandler(HookEventHandler):
+    async def _fire(self, *args, **options):
+        raise RuntimeError("broken handler")
+
+
+@pytest.mark.parametrize(("name", "part"), [("HookRunner", BrokenRunner), ("HookEventHandler", BrokenHandler)])
+async def test_a_part_of_the_engine_that_breaks_blocks_tool_and_model(lab, llm_request, monkeypatch, name, part):
+    monkeypatch.setattr(f"llxprt_hooks.engine.system.{name}", part)
+
+    model = await fire_before_model_hook(guarded(lab), llm_request)
+    tool = await execute_tool_with_hooks(guarded(lab), "glob", {}, lambda _: pytest.fail("the tool ran"))
+
+    assert model.blocked
+    for reason in (model.reason, tool.llm_content):
+        assert reason.startswith("blocked because failClosed is set: hook ")
+        assert "broken" in reason
+
+
+class Unwritable(HookTranslatorGenAIv1):
+    def with_model(self, request, model):
+        raise ZeroDivisionError("no such model")
+
+    def from_hook_llm_request(self, hook_request, base_request):
+        if "model" in hook_request:
+            raise ZeroDivisionError("no such model")
+        return super().from_hook_llm_request(hook_request, base_request)
+
+
+CHANGES = {
+    "model": "unknown",
+    "messages": [
+        {"role": "user", "content": "What is in the picture?"},
+        {"role": "model", "content": "A cat."},
+        {"role": "user", "content": "[redacted]"},
+    ],
+}
+
+
+async def test_a_change_that_cannot_be_applied_blocks_the_request(lab, llm_request):
+    config = guarded(lab, says={"hookSpecificOutput": {"llm_request": CHANGES}}, translator=Unwritable())
+
+    result = await fire_before_model_hook(config, llm_request)
+
+    assert result.blocked
+    assert result.modified_request is None
+    assert result.reason == "blocked because failClosed is set: hook processing failed: no such model"
+
+
+@pytest.mark.requirement("HOOK-111")
+@pytest.mark.parametrize("order", [("model", "messages"), ("messages", "model")])
+async def test_without_fail_closed_the_other_changes_are_applied(lab, llm_request, order):
+    says = {"hookSpecificOutput": {"llm_request": {name: CHANGES[name] for name in order}}}
+    config = guarded(lab, closed=False, says=says, translator=Unwritable())
+
+    result = await fire_before_model_hook(config, llm_request)
+
+    assert result.modified_request.model == llm_request.model
+    assert "And now?" not in json.dumps([c.model_dump(mode="json") for c in result.modified_request.contents])
+
+
+@pytest.mark.requirement("HOOK-180", "HOOK-181")
+async def test_events_that_cannot_block_go_on(lab, llm_request, llm_response):
+    config = guarded(lab, translator=Unreadable())
+
+    after = await fire_after_model_hook(config, llm_request, llm_response)
+    selection = await fire_before_tool_selection_hook(config, llm_request)
+
+    assert after.response is llm_response
+    assert (after.should_stop, selection.should_stop, selection.tool_config) == (False, False, None)

@@ -1,0 +1,150 @@
+"""Which model data is translated and which is in hook format already: the translator is asked, nothing is guessed."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from llxprt_hooks import (
+    HookFormat,
+    InProcessMessageBus,
+    fire_after_model_hook,
+    fire_before_model_hook,
+    fire_before_tool_selection_hook,
+)
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+CALLS = [{"id": "c1", "type": "function", "function": {"name": "glob", "arguments": "{}"}}]
+REQUEST = {
+    "model": "gpt-5",
+    "messages": [
+        {"role": "system", "content": "Be careful."},
+        {"role": "user", "content": [{"type": "text", "text": "What is it?"}, IMAGE]},
+        {"role": "assistant", "content": "Looking.", "tool_calls": CALLS},
+        {"role": "tool", "tool_call_id": "c1", "content": "secret"},
+    ],
+    "temperature": 0.5,
+    "tools": [{"type": "function", "function": {"name": "glob"}}],
+}
+SHOWN = {
+    "model": "gpt-5",
+    "messages": [{"role": "user", "content": "What is it?"}, {"role": "model", "content": "Looking."}],
+    "config": {"temperature": 0.5},
+}
+RESPONSE = {
+    "id": "chatcmpl-1",
+    "model": "gpt-5",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "A cat."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3},
+}
+SHOWN_RESPONSE = {
+    "text": "A cat.",
+    "candidates": [{"content": {"role": "model", "parts": ["A cat."]}, "index": 0, "finishReason": "STOP"}],
+    "usageMetadata": {"promptTokenCount": 3},
+}
+CHANGED = [{"role": "user", "content": "What is this?"}, {"role": "model", "content": "Looking."}]
+
+
+def says(**specific):
+    return {"hookSpecificOutput": specific}
+
+
+@pytest.mark.parametrize("per_call", [False, True])
+async def test_a_request_with_messages_goes_through_the_translator_of_its_sdk(lab, per_call):
+    command = lab.hook(says=says(llm_request={"messages": CHANGED}))
+    config = lab.config({"BeforeModel": command}, translator=None if per_call else "openai-chat")
+    given = copy.deepcopy(REQUEST)
+
+    result = await fire_before_model_hook(config, given, translator="openai-chat" if per_call else None)
+
+    assert lab.payload()["llm_request"] == SHOWN
+    changed = [{"type": "text", "text": "What is this?"}, IMAGE]
+    first, second, *others = REQUEST["messages"]
+    assert result.modified_request == {**REQUEST, "messages": [first, {**second, "content": changed}, *others]}
+    assert given == REQUEST
+
+
+@pytest.mark.parametrize("per_call", [False, True])
+async def test_a_response_of_that_sdk_keeps_its_id_when_a_hook_changes_its_text(lab, per_call):
+    command = lab.hook(says=says(llm_response={**SHOWN_RESPONSE, "text": "A ***."}))
+    config = lab.config({"AfterModel": command}, translator=None if per_call else "openai-chat")
+
+    result = await fire_after_model_hook(config, REQUEST, RESPONSE, translator="openai-chat" if per_call else None)
+
+    assert lab.payload()["llm_response"] == SHOWN_RESPONSE
+    assert (result.response["id"], result.response["usage"]) == ("chatcmpl-1", {"prompt_tokens": 3})
+    assert result.response["choices"][0]["message"] == {"role": "assistant", "content": "A ***."}
+
+
+async def test_a_stop_is_answered_in_the_types_of_that_sdk(lab):
+    config = lab.config({"AfterModel": lab.hook(says={"continue": False, "stopReason": "enough"})})
+
+    result = await fire_after_model_hook(config, REQUEST, RESPONSE, translator="openai-chat")
+
+    assert result.should_stop
+    assert (result.response["id"], result.response["choices"][0]["message"]["content"]) == ("chatcmpl-1", "enough")
+
+
+async def test_a_tool_choice_of_that_sdk_is_restricted(lab):
+    command = lab.hook(says=says(toolConfig={"mode": "ANY", "allowedFunctionNames": ["glob"]}))
+    config = lab.config({"BeforeToolSelection": command}, translator="openai-chat")
+
+    result = await fire_before_tool_selection_hook(config, REQUEST)
+
+    assert result.tool_config == {"type": "function", "function": {"name": "glob"}}
+    assert result.tools is REQUEST["tools"]
+
+
+async def test_the_json_of_a_request_can_be_changed_too(lab):
+    config = lab.config({"BeforeModel": lab.hook(says=says(llm_request={"model": "small"}))})
+
+    result = await fire_before_model_hook(config, {"model": "large", "contents": "Hello"})
+
+    assert (result.modified_request.model, result.modified_request.contents) == ("small", "Hello")
+
+
+async def asked_by_message(lab, llm_request, **options):
+    bus = InProcessMessageBus()
+    config = lab.config({"BeforeModel": lab.hook()}, message_bus=bus, **options)
+    assert config.get_hook_system()
+    await bus.publish(
+        {"type": "hook-execution-request", "eventName": "BeforeModel", "input": {"llm_request": llm_request}}
+    )
+    return lab.payload()["llm_request"]
+
+
+@pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
+async def test_a_recorded_request_is_not_translated_again(lab, translator):
+    assert await asked_by_message(lab, SHOWN, translator=translator) == SHOWN
+
+
+async def test_a_message_with_a_request_of_the_sdk_is_translated(lab):
+    assert await asked_by_message(lab, REQUEST, translator="openai-chat") == SHOWN
+
+
+@pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
+async def test_data_that_is_marked_as_hook_format_is_not_translated(lab, translator):
+    bare = {"messages": [{"role": "user", "content": "Hello"}]}
+    config = lab.config({"AfterModel": lab.hook()}, translator=translator)
+
+    await fire_after_model_hook(config, HookFormat(bare), HookFormat({"text": "Hi"}))
+
+    assert lab.payload()["llm_request"] == bare
+    assert lab.payload()["llm_response"] == {"text": "Hi"}
+
+
+async def test_a_mark_on_anything_else_is_a_failure_that_says_so(lab, ready):
+    handler = await ready(lab.config({"BeforeModel": lab.hook()}))
+
+    result = await handler.fire_before_model_event(HookFormat({"contents": "Hello"}))
+
+    assert "llm_request is marked as hook format, but lacks the fields" in str(result.errors[0])
+    assert lab.runs() == 0
+
+
+async def test_an_unknown_translator_fails_open_with_its_name(lab, warnings_of_engine):
+    config = lab.config({"BeforeModel": lab.hook(exit_code=2)}, translator="no-such-sdk")
+
+    assert not (await fire_before_model_hook(config, REQUEST)).blocked
+    assert any("Unknown translator 'no-such-sdk'" in warning for warning in warnings_of_engine())

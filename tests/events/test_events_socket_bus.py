@@ -1,0 +1,290 @@
+"""A second message bus: coroutines throughout, and nothing but bytes between its clients.
+
+It stands for every bus that leaves the process. All it uses of the package is the three functions that turn messages
+into bytes and back, and ``connect``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import (
+    HookEventName,
+    HookExecutionRequest,
+    HookExecutionResponse,
+    MessageBusType,
+    ToolResult,
+    decode_message,
+    encode_message,
+    read_response,
+)
+from llxprt_hooks.bus.messages import Message, Subscriber, message_channel
+
+REQUEST, RESPONSE = MessageBusType.HOOK_EXECUTION_REQUEST, MessageBusType.HOOK_EXECUTION_RESPONSE
+CALL = {"tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
+
+
+class SocketBus:
+    """A client of a broker on a Unix socket. Each line is a message, or a command to the broker."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._subscribers: dict[str, list[Subscriber]] = {}
+        self._acknowledged = asyncio.Event()
+        self._listening = asyncio.create_task(self._listen())
+        self.answering: set[asyncio.Task[None]] = set()
+
+    async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Callable[[], Awaitable[None]]:
+        self._subscribers.setdefault(message_type, []).append(subscriber)
+        await self._command(b"+" + message_type.encode())
+
+        async def unsubscribe() -> None:
+            self._subscribers[message_type].remove(subscriber)
+            await self._command(b"-" + message_type.encode())
+
+        return unsubscribe
+
+    async def publish(self, message: Message) -> None:
+        await self.send(encode_message(message))
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data + b"\n")
+        await self._writer.drain()
+
+    async def close(self) -> None:
+        self._listening.cancel()
+        self._writer.close()
+        await asyncio.gather(self._listening, self._writer.wait_closed(), return_exceptions=True)
+
+    async def _command(self, line: bytes) -> None:
+        self._acknowledged.clear()
+        await self.send(line)
+        await self._acknowledged.wait()
+
+    async def _listen(self) -> None:
+        async for line in self._reader:
+            if line == b"ok\n":
+                self._acknowledged.set()
+                continue
+            message = decode_message(line)
+            for subscriber in self._subscribers.get(message_channel(message), ()):
+                task = asyncio.ensure_future(_deliver(subscriber, message))
+                self.answering.add(task)
+                task.add_done_callback(self.answering.discard)
+
+
+async def _deliver(subscriber: Subscriber, message: Mapping[str, Any]) -> None:
+    outcome = subscriber(message)
+    if outcome is not None:
+        await outcome
+
+
+class Broker:
+    """Sends each message on to all clients that subscribed to its type."""
+
+    def __init__(self) -> None:
+        self.subscriptions: dict[asyncio.StreamWriter, set[str]] = {}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        types = self.subscriptions[writer] = set()
+        async for line in reader:
+            if line[:1] in b"+-":
+                (types.add if line[:1] == b"+" else types.discard)(line[1:].strip().decode())
+                writer.write(b"ok\n")
+                continue
+            for client, wanted in self.subscriptions.items():
+                if message_channel(decode_message(line)) in wanted:
+                    client.write(line)
+        del self.subscriptions[writer]
+        writer.close()
+
+    def count(self, message_type: MessageBusType) -> int:
+        return sum(message_type in types for types in self.subscriptions.values())
+
+
+class Wire:
+    """A broker, and a client for each side of it."""
+
+    def __init__(self, broker: Broker, hooks: SocketBus, agent: SocketBus) -> None:
+        self.broker, self.hooks, self.agent = broker, hooks, agent
+        self.responses: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def ask(self, data: bytes) -> Any:
+        """Send the bytes of a request; the message that comes back."""
+        await self.agent.send(data)
+        async with asyncio.timeout(30):
+            return await self.responses.get()
+
+
+@asynccontextmanager
+async def wire(folder: Path) -> AsyncIterator[Wire]:
+    broker = Broker()
+    server = await asyncio.start_unix_server(broker.serve, folder / "bus")
+    clients = [SocketBus(*await asyncio.open_unix_connection(folder / "bus")) for _ in range(2)]
+    both = Wire(broker, *clients)
+    await both.agent.subscribe(RESPONSE, both.responses.put)
+    try:
+        yield both
+    finally:
+        for client in clients:
+            await client.close()
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.requirement("DELTA-HEVT-001", "DELTA-HEVT-002", "DELTA-HBUS-001")
+async def test_a_request_in_bytes_runs_a_hook_and_is_answered_in_bytes(lab, tmp_path):
+    config = lab.config({"BeforeTool": [lab.hook("guard", {"decision": "deny", "reason": "no"}), lab.hook("b")]})
+    async with wire(tmp_path) as both:
+        await config.get_hook_system().connect(both.hooks)
+        message = await both.ask(encode_message(HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL, "c1")))
+
+    response = read_response(message)
+    assert (response.correlation_id, response.success, response.error) == ("c1", True, None)
+    assert response.output.final_output.get_blocking_error() == (True, "no")
+    assert [output.decision for output in response.output.all_outputs] == ["deny"]
+    assert response.output.total_duration > 0
+    assert lab.payload("guard")["tool_input"] == CALL["tool_input"]
+
+
+@pytest.mark.requirement("DELTA-HBUS-001")
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_the_response_has_the_shape_that_the_request_has_in_bytes(lab, tmp_path, wrapped):
+    config = lab.config({"BeforeTool": lab.hook(exit_code=1, stderr="broken")})
+    request = HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL, "c1")
+    async with wire(tmp_path) as both:
+        await config.get_hook_system().connect(both.hooks)
+        message = await both.ask(encode_message(request, wrapped=wrapped))
+
+    assert message["type"] == ("HOOK_EXECUTION_RESPONSE" if wrapped else "hook-execution-response")
+    assert ("payload" in message) is wrapped
+    response = read_response(message)
+    assert (response.correlation_id, response.success) == ("c1", False)
+    assert "exited with code 1" in str(response.output.errors[0])
+
+
+async def test_a_failed_request_is_read_with_its_error(lab, tmp_path):
+    async with wire(tmp_path) as both:
+        await lab.config({"BeforeTool": lab.hook()}).get_hook_system().connect(both.hooks)
+        message = await both.ask(encode_message({"type": REQUEST, "eventName": "BeforeLunch", "input": {}}))
+
+    response = read_response(message)
+    assert response.correlation_id
+    assert (response.success, response.error.code) == (False, "unsupported_event")
+    assert "BeforeLunch" in response.error.message
+
+
+async def test_a_tool_result_in_a_request_reaches_the_hook_through_bytes(lab, tmp_path):
+    request = HookExecutionRequest(HookEventName.AFTER_TOOL, {**CALL, "tool_response": ToolResult("written")})
+    async with wire(tmp_path) as both:
+        await lab.config({"AfterTool": lab.hook()}).get_hook_system().connect(both.hooks)
+        assert read_response(await both.ask(encode_message(request))).success
+
+    assert lab.payload()["tool_response"]["llmContent"] == "written"
+
+
+@pytest.mark.requirement("DELTA-HEVT-004")
+async def test_disconnecting_ends_the_subscription_and_direct_calls_still_work(lab, tmp_path, ready):
+    config = lab.config({"BeforeTool": lab.hook(says={"reason": "seen"})})
+    async with wire(tmp_path) as both:
+        system = config.get_hook_system()
+        await system.connect(both.hooks)
+        await system.connect(both.hooks)
+        assert both.broker.count(REQUEST) == 1
+        await system.disconnect()
+        assert both.broker.count(REQUEST) == 0
+        await system.disconnect()
+
+    result = await (await ready(config)).fire_before_tool_event("glob", {})
+    assert result.final_output.reason == "seen"
+
+
+@pytest.mark.requirement("DELTA-HEVT-004", "DELTA-HSYS-001")
+async def test_the_bus_of_a_configuration_is_connected_by_initialize_and_let_go_by_dispose(lab, tmp_path):
+    async with wire(tmp_path) as both:
+        config = lab.config({"BeforeTool": lab.hook()}, message_bus=both.hooks)
+        system = config.get_hook_system()
+        await system.initialize()
+        assert read_response(await both.ask(encode_message(HookExecutionRequest("BeforeTool", CALL)))).success
+        system.dispose()
+        async with asyncio.timeout(30):
+            while both.broker.count(REQUEST):  # noqa: ASYNC110 - the broker is not ours to wait for
+                await asyncio.sleep(0.005)
+    assert lab.runs() == 1
+
+
+async def test_a_configuration_whose_bus_was_never_connected_can_be_disposed_of(lab, tmp_path):
+    async with wire(tmp_path) as both:
+        system = lab.config({}, message_bus=both.hooks).get_hook_system()
+        system.dispose()
+        await system.initialize()
+        assert both.broker.count(REQUEST) == 0
+
+
+async def test_a_bus_that_refuses_the_subscription_can_be_connected_again(lab, tmp_path):
+    class Refusing(SocketBus):
+        refuses = True
+
+        async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber):
+            if self.refuses:
+                raise ConnectionError("no")
+            return await super().subscribe(message_type, subscriber)
+
+    async with wire(tmp_path) as both:
+        bus = Refusing(*await asyncio.open_unix_connection(tmp_path / "bus"))
+        system = lab.config({"BeforeTool": lab.hook()}).get_hook_system()
+        with pytest.raises(ConnectionError):
+            await system.connect(bus)
+        bus.refuses = False
+        await system.connect(bus)
+        assert read_response(await both.ask(encode_message(HookExecutionRequest("BeforeTool", CALL)))).success
+        await bus.close()
+
+
+def test_dispose_without_a_loop_says_what_to_do_and_answers_nothing_more(lab, tmp_path, warnings_of_engine):
+    async def connected():
+        async with wire(tmp_path) as both:
+            system = lab.config({"BeforeTool": lab.hook()}).get_hook_system()
+            await system.connect(both.hooks)
+            return system
+
+    system = asyncio.run(connected())
+    system.dispose()
+
+    assert any("await `disconnect`" in warning for warning in warnings_of_engine())
+
+
+# The codec alone.
+
+
+@pytest.mark.parametrize("data", [b"", b"7", b"[]", b"null", b'{"type":"hook-execution-request"', b"\xff"], ids=repr)
+def test_bytes_that_are_not_a_message_are_refused(data):
+    with pytest.raises(ValueError):  # noqa: PT011 - which text the JSON reader has is its own affair
+        decode_message(data)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "hook-execution-request", "eventName": "BeforeTool"},
+        {"type": "hook-execution-response"},
+        {"type": "hook-execution-response", "correlationId": "1", "success": True, "output": 7},
+        {"type": "HOOK_EXECUTION_RESPONSE", "payload": None},
+        {},
+        7,
+    ],
+)
+def test_a_message_that_is_not_a_response_is_not_read_as_one(message):
+    with pytest.raises(ValueError, match=r"expected a message|malformed hook execution response"):
+        read_response(message)
+
+
+def test_a_response_of_our_class_is_read_as_it_is():
+    response = HookExecutionResponse("c1", success=True)
+    assert read_response(response) is response
