@@ -96,6 +96,7 @@ def permission_decision(ending: ProcessOutcome) -> object:
     return own.get("permissionDecision") if isinstance(own, dict) else None
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-110", "HOOK-092", "HOOK-098")
 @settings(max_examples=120, deadline=None)
 @given(events, st.lists(endings, min_size=1, max_size=4))

@@ -31,6 +31,8 @@ from llxprt_hooks.model.answers import (
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
 
+pytestmark = pytest.mark.slow
+
 TRANSLATOR = HookTranslatorGenAIv1()
 
 # Few texts, so that messages repeat and alignment has something to get wrong.

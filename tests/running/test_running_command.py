@@ -389,6 +389,7 @@ def commands(draw: st.DrawFn) -> str:
     return Writer(draw).command(draw(st.integers(0, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-188")
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -273,6 +273,7 @@ class TestMemory:
         registry.set_hook_enabled("writes", True)
         assert commands() == ["writes"]
 
+    @pytest.mark.slow
     def test_endless_tool_names_do_not_take_endless_memory(self, registry: SpiedRegistry) -> None:
         planner = HookPlanner(registry)
         names, size = 20_000, 2_000  # 40 MB, were they all kept

@@ -79,6 +79,7 @@ class TestTimeIsOver:
         warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
         assert any("slow" in warning and "1500" in warning for warning in warnings)
 
+    @pytest.mark.slow
     @pytest.mark.requirement("HOOK-118")
     async def test_a_hook_that_does_not_heed_sigterm_is_killed_five_seconds_later(
         self, project: Path, script: Callable[[str, str], str]

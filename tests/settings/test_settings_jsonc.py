@@ -215,6 +215,7 @@ def test_lines_and_columns_start_at_one(text: str, offset: int, expected: tuple[
     assert line_and_column(text, offset) == expected
 
 
+@pytest.mark.slow
 def test_ten_thousand_hooks_are_read() -> None:
     hook = '{"type": "command", "command": "check.sh", "timeout": 5000}'
     groups = ", ".join(f'{{"matcher": "write_{number}", "hooks": [{hook}]}}' for number in range(10_000))

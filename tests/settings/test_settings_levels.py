@@ -132,6 +132,24 @@ def test_the_home_directory_is_no_project(
         assert (loaded.notices, loaded.trust.state) == ((), TrustState.NOTHING_TO_TRUST)
 
 
+def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, project_file: Path, write: Write) -> None:
+    write(project_file, {"enableHooks": True, **hooks("p")})
+    inner = project / "a" / "b"
+    inner.mkdir(parents=True)
+
+    [notice] = load_settings(inner).notices
+
+    assert f"Hooks in {project} do not apply to subdirectories" in notice
+
+
+def test_a_folder_in_the_users_home_is_in_no_project(home: Path, user_file: Path, write: Write) -> None:
+    write(user_file, {"enableHooks": True, **hooks("u")})
+    inner = home / "a" / "b"
+    inner.mkdir(parents=True)
+
+    assert load_settings(inner).notices == ()
+
+
 def test_the_system_level_has_its_usual_place(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("", None):
         if value is None:

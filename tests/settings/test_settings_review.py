@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import subprocess
@@ -169,6 +170,7 @@ class TestScripts:
 
         assert trust_status(project).scripts == ()
 
+    @pytest.mark.slow
     def test_a_script_of_any_size_holds_nobody_up(self, project: Path, project_file: Path, write: Write) -> None:
         with (project / "huge").open("wb") as huge:
             huge.truncate(2**40)
@@ -206,6 +208,57 @@ class TestScripts:
 
         assert status.state is TrustState.REFUSED
         assert "cannot be looked into: Permission denied" in status.problems[0].message
+
+    @pytest.mark.parametrize(
+        ("function", "message"), [("scandir", "cannot be looked into: Input/output error"), ("open", "cannot be read")]
+    )
+    def test_what_the_system_fails_to_read_cannot_be_approved(
+        self,
+        project: Path,
+        project_file: Path,
+        write: Write,
+        monkeypatch: pytest.MonkeyPatch,
+        function: str,
+        message: str,
+    ) -> None:
+        write(project / "hooks" / "check.sh", "exit 0\n")
+        write(project_file, running("hooks/check.sh"))
+        real = getattr(os, function)
+
+        def failing(path: str | Path, *arguments: Any) -> Any:
+            if str(path).startswith(str(project / "hooks")):
+                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+            return real(path, *arguments)
+
+        monkeypatch.setattr(os, function, failing)
+        status = trust_status(project)
+
+        assert status.state is TrustState.REFUSED
+        assert message in status.problems[0].message
+
+    def test_a_link_that_leads_nowhere_is_no_script(self, project: Path, project_file: Path, write: Write) -> None:
+        write(project_file, running("hooks/check.sh"))
+        write(project / "hooks" / "other.sh", "")
+        (project / "hooks" / "check.sh").symlink_to("nowhere")
+
+        assert trust_status(project).scripts == ()
+
+    def test_a_folder_that_goes_meanwhile_has_no_scripts(
+        self, project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(project / "hooks" / "check.sh", "exit 0\n")
+        write(project_file, running("hooks/check.sh"))
+        real = os.scandir
+
+        def removing(path: Path) -> Any:
+            if path == project / "hooks":
+                (path / "check.sh").unlink()
+                path.rmdir()
+            return real(path)
+
+        monkeypatch.setattr(os, "scandir", removing)
+
+        assert trust_status(project).scripts == ()
 
 
 class TestPlaces:

@@ -552,6 +552,7 @@ class TestStore:
         assert state(project) is TrustState.TRUSTED
         assert revoke_trust(project)
 
+    @pytest.mark.slow
     def test_processes_that_approve_at_once_lose_nothing(self, tmp_path: Path, home: Path, store: Path) -> None:
         script = textwrap.dedent("""
             import sys
