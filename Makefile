@@ -9,7 +9,8 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, documentation, fuzzing.
-ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text
+ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text \
+	tests/cli/test_cli_hook_type.py
 
 .PHONY: check test lint matrix docs demo soak bench trace format clean
 

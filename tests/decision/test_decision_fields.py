@@ -29,6 +29,7 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
+from llxprt_hooks.protocol.outputs import output_problems
 from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
@@ -231,6 +232,15 @@ async def test_what_is_malformed_in_a_model_request_is_reported_once(
     assert result.modified_request.model == "m"
     for field in ("llm_request.model`", "llm_request.messages`", "toolConfig.mode`", "allowedFunctionNames`"):
         assert caplog.text.count(field) == 1, field
+
+
+def test_what_is_ignored_in_an_output_can_be_listed() -> None:
+    fields = {"decision": "deny", "reason": 7, "unknown": 1, "hookSpecificOutput": {"tool_input": 3}}
+
+    assert output_problems(fields) == [
+        "`reason` is ignored: expected a string, found a number",
+        "`hookSpecificOutput.tool_input` is ignored: expected an object, found a number",
+    ]
 
 
 def test_null_is_as_good_as_nothing_and_no_reason_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:
