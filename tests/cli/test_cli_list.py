@@ -229,7 +229,7 @@ def test_what_files_say_cannot_command_the_terminal(world: CliProject) -> None:
 
 
 def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: CliProject) -> None:
-    world.write("user", '{\n  "hooks": {\n    "BeforeTool": [{ "hooks": [\n      { "type": "odd" }\n    ] }]\n  }\n}')
+    world.put("user", '{\n  "hooks": {\n    "BeforeTool": [{ "hooks": [\n      { "type": "odd" }\n    ] }]\n  }\n}')
     world.extension("x", {"hooks": {"AfterTool": [{"hooks": [{"name": "no command", "type": "command"}]}]}})
 
     of_user, of_extension = call("list", "--json").json["problems"]

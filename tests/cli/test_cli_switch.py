@@ -313,8 +313,8 @@ def with_old_keys(**keys: Any) -> dict[str, Any]:
 
 
 def test_disabled_inside_hooks_switches_hooks_off(call: Call, world: CliProject) -> None:
-    world.write("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit"]}})
-    world.write("project", with_old_keys(disabled=["lint"]))
+    world.put("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit"]}})
+    world.put("project", with_old_keys(disabled=["lint"]))
 
     listed = call("list", "--json").json
     fired = call("fire", "BeforeTool", "--json").json
@@ -328,7 +328,7 @@ def test_it_counts_before_the_project_is_approved(
     call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-    world.write("project", with_old_keys(disabled=["lint"]))
+    world.put("project", with_old_keys(disabled=["lint"]))
 
     listed = call("list", "--json").json["hooks"]
 
@@ -349,13 +349,13 @@ def test_it_counts_before_the_project_is_approved(
 def test_enabled_inside_hooks_is_read_where_the_switch_is_absent(
     call: Call, world: CliProject, settings: dict[str, Any], on: bool
 ) -> None:
-    world.write("project", settings)
+    world.put("project", settings)
 
     assert call("list", "--json").json["enabled"] is on
 
 
 def test_enable_takes_a_name_off_the_list_inside_hooks(call: Call, world: CliProject) -> None:
-    world.write("user", {"enableHooks": True, **with_old_keys(disabled=["lint", "audit"])})
+    world.put("user", {"enableHooks": True, **with_old_keys(disabled=["lint", "audit"])})
 
     enabled = call("enable", "lint")
 
@@ -371,16 +371,16 @@ def test_a_change_of_the_list_inside_hooks_ends_an_approval(
     call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-    world.write("project", with_old_keys(disabled=["lint"]))
+    world.put("project", with_old_keys(disabled=["lint"]))
     call("trust", "--yes")
 
-    world.write("project", with_old_keys(disabled=[]))
+    world.put("project", with_old_keys(disabled=[]))
 
     assert "changed since approved" in call("trust", "--dry-run").stdout
 
 
 def test_an_extension_cannot_switch_hooks(call: Call, world: CliProject) -> None:
-    world.write("user", {"enableHooks": True, **with_old_keys()})
+    world.put("user", {"enableHooks": True, **with_old_keys()})
     world.extension("x", {"hooks": {"disabled": ["lint"]}})
 
     listed = call("list", "--json").json

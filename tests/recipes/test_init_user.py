@@ -127,7 +127,7 @@ def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(
     assert init("cost-cap") == 1
     assert mine.read_text() == "# mine\n"
     assert not settings_of(home).exists()
-    assert capsys.readouterr().err.startswith("Error: ~/.llxprt/hooks/cost_cap.py: there already")
+    assert capsys.readouterr().err.startswith("Error: ~/.llxprt/hooks/cost_cap.py: already exists")
 
     assert init("cost-cap", "--force") == 0
     assert "A budget for each session" in mine.read_text()
