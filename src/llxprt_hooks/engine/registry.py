@@ -42,8 +42,15 @@ class HookRegistryEntry:
     """One registered hook. Only ``enabled`` ever changes."""
 
     definition: HookDefinition
-    matches: Matches
     enabled: bool
+    _matches: Matches | None = None
+
+    def matches(self, subject: str) -> bool:
+        """Whether the hook is for a tool, a source and the like. Its matcher is compiled when it is first needed."""
+        matches = self._matches
+        if matches is None:
+            matches = self._matches = compile_matcher(self.definition.event_name, self.definition.matcher)
+        return matches(subject)
 
     @property
     def config(self) -> HookConfig:
@@ -94,9 +101,7 @@ class HookRegistry:
             problems += found
             entries += [
                 HookRegistryEntry(
-                    definition=definition,
-                    matches=compile_matcher(definition.event_name, definition.matcher),
-                    enabled=not disabled or definition.config.identity not in disabled,
+                    definition=definition, enabled=not disabled or definition.config.identity not in disabled
                 )
                 for definition in definitions
             ]
