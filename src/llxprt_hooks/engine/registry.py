@@ -30,7 +30,7 @@ class RegistryConfig(Protocol):
 
     @property
     def hook_sets(self) -> Sequence[HookSet]:
-        """The ``hooks`` objects of settings and active extensions, as they stand."""
+        """The ``hooks`` objects of settings and active extensions, as written."""
 
     @property
     def disabled_hooks(self) -> Sequence[str]:
@@ -74,7 +74,7 @@ class HookRegistryEntry:
 
     @property
     def name(self) -> str:
-        """What ``enable``, ``disable`` and lists call it."""
+        """The name that ``enable``, ``disable`` and lists use."""
         return self.config.identity
 
 
@@ -87,7 +87,7 @@ class HookRegistry:
         self._by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
         self.problems: list[Problem] = []
         self.revision = 0
-        """Counts changes, so that whoever remembers an answer knows when it is stale."""
+        """Incremented on every change; used to invalidate caches."""
 
     def initialize(self) -> None:
         """Read and validate the configuration, once; what cannot be used is discarded with a warning (HOOK-191)."""
