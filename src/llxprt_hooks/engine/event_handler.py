@@ -135,7 +135,7 @@ class HookEventHandler:
     async def fire_notification_event(
         self, notification_type: str, message: str, details: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
-        """The user is being told or asked something."""
+        """The user is notified or asked something."""
         fields = {"notification_type": notification_type, "message": message, "details": details or {}}
         return await self._fire(HookEventName.NOTIFICATION, fields)
 
@@ -162,7 +162,7 @@ class HookEventHandler:
         return await self._fire(event, fields, base)
 
     def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
-        """Whether any hook would run; a look-up, nothing more."""
+        """Whether any hook would run. After the first call for a subject, this is a dictionary lookup."""
         return self._planner.create_execution_plan(event_name, subject) is not None
 
     def fails_closed(self, event_name: HookEventName, subject: str | None = None) -> bool:
@@ -171,7 +171,7 @@ class HookEventHandler:
         return plan is not None and plan.fail_closed
 
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
-        """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
+        """Extract the fields that every caller must act on: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
         if output is None:
             return ProcessedHookResult(result, False, None, None, False)
@@ -270,7 +270,7 @@ class HookEventHandler:
             event = EventEnded(event_id, event_name, processed, wall_time)
             report_end(self._log, event)
         except Exception as error:
-            self._log.warning("%s: the report of it failed: %s", event_name, error)
+            self._log.warning("%s: its results could not be logged: %s", event_name, error)
             return
         if event_id:
             notify(self._observer, "event_ended", event)
@@ -316,5 +316,5 @@ def _narrowed(event_name: object) -> HookEventName:
     except ValueError:
         supported = ", ".join(HookEventName)
         raise HookStageError(
-            "unsupported_event", f"{event_name!r:.60} is no hook event; the events are {supported}"
+            "unsupported_event", f"unknown hook event {event_name!r:.60}; expected one of {supported}"
         ) from None

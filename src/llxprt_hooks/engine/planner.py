@@ -62,7 +62,7 @@ class PlannedHook:
 
 
 class HookPlanner:
-    """Makes plans, and remembers them: the same event and subject are looked up, not planned again."""
+    """Makes plans and caches them: planning the same event and subject again is a lookup."""
 
     def __init__(self, registry: HookRegistry) -> None:
         self._registry = registry

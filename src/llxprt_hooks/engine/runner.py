@@ -94,10 +94,11 @@ class HookRunner:
             error=None if verdict.error is None else _failure(config, verdict.error, cause),
             hint=verdict.hint,
             hook_input=event_run.hook_input,
+            event_id=event_run.event_id,
+            execution_id=execution_id,
         )
         if config.fail_closed:
             result = _apply_fail_closed(result)
-        result.set_ids(event_run.event_id, execution_id)
         notify(self._observer, "hook_ended", result)
         return result
 
@@ -117,7 +118,7 @@ def apply_hook_output_to_input(
 
 
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
-    """A failure of a hook that must not fail is its explicit block, with a reason that says so."""
+    """Turn the failure of a hook with ``failClosed`` into an explicit block."""
     if result.error is None:
         return result
     return replace(result, output=fail_closed_block(str(result.error)))

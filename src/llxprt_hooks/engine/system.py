@@ -92,7 +92,7 @@ class HookSystem:
         return self._event_handler
 
     def ready_event_handler(self) -> HookEventHandler:
-        """The event handler, initialized on the spot where that has not been done yet."""
+        """Return the event handler; initialize the system first if needed."""
         self._initialize()
         return self._event_handler
 
