@@ -36,7 +36,7 @@ from tests.support.processes import lives
 if typing.TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse
 
-    from llxprt_hooks.bus.messages import Message
+    from llxprt_hooks.bus.messages import Message, Subscriber
     from llxprt_hooks.engine.definitions import HookSet
     from tests.events.events_project import EventsProject, Ready, Texts
 
@@ -568,6 +568,52 @@ async def test_cancelling_a_request_ends_its_hooks(project: EventsProject, bus: 
 
 
 # Letting go.
+
+
+class Lingering(InProcessMessageBus):
+    """Ends a subscription asynchronously, when the broker does, if it does."""
+
+    def __init__(self, ended: asyncio.Future[None]) -> None:
+        super().__init__()
+        self._ended = ended
+
+    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Any:
+        unsubscribe = super().subscribe(message_type, subscriber)
+
+        async def end() -> None:
+            await self._ended
+            unsubscribe()
+
+        return end
+
+
+@pytest.mark.requirement("DELTA-HEVT-004")
+async def test_requests_that_arrive_while_the_subscription_is_being_ended_are_not_answered(
+    project: EventsProject,
+) -> None:
+    ended = asyncio.get_running_loop().create_future()
+    bus = Lingering(ended)
+    system = project.system({"BeforeTool": project.hook()}, message_bus=bus)
+    await bus.publish(flat())
+    system.dispose()
+
+    await bus.publish(flat())
+
+    assert project.runs() == 1
+    ended.set_result(None)
+
+
+async def test_a_subscription_that_cannot_be_ended_is_a_warning(
+    project: EventsProject, warnings_of_engine: Texts
+) -> None:
+    ended = asyncio.get_running_loop().create_future()
+    system = project.system({}, message_bus=Lingering(ended))
+    system.dispose()
+
+    ended.set_exception(ConnectionError("the broker is gone"))
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+
+    assert warnings_of_engine() == ["the subscription to the message bus could not be ended"]
 
 
 @pytest.mark.requirement("DELTA-HEVT-004")

@@ -397,6 +397,27 @@ async def test_a_log_handler_that_raises_does_not_lose_what_the_hooks_decided(
 
 
 @pytest.mark.requirement("HOOK-147", "HOOK-111")
+async def test_a_logger_of_the_program_that_raises_on_details_does_not_lose_what_the_hooks_decided(
+    project: EventsProject, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_warnings(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            raise RuntimeError("no room for details")
+        return True
+
+    logger = logging.getLogger("test_events_handler")
+    monkeypatch.setattr(logger, "filters", [only_warnings])
+    caplog.set_level(logging.DEBUG, logger=logger.name)
+    handler = project.handler(project.config({"BeforeTool": project.hook(exit_code=2)}), logger=logger)
+
+    result = await handler.fire_before_tool_event("glob", {})
+
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
+    assert "BeforeTool: its plan could not be logged: no room for details" in caplog.messages
+
+
+@pytest.mark.requirement("HOOK-147", "HOOK-111")
 @pytest.mark.parametrize("stage", BROKEN)
 async def test_a_log_handler_that_raises_does_not_turn_a_failure_into_an_exception(
     project: EventsProject, broken_logging: None, stage: str

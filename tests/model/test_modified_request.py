@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.genai import types
 
+from llxprt_hooks import BeforeModelHookOutput, create_hook_output
 from llxprt_hooks.model import GenerateContentParameters, TranslationError
 
 if TYPE_CHECKING:
@@ -634,3 +635,16 @@ def test_a_large_request_is_read_and_changed(translator: HookTranslatorGenAIv1) 
         "[System] first",
         *(entry["content"] for entry in wanted[1:]),
     ]
+
+
+def test_an_output_applies_its_changes_to_a_request_and_leaves_the_given_one_alone() -> None:
+    request = GenerateContentParameters("large", [user("Hello")])
+    output = create_hook_output("BeforeModel", {"hookSpecificOutput": {"llm_request": {"model": "small"}}})
+    unchanged = create_hook_output("BeforeModel", {"decision": "allow"})
+    assert isinstance(output, BeforeModelHookOutput)
+    assert isinstance(unchanged, BeforeModelHookOutput)
+
+    changed = output.apply_llm_request_modifications(request)
+
+    assert (changed.model, changed.contents, request.model) == ("small", request.contents, "large")
+    assert unchanged.apply_llm_request_modifications(request) is request

@@ -13,6 +13,7 @@ from llxprt_hooks.model import (
     GenerateContentParameters,
     TranslationError,
     default_translator,
+    registry,
     request_payload,
     response_payload,
 )
@@ -187,14 +188,10 @@ print("google.genai" in sys.modules)
     assert run(code).split() == ["False", "False", "True"]
 
 
-def test_without_the_sdk_the_error_says_what_to_install() -> None:
-    code = """
-import sys
-sys.modules["google.genai"] = None
-from llxprt_hooks.model import TranslationError, default_translator
-try:
-    default_translator()
-except TranslationError as error:
-    print(error)
-"""
-    assert "pip install 'llxprt-hooks[agent]'" in run(code)
+def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+    monkeypatch.delitem(sys.modules, "llxprt_hooks.model.google_genai")
+    registry._translator_named.cache_clear()
+
+    with pytest.raises(TranslationError, match=r"needs google-genai, .* pip install 'llxprt-hooks\[agent\]'"):
+        default_translator()
