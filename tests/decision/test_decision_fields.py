@@ -538,6 +538,7 @@ def test_the_factory_makes_no_before_tool_output_but_the_aggregator_does() -> No
         ("BeforeToolSelection", BeforeToolSelectionHookOutput),
         ("AfterTool", DefaultHookOutput),
         ("SessionStart", DefaultHookOutput),
+        ("AnEventOfTomorrow", DefaultHookOutput),
     ],
 )
 def test_the_factory_and_the_aggregator_agree_on_every_other_event(event: str, kind: type) -> None:
