@@ -66,7 +66,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Interact
         terminal.enter("")
         shown = terminal.see_prompt()
         assert "So be it." in shown
-        assert "The user did not allow this call of replace." in shown
+        assert "The user did not allow this replace call." in shown
     assert (project.root / "a.txt").read_text().endswith("29")
     assert (project.root / "b.txt").read_text() == "beta\n"
     assert not (project.root / "ran.txt").exists()
