@@ -12,6 +12,7 @@ import pytest
 from llxprt_hooks import (
     AggregatedHookResult,
     DefaultHookOutput,
+    HookFormat,
     HookStageError,
     ProcessedHookResult,
     SessionStartSource,
@@ -23,8 +24,8 @@ from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.results import build_failure_envelope
 from llxprt_hooks.engine.runner import HookRunner
 
-REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
-RESPONSE = {"text": "hello"}
+REQUEST = HookFormat({"messages": [{"role": "user", "content": "hi"}]})
+RESPONSE = HookFormat({"text": "hello"})
 
 
 def fire(handler, event):

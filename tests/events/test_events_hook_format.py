@@ -1,4 +1,4 @@
-"""Which model data is translated and which is in hook format already: the translator is asked, nothing is guessed."""
+"""Which model data is translated, and which is in hook format already: a mark decides, except for messages."""
 
 from __future__ import annotations
 
@@ -132,6 +132,43 @@ async def test_data_that_is_marked_as_hook_format_is_not_translated(lab, transla
 
     assert lab.payload()["llm_request"] == bare
     assert lab.payload()["llm_response"] == {"text": "Hi"}
+
+
+FIRED = {
+    "BeforeModel": lambda config: fire_before_model_hook(config, SHOWN),
+    "AfterModel": lambda config: fire_after_model_hook(config, HookFormat(SHOWN), SHOWN_RESPONSE),
+    "BeforeToolSelection": lambda config: fire_before_tool_selection_hook(config, SHOWN),
+}
+
+
+@pytest.mark.parametrize("translator", [None, "openai-chat"])
+@pytest.mark.parametrize("event", FIRED)
+async def test_a_call_with_hook_format_that_is_not_marked_fails_open(lab, warnings_of_engine, event, translator):
+    config = lab.config({event: lab.hook(says={"decision": "deny", "continue": False})}, translator=translator)
+
+    result = await FIRED[event](config)
+
+    assert (lab.runs(), result.should_stop) == (0, False)
+    assert any("If it is in hook format, mark it: HookFormat(data)." in warning for warning in warnings_of_engine())
+
+
+async def test_a_call_with_hook_format_that_is_not_marked_is_blocked_if_a_hook_must_not_fail(lab):
+    hook = {"type": "command", "command": lab.hook(), "failClosed": True}
+    config = lab.config({"BeforeModel": {"hooks": [hook]}})
+
+    result = await fire_before_model_hook(config, SHOWN)
+
+    assert (lab.runs(), result.blocked) == (0, True)
+    assert "mark it: HookFormat(data)" in result.reason
+
+
+async def test_a_recorded_payload_is_fired_without_a_mark(lab, ready):
+    handler = await ready(lab.config({"AfterModel": lab.hook()}))
+
+    result = await handler.fire_event("AfterModel", {"llm_request": SHOWN, "llm_response": SHOWN_RESPONSE})
+
+    assert result.success
+    assert (lab.payload()["llm_request"], lab.payload()["llm_response"]) == (SHOWN, SHOWN_RESPONSE)
 
 
 async def test_what_a_hook_says_besides_counts_where_its_changes_have_no_sdk_request_to_go_into(lab):

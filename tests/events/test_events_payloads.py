@@ -12,6 +12,7 @@ import pytest
 from llxprt_hooks import (
     HookEventHandler,
     HookEventName,
+    HookFormat,
     HookTranslator,
     SessionEndReason,
     SessionStartSource,
@@ -41,13 +42,13 @@ EVENTS = {
         lambda handler: handler.fire_after_tool_event("glob", {"pattern": "*"}, TOOL_RESPONSE),
         {"tool_name": "glob", "tool_input": {"pattern": "*"}, "tool_response": TOOL_RESPONSE},
     ),
-    "BeforeModel": (lambda handler: handler.fire_before_model_event(REQUEST), {"llm_request": REQUEST}),
+    "BeforeModel": (lambda handler: handler.fire_before_model_event(HookFormat(REQUEST)), {"llm_request": REQUEST}),
     "AfterModel": (
-        lambda handler: handler.fire_after_model_event(REQUEST, RESPONSE),
+        lambda handler: handler.fire_after_model_event(HookFormat(REQUEST), HookFormat(RESPONSE)),
         {"llm_request": REQUEST, "llm_response": RESPONSE},
     ),
     "BeforeToolSelection": (
-        lambda handler: handler.fire_before_tool_selection_event(REQUEST),
+        lambda handler: handler.fire_before_tool_selection_event(HookFormat(REQUEST)),
         {"llm_request": REQUEST},
     ),
     "SessionStart": (
