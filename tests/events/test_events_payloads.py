@@ -24,7 +24,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.model import default_translator
+from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.protocol import inputs
 
 BASE = {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"}
@@ -200,7 +200,7 @@ async def test_a_before_model_hook_reads_the_sdk_request_in_hook_format(lab, llm
     payload = lab.payload()
     assert payload.keys() == BASE | {"llm_request"}
     assert payload["hook_event_name"] == "BeforeModel"
-    assert payload["llm_request"] == SHOWN_REQUEST == default_translator().to_hook_llm_request(llm_request)
+    assert payload["llm_request"] == SHOWN_REQUEST == resolve_translator().to_hook_llm_request(llm_request)
 
 
 @pytest.mark.requirement("HOOK-044", "HOOK-045", "HOOK-050", "HOOK-071", "DELTA-HPAY-003")
@@ -210,7 +210,7 @@ async def test_an_after_model_hook_reads_the_real_request_and_the_complete_respo
     assert payload.keys() == BASE | {"llm_request", "llm_response"}
     assert payload["hook_event_name"] == "AfterModel"
     assert payload["llm_request"] == SHOWN_REQUEST
-    assert payload["llm_response"] == SHOWN_RESPONSE == default_translator().to_hook_llm_response(llm_response)
+    assert payload["llm_response"] == SHOWN_RESPONSE == resolve_translator().to_hook_llm_response(llm_response)
 
 
 @pytest.mark.requirement("HOOK-054", "HOOK-205", "DELTA-HPAY-003")
@@ -224,7 +224,7 @@ async def test_a_tool_selection_hook_reads_the_real_request_in_hook_format(lab, 
 
 @pytest.mark.requirement("HOOK-035", "HOOK-045", "HOOK-205")
 async def test_all_model_events_go_through_the_translator_of_the_configuration(lab, llm_request, llm_response):
-    class Shouting(type(default_translator())):
+    class Shouting(type(resolve_translator())):
         def to_hook_llm_request(self, request):
             return {"messages": [{"role": "user", "content": "REQUEST"}]}
 

@@ -12,10 +12,10 @@ from llxprt_hooks.model import (
     GenerateContentParameters,
     HookFormat,
     TranslationError,
-    default_translator,
     mark_request,
     mark_response,
     request_payload,
+    resolve_translator,
     response_payload,
 )
 
@@ -74,7 +74,7 @@ API_CONTENTS = [as_json(content) for content in CONTENTS]
 )
 def test_requests(value):
     assert request_payload(value) == HOOK_REQUEST
-    assert request_payload(value, default_translator()) == HOOK_REQUEST
+    assert request_payload(value, resolve_translator()) == HOOK_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ HOOK_RESPONSE = {
 )
 def test_responses(value):
     assert response_payload(value) == HOOK_RESPONSE
-    assert response_payload(value, default_translator()) == HOOK_RESPONSE
+    assert response_payload(value, resolve_translator()) == HOOK_RESPONSE
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_other_data_is_not_marked(value, translator):
 
 
 def test_one_translator_for_all():
-    assert default_translator() is default_translator()
+    assert resolve_translator() is resolve_translator()
 
 
 def run(code: str) -> str:
@@ -194,11 +194,11 @@ def run(code: str) -> str:
 def test_importing_the_translator_imports_no_sdk():
     code = """
 import sys
-from llxprt_hooks.model import default_translator, HookFormat, mark_request, request_payload
+from llxprt_hooks.model import resolve_translator, HookFormat, mark_request, request_payload
 request_payload(HookFormat({"messages": []}))
 request_payload(mark_request({"messages": []}))
 print("google.genai" in sys.modules, "pydantic" in sys.modules)
-default_translator()
+resolve_translator()
 print("google.genai" in sys.modules)
 """
     assert run(code).split() == ["False", "False", "True"]
@@ -208,9 +208,9 @@ def test_without_the_sdk_the_error_says_what_to_install():
     code = """
 import sys
 sys.modules["google.genai"] = None
-from llxprt_hooks.model import TranslationError, default_translator
+from llxprt_hooks.model import TranslationError, resolve_translator
 try:
-    default_translator()
+    resolve_translator()
 except TranslationError as error:
     print(error)
 """
