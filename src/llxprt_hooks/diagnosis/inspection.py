@@ -129,7 +129,7 @@ def _source(file: Path) -> Source | None:
 
 _TOKEN: Final = re.compile(r"[\w$.+-]+|.")
 _SYNTAX_FIXES: Final = {
-    "not UTF-8": "Save the file as UTF-8.",
+    "not valid UTF-8": "Save the file as UTF-8.",
     "expected ','": "Is a comma missing after what stands before this, or a bracket one too many or too few?",
     "expected ':'": 'Write `"key": value`.',
     "key in double quotes": "Write the key in double quotes, and no comma before the first one.",
