@@ -105,7 +105,7 @@ NO_COUNTERPART = {
     ),
     "a condition": (
         claude(PreToolUse=[{"hooks": [hook(**{"if": "Bash(git *)"})]}]),
-        "a hook with `if`, which is not supported here. Let the script look at its stdin",
+        "a hook with `if`, which is not supported here. Read stdin in the script",
     ),
     "arguments apart": (claude(PreToolUse=[{"hooks": [hook("node", args=["x.js"])]}]), "a hook with `args`"),
     "no command": (
@@ -141,7 +141,7 @@ REMARKS = {
     ),
     "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
     "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is not a valid timeout'),
-    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Let the command go on by itself"),
+    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Run the script in the background"),
     "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not supported here."),
 }
 

@@ -173,7 +173,7 @@ class TestScripts:
         loaded = load_settings(project)
 
         assert loaded.trust.state is TrustState.REFUSED
-        assert "the scripts have more than 256 MiB in all" in loaded.problems[0].message
+        assert "the scripts are larger than 256 MiB in all" in loaded.problems[0].message
         with pytest.raises(TrustError, match="more than 256 MiB"):
             grant_trust(project)
 
@@ -201,10 +201,10 @@ class TestScripts:
             (project / "hooks").chmod(0o700)
 
         assert status.state is TrustState.REFUSED
-        assert "cannot be looked into: Permission denied" in status.problems[0].message
+        assert "cannot be read: Permission denied" in status.problems[0].message
 
     @pytest.mark.parametrize(
-        ("function", "message"), [("scandir", "cannot be looked into: Input/output error"), ("open", "cannot be read")]
+        ("function", "message"), [("scandir", "cannot be read: Input/output error"), ("open", "cannot be read")]
     )
     def test_what_the_system_fails_to_read_cannot_be_approved(
         self,
