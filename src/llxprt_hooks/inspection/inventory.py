@@ -116,7 +116,12 @@ def take_inventory(directory: str) -> Inventory:
     settings = loaded_settings(config)
     items = [_item(entry.definition, settings, entry.enabled) for entry in registry.get_all_hooks()]
     problems = [*map(str, settings.problems), *map(str, registry.problems)]
-    return Inventory(settings, config.enable_hooks, [*_unapproved(settings), *items], problems)
+    disabled, trust = settings.disabled_if_approved, settings.trust.state
+    unapproved = [
+        Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
+        for definition in unapproved_hooks(settings)
+    ]
+    return Inventory(settings, config.enable_hooks, [*unapproved, *items], problems)
 
 
 def why_off(settings: Settings) -> str | None:
@@ -139,18 +144,6 @@ def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
         return []
     definitions, _ = read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file)))
     return definitions
-
-
-def _unapproved(settings: Settings) -> list[Item]:
-    return [
-        Item(
-            definition,
-            Level.PROJECT,
-            definition.config.identity not in settings.disabled_if_approved,
-            settings.trust.state,
-        )
-        for definition in unapproved_hooks(settings)
-    ]
 
 
 def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item:

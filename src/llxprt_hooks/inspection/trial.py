@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.trust.load import Settings
 
 _RESULT_FIELDS = {
     "name": "hook",
@@ -132,10 +133,11 @@ async def attempt(
             fields = {name: _marked(name, value) for name, value in hook_input.items()}
             result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
     plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
+    settings = loaded_settings(config)
     hints = [
-        *_from_settings(config, registry),
+        *map(str, (*settings.problems, *registry.problems, *settings.notices)),
         *_unknown_fields(event_name, hook_input),
-        *_why_nothing_runs(config, plan, event_name),
+        *_why_nothing_runs(settings, plan, event_name),
         *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
     return Trial(event_name, plan, result, hints)
@@ -190,14 +192,9 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     return [*unapproved, *HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)]
 
 
-def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
-    settings = loaded_settings(config)
-    return [*map(str, settings.problems), *map(str, registry.problems), *settings.notices]
-
-
-def _why_nothing_runs(config: Config, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
+def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
     if any(hook.runs for hook in plan):
         return []
     if not plan:
         return [f"no hook is configured for {event_name}"]
-    return [why_off(loaded_settings(config)) or "no hook was chosen; the plan says why"]
+    return [why_off(settings) or "no hook was chosen; the plan shows why"]

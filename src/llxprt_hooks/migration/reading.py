@@ -192,10 +192,7 @@ class Reading:
             return None
         given = node.scalar
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST:
-            self._remark(
-                node,
-                f"`timeout` is left out: {self.document.found(node)} is not a valid timeout; the default is 60 seconds",
-            )
+            self._remark(node, f"`timeout` is left out: {self.document.found(node)} is not a valid timeout")
             return None
         if self.dialect.milliseconds > 1 and given >= _UNIT_IN_DOUBT:
             self._remark(

@@ -191,14 +191,7 @@ def parse(text: str) -> Node:
 BYTE_ORDER_MARK: Final = "\ufeff"
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _LITERALS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
-_INTENDED: Final = {
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "undefined": "null",
-    "yes": "true",
-    "no": "false",
-}
+_INTENDED: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "yes": "true", "no": "false"}
 
 LINE_END: Final = re.compile(r"\r\n?|\n")
 SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")

@@ -144,10 +144,7 @@ def _without_shebang(inspection: Inspection, script: Script) -> Diagnostic | Non
         return None
     shebang = _SHEBANGS.get(script.path.suffix, "#!/bin/sh")
     if script.data.startswith(_BYTE_ORDER_MARK + b"#!"):
-        message, fix = (
-            "has a byte order mark before its `#!`, so that it is not recognized",
-            "Save it as UTF-8 without a byte order mark.",
-        )
+        message, fix = "has a byte order mark before its `#!`, which hides it", "Save it without a byte order mark."
     else:
         message, fix = "does not begin with `#!`", f"Make `{shebang}` its first line."
     return _at_word(SCRIPT_WITHOUT_SHEBANG, script, f"{script.path} {message}", fix)
@@ -159,12 +156,8 @@ def _crlf(inspection: Inspection, script: Script) -> Diagnostic | None:
     if not (newline and first.endswith(b"\r") and (by_a_shell or (not script.reader and first.startswith(b"#!")))):
         return None
     message = f"{script.path} has Windows line endings (CRLF)"
-    return _at_word(
-        SCRIPT_CRLF,
-        script,
-        message,
-        f"Run `sed -i 's/\\r$//' {quote(str(script.path))}`, and add `*.sh eol=lf` to .gitattributes.",
-    )
+    fix = f"Run `sed -i 's/\\r$//' {quote(str(script.path))}`, and add `*.sh eol=lf` to .gitattributes."
+    return _at_word(SCRIPT_CRLF, script, message, fix)
 
 
 def _shebang_not_found(inspection: Inspection, script: Script) -> Diagnostic | None:

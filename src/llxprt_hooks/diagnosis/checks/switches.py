@@ -64,9 +64,9 @@ def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     turn_on = 'Add `"enableHooks": true` at the top level.'
     deciding = next((file for file, switch in switches.items() if switch is not None), None)
     if deciding is not None:
-        node = next(node for node in _switches(deciding) if node.scalar is False)
+        switches_off = (node for path in ENABLING_KEYS if (node := _boolean(deciding, path)) and node.scalar is False)
         fix = f"Write true to run the hooks of {first.document.file}."
-        yield deciding.at(HOOKS_OFF, node, "hooks are configured, but this turns them off", fix)
+        yield deciding.at(HOOKS_OFF, next(switches_off), "hooks are configured, but this turns them off", fix)
     elif not inspection.alone:
         message = "hooks are configured, but no settings file turns them on"
         yield from _at_hooks(first, HOOKS_OFF, message, turn_on)
@@ -187,10 +187,6 @@ def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]
 def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:
     node = file.root.at(*path)
     return node if node and node.kind is Kind.BOOLEAN else None
-
-
-def _switches(file: SettingsFile) -> Iterator[Node]:
-    return (node for path in (_SWITCH, *_OTHER_SPELLINGS) if (node := _boolean(file, path)))
 
 
 def _at_hooks(file: SettingsFile, rule: Rule, message: str, fix: str) -> Iterator[Diagnostic]:
