@@ -173,8 +173,8 @@ class TestScripts:
         loaded = load_settings(project)
 
         assert loaded.trust.state is TrustState.REFUSED
-        assert "the scripts are larger than 256 MiB in all" in loaded.problems[0].message
-        with pytest.raises(TrustError, match="more than 256 MiB"):
+        assert "the scripts are larger than 256 MiB in total" in loaded.problems[0].message
+        with pytest.raises(TrustError, match="larger than 256 MiB"):
             grant_trust(project)
 
     def test_any_number_of_files_holds_nobody_up(
