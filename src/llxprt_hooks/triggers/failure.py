@@ -1,4 +1,4 @@
-"""A failure above the engine: it allows, unless a hook that was to run has ``failClosed`` (D-27)."""
+"""Failures above the engine: they allow, unless a planned hook has ``failClosed`` (D-27)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def output_after_failure(
     handler: HookEventHandler | None, event_name: HookEventName, error: Exception, subject: str | None = None
 ) -> DefaultHookOutput | None:
-    """The block that a failed trigger returns where a hook must not fail; None where the agent goes on."""
+    """Return a block if a planned hook has ``failClosed``; otherwise None, and the agent continues."""
     try:
         if handler is None or not handler.fails_closed(event_name, subject):
             return None
