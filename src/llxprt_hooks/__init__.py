@@ -1,20 +1,20 @@
-"""Hooks for Python agents: external scripts see, check, change, restrict and stop tool and model calls.
+"""Hooks for Python agents: external scripts observe, check, change, restrict and stop tool and model calls.
 
 The folders, from what a program calls down to what runs a hook:
 
 - ``triggers``: what an agent calls around its tool and model calls
-- ``config``: what a program hands over
-- ``trust``, ``settings``: which files count, and what they contain
-- ``engine``: settings in, decision out. Start with ``engine.event_handler``: the way of one event in one function
-- ``bus``: the same by message
+- ``config``: the configuration that a program passes
+- ``trust``, ``settings``: which files apply, and what they contain
+- ``engine``: settings in, decision out. Start with ``engine.event_handler``: one function has the pipeline of an event
+- ``bus``: the same over a message bus
 - ``model``: hook format to SDK types and back, one module per SDK
-- ``protocol``: what crosses the pipe between the engine and a hook
+- ``protocol``: what the engine and a hook send each other
 - ``shell``, ``process``: from a command string to a finished program
 
 On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happened, what is wrong), ``recipes`` and
 ``migration``, the reference ``agent``, and the command line, ``cli``.
 
-Names are imported when they are first used, so importing the package costs next to nothing.
+Names are imported on first use, so importing the package is cheap.
 """
 
 from __future__ import annotations

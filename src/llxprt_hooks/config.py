@@ -1,7 +1,7 @@
-"""The configuration that a program hands to the hook functions.
+"""The configuration that a program passes to the hook functions.
 
-Made by the program itself, ``Config(…)``, or read from settings files, ``Config.load(…)``. Neither runs a hook nor
-builds any part of the engine; that happens when the first event fires.
+Create it in code with ``Config(…)``, or read settings files with ``Config.load(…)``. Neither runs a hook or creates any
+part of the engine; that happens when the first event fires.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Config:
-    """Which hooks there are, whether they run, and what every payload says of the session.
+    """The hooks, whether they are enabled, and the session fields of every payload.
 
     >>> config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]})
     """
@@ -51,7 +51,7 @@ class Config:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
         self.session_id = session_id or str(uuid.uuid4())
-        self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks get it as text
+        self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks receive it as text
         self.transcript_path = os.fspath(transcript_path)
         self.enable_hooks = enable_hooks
         self.extensions = tuple(extensions)
@@ -61,7 +61,7 @@ class Config:
         self.observer = observer
         self.output_limit = output_limit
         self.settings: Settings | None = None
-        """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
+        """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
         self._restricted: tuple[Mapping[str, str], Settings | None, Mapping[str, str]] = {}, None, {}
@@ -82,8 +82,8 @@ class Config:
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
-        A broken file never raises: it is reported in ``config.settings.problems`` and the other files stand. Hooks of
-        a project run only if the user has approved them; what was skipped is in ``config.settings.notices``.
+        A broken file never raises: it is reported in ``config.settings.problems``, and the other files apply. Hooks of
+        a project run only if the user has approved them; skipped ones are listed in ``config.settings.notices``.
         """
         settings = load_settings(project_dir)
         config = cls(
@@ -111,7 +111,7 @@ class Config:
 
     @property
     def hook_sets(self) -> Sequence[HookSet]:
-        """The hooks as they stand in their files; all settings levels count as the project's (HOOK-085)."""
+        """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
         of_extensions = (
             HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}", extension.document)
             for extension in self.extensions
@@ -120,7 +120,7 @@ class Config:
         return (*self._settings_hooks, *of_extensions)
 
     def inherited_environment(self) -> Mapping[str, str]:
-        """What hooks inherit of this process's environment: all of it, unless the settings say otherwise."""
+        """Return the environment that hooks inherit: all of this process's, unless the settings restrict it."""
         variables, settings = process_environment(), self.settings
         if settings is None or not settings.environment.rules:
             return variables
@@ -131,7 +131,7 @@ class Config:
         return restricted
 
     def get_hook_system(self) -> HookSystem | None:
-        """The hook system, made on the first call; None while hooks are disabled."""
+        """Return the hook system, created on the first call; None while hooks are disabled."""
         if not self.enable_hooks:
             return None
         return self._hook_system or self._make_hook_system()
@@ -144,6 +144,6 @@ class Config:
 
 
 def _disabled_names(hooks: Mapping[str, Any]) -> list[str]:
-    """The hooks that a ``hooks`` object switches off itself, as settings files may."""
+    """Return the hooks that a ``hooks`` object disables itself, as in settings files."""
     names = hooks.get("disabled")
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

@@ -1,7 +1,7 @@
-"""The events at which hooks run, and everything the code needs to know about each: one row per event in ``EVENTS``.
+"""The events at which hooks run, and all facts about them: one row per event in ``EVENTS``.
 
-A new event is a member of ``HookEventName`` and a row. Nothing here is behavior: the engine and the tools around it map
-the enumerations below to functions and classes, and read the rest as it is.
+A new event is a member of ``HookEventName`` and a row. This module has no behavior: the engine and the tools around it
+map the enumerations below to functions and classes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HookEventName(StrEnum):
 
 
 class SessionStartSource(StrEnum):
-    """How a session came to be."""
+    """How a session started."""
 
     STARTUP = "startup"
     RESUME = "resume"
@@ -74,10 +74,10 @@ class FieldKind(Enum):
     FLAG = auto()
     OBJECT = auto()
     MODEL_REQUEST = auto()
-    """An SDK's request, its JSON, or a request in hook format; hooks are sent the latter."""
+    """An SDK's request, its JSON, or a request in hook format; hooks receive the hook format."""
     MODEL_RESPONSE = auto()
     TOOL_RESULT = auto()
-    """A ``ToolResult``, or the object that it is for hooks."""
+    """A ``ToolResult``, or the object that hooks receive for it."""
 
 
 class MatchKind(Enum):
@@ -131,7 +131,7 @@ class EventField:
     sample: Any
     """An example of it, for trying hooks without an agent."""
     values: tuple[str, ...] = ()
-    """The values that are known; all there are if the kind is ``WORD``."""
+    """The known values. If the kind is ``WORD``, no other value is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +145,20 @@ class EventSpec:
     matched_field: str = ""
     """The field that matchers are compared with; empty if they are ignored."""
     awaited: bool = False
-    """Whether callers wait for the hooks and apply what they answer; the others are fire and forget (HOOK-203)."""
+    """Whether callers wait for the hooks and apply their answers; other events are fire-and-forget (HOOK-203)."""
     can_block: bool = False
-    """Whether callers honor a block (HOOK-177 to 181); elsewhere it only ends a sequential chain."""
+    """Whether callers honor a block (HOOK-177 to 181); for other events it only ends a sequential chain."""
     effects: tuple[Effect, ...] = ()
     """The fields of ``hookSpecificOutput`` that callers honor."""
     suppressible: bool = False
-    """Whether the event is about something that is shown, and that ``suppressOutput`` hides."""
+    """Whether ``suppressOutput`` hides something that the user would see."""
     chained_field: str = ""
-    """The field that a hook of a chain can change for the next one (HOOK-211): an object is merged by top-level key
-    (HOOK-105, 216), a text gets the ``additionalContext`` appended."""
+    """The field that a hook in a chain can change for the next one (HOOK-211): an object is merged by top-level key
+    (HOOK-105, 216), and ``additionalContext`` is appended to a text."""
     merge: MergeStrategy = MergeStrategy.OR_DECISION
     output: OutputKind = OutputKind.DEFAULT
     prints_context_elsewhere: bool = False
-    """Whether other agents add what hooks of this event print to the conversation."""
+    """Whether other agents add the output of this event's hooks to the conversation."""
 
     @property
     def matched_values(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Local logging (nothing leaves the machine), switched on by ``DEBUG=llxprt:core:hooks:*``.
+"""Local logging (nothing leaves the machine), enabled with ``DEBUG=llxprt:core:hooks:*``.
 
 Each part of the engine logs under its own namespace with the standard library's ``logging``. All loggers have one
 parent, ``llxprt_hooks``: a program sets its level, handlers, ``propagate`` or ``disabled`` to control them together.
@@ -22,7 +22,7 @@ _stderr_handler: logging.Handler | None = None
 
 
 class GuardedLogger(logging.Logger):
-    """What the engine logs to: passes records to a logger of the same name, which a program may configure.
+    """The engine's logger: passes records to a logger of the same name, which a program may configure.
 
     The engine does not use that logger itself, because a handler that raises would undo what a hook decided (HOOK-111).
     """
@@ -53,7 +53,7 @@ def debug_logger(part: str) -> logging.Logger:
 
 
 def apply_debug_variable() -> None:
-    """Read ``DEBUG`` again and switch every logger of the engine accordingly."""
+    """Read ``DEBUG`` again and enable or disable every logger of the engine accordingly."""
     patterns = os.environ.get("DEBUG", "")
     for logger in _loggers.values():
         _switch(logger, patterns)
@@ -84,12 +84,12 @@ def _switch(logger: logging.Logger, patterns: str) -> None:
 
 
 class _StderrHandler(logging.Handler):
-    """Writes to whatever ``sys.stderr`` is at the moment, also after a program replaced it."""
+    """Writes to the current ``sys.stderr``, also after a program replaced it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             print(self.format(record), file=sys.stderr)
-        except Exception:  # the standard library's own way of reporting a record that cannot be written
+        except Exception:  # the standard library reports a record that cannot be written the same way
             self.handleError(record)
 
 

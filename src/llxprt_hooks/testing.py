@@ -1,4 +1,4 @@
-"""Checks for people who extend llxprt-hooks: whether a translator keeps what every translator has to keep.
+"""Checks for extensions of llxprt-hooks: ``check_translator`` tests a translator against the common contract.
 
 >>> from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 >>> request = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
@@ -35,7 +35,7 @@ _MALFORMED = {"model": 7, "messages": "none", "config": ["x"], "toolConfig": 3, 
 
 
 class Sample(NamedTuple):
-    """A request and, where there is one, a response in the SDK's own form, for ``check_translator``."""
+    """A request and, optionally, a response in the SDK's own form, for ``check_translator``."""
 
     request: Any
     response: Any = None
@@ -46,15 +46,15 @@ class Sample(NamedTuple):
 
 
 def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any]) -> None:
-    """Raise an ``AssertionError`` that says which promise a translator breaks, and with which sample.
+    """Raise an ``AssertionError`` that names the rule that a translator breaks, and the sample.
 
-    A sample is a ``Sample``, a tuple of its fields, or just a request. The more a sample holds that hooks do not see
-    (images, tool calls with their results, signatures, a system prompt, fields of its own), the more is checked.
+    A sample is a ``Sample``, a tuple of its fields, or just a request. The more data a sample has that hooks do not see
+    (images, tool calls with their results, signatures, a system prompt, unknown fields), the more is checked.
 
-    - What hooks leave alone is the same object; what they do not see survives whatever they change.
-    - Their changes to messages, model, settings and tool choice are in the request, and nothing else changes.
-    - Nothing is put between a tool call and its result. A system message can be seen.
-    - A response that hooks replace has their text. No input is ever changed.
+    - A request that hooks do not change stays the same object. Data that hooks do not see survives every change.
+    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes.
+    - Nothing is inserted between a tool call and its result. A system message is the last message.
+    - A response that hooks replace has their text. No argument is ever changed.
     """
     given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
     assert given, "check_translator needs at least one sample"
@@ -67,7 +67,7 @@ def _sample(sample: Any) -> Sample:
 
 
 class _Check:
-    """One sample, checked against each promise."""
+    """Checks one sample against each rule."""
 
     def __init__(self, translator: AnyTranslator, sample: Sample, name: str) -> None:
         self.translator = translator
@@ -78,7 +78,7 @@ class _Check:
         texts = [message["content"] for message in self.shown["messages"]]
         unseen = _leaves(_plain(self.request)) - _leaves(dict(self.shown))
         self.hidden = {leaf for leaf in unseen if not any(leaf in text for text in texts)}
-        """Whatever is in the request and not in what hooks are shown of it."""
+        """The values in the request that hooks do not see."""
 
         self.inputs = copy.deepcopy(_plain((self.request, sample.response)))
 
@@ -96,13 +96,13 @@ class _Check:
     def untouched(self, what: str) -> None:
         self.require(_plain((self.request, self.sample.response)) == self.inputs, f"{what}: an input was changed")
 
-    def require(self, condition: object, promise: str) -> None:
+    def require(self, condition: object, message: str) -> None:
         if not condition:
-            raise AssertionError(f"{self.name}: {promise}")
+            raise AssertionError(f"{self.name}: {message}")
 
     def payload(self) -> None:
-        """What hooks get is the hook format, as JSON; and the hook format is not taken for a request."""
-        self.require(isinstance(self.shown.get("messages"), list), "hooks are shown no list of messages")
+        """Hooks receive the hook format, as JSON, and the translator declines to read the hook format as a request."""
+        self.require(isinstance(self.shown.get("messages"), list), "`messages` in a payload must be a list")
         self.require(isinstance(self.shown.get("config"), dict), "`config` in a payload must always be an object")
         for message in self.shown["messages"]:
             self.require(message["role"] in ("user", "model", "system"), f"unknown role {message['role']!r}")
@@ -124,7 +124,7 @@ class _Check:
             self.require(same, f"a request that no hook changes must stay the same object (answer: {answer})")
 
     def messages(self) -> None:
-        """Every message changed, removed and moved; messages added at every place."""
+        """Change, remove and move every message; add messages at every position."""
         shown = self.shown["messages"]
         for index, message in enumerate(shown):
             edited: LLMMessage = {"role": message["role"], "content": f"changed {message['content']}"}
@@ -152,12 +152,12 @@ class _Check:
         self.unbroken(request, what)
 
     def survives(self, request: Any, what: str, hidden: AbstractSet[str]) -> None:
-        """What hooks do not see is still there; with a removed message its role and the like may go."""
+        """Data that hooks do not see is still there; the role and similar fields of a removed message may be gone."""
         lost = sorted({*hidden, *map(_leaf, self.sample.hidden)} - _leaves(_plain(request)))
-        self.require(not lost, f"{what}: lost what hooks do not see: {', '.join(lost)}")
+        self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
 
     def unbroken(self, request: Any, what: str) -> None:
-        """Between a tool call and its result there is what was there before, and nothing else."""
+        """Between a tool call and its result is what was there before, and nothing else."""
         before, after = self.translator.turns(self.request), self.translator.turns(request)
         for call, result in _exchanges(before):
             spans = [span for span in _exchanges(after) if _keys(after, span) == _keys(before, (call, result))]
@@ -181,7 +181,7 @@ class _Check:
         if not self.translator.tools_of(self.request):
             return
         first, *_ = names = list(self.sample.tool_names)
-        wishes: list[HookToolConfig] = [
+        choices: list[HookToolConfig] = [
             {"mode": "NONE"},
             {"mode": "AUTO"},
             {"mode": "ANY"},
@@ -192,16 +192,18 @@ class _Check:
             {"mode": "AUTO", "allowedFunctionNames": names},
         ]
         given = self.translator.tool_config_of(self.request)
-        for wish in wishes:
-            expected = combine(self.translator.to_hook_tool_config(given), wish)
-            direct = self.translator.with_tool_config(self.request, self.translator.from_hook_tool_config(wish, given))
-            for request in (direct, self.translator.from_hook_llm_request({"toolConfig": wish}, self.request)):
+        for choice in choices:
+            expected = combine(self.translator.to_hook_tool_config(given), choice)
+            direct = self.translator.with_tool_config(
+                self.request, self.translator.from_hook_tool_config(choice, given)
+            )
+            for request in (direct, self.translator.from_hook_llm_request({"toolConfig": choice}, self.request)):
                 has = self.translator.to_hook_tool_config(self.translator.tool_config_of(request))
                 same = has.get("mode") == expected.get("mode") and Restriction.of(has) == Restriction.of(expected)
-                self.require(same, f"the tool choice {wish} became {has}, expected {expected}")
+                self.require(same, f"the tool choice {choice} became {has}, expected {expected}")
                 shown = self.translator.to_hook_llm_request(request)
                 same = {**shown, "toolConfig": 0} == {**self.shown, "toolConfig": 0}
-                self.require(same, f"the tool choice {wish} changed other fields: {shown}")
+                self.require(same, f"the tool choice {choice} changed other fields: {shown}")
 
     def system_message(self) -> None:
         request = self.translator.with_system_message(self.request, "Be brief.")
@@ -224,7 +226,7 @@ class _Check:
             self.require(replaced["text"] == "Replaced.", f"a replaced response has the text {replaced['text']!r}")
             old = {text for candidate in shown["candidates"] for text in candidate["content"]["parts"]}
             left = old & _leaves(_plain(translator.from_hook_llm_response({"text": "Replaced."}, given)))
-            self.require(not left, "a replaced response still holds the text of the model")
+            self.require(not left, "a replaced response still has the text of the model")
 
 
 def _pair(message: LLMMessage) -> tuple[str, str]:
@@ -236,7 +238,7 @@ def _rest(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _exchanges(turns: Sequence[Turn]) -> Iterator[tuple[int, int]]:
-    """The places of each call and of the result that belongs to it."""
+    """Yield the positions of each call and its result."""
     for index, turn in enumerate(turns):
         for call in turn.calls:
             for place in range(index + 1, len(turns)):
@@ -250,7 +252,7 @@ def _keys(turns: Sequence[Turn], span: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as dicts, lists and leaves, whichever library its objects are of."""
+    """Convert the objects of any library to dicts, lists and leaves."""
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump(exclude_none=True))
     if is_dataclass(value) and not isinstance(value, type):

@@ -399,7 +399,7 @@ def test_changed_dict_content_stays_a_dict(translator: HookTranslatorGenAIv1) ->
 
 
 def test_parts_that_the_sdk_refuses_are_named(translator: HookTranslatorGenAIv1) -> None:
-    with pytest.raises(TranslationError, match="takes no such parts"):
+    with pytest.raises(TranslationError, match="does not accept the parts"):
         translator.from_hook_llm_request(
             {"messages": [message("user", "b")]}, GenerateContentParameters("m", ["a", {"unknown": 1}])
         )

@@ -103,5 +103,5 @@ def test_a_dict_as_base(translator: HookTranslatorGenAIv1) -> None:
 
 
 def test_a_base_that_the_sdk_refuses_is_named(translator: HookTranslatorGenAIv1) -> None:
-    with pytest.raises(TranslationError, match="takes no such tool_config"):
+    with pytest.raises(TranslationError, match="does not accept the tool_config"):
         translator.from_hook_tool_config({"mode": "ANY"}, {"unknown": 1})  # type: ignore[arg-type]  # the mistake

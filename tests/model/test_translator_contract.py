@@ -251,9 +251,9 @@ class DropsTools(HookTranslatorGenAIv1):
 
 
 BROKEN = {
-    ForgetsOtherParts: "lost what hooks do not see",
-    ForgetsResults: "lost what hooks do not see",
-    DropsTheSystemPrompt: "lost what hooks do not see",
+    ForgetsOtherParts: "lost data that hooks do not see",
+    ForgetsResults: "lost data that hooks do not see",
+    DropsTheSystemPrompt: "lost data that hooks do not see",
     SeparatesCallsAndResults: "hooks wanted|lost|put between",
     CopiesAlways: "must stay the same object",
     ChangesItsInput: "an input was changed",
@@ -263,11 +263,11 @@ BROKEN = {
     IgnoresSettings: "a hook set",
     LeavesOutEmptySettings: "`config` in a payload must always be an object",
     TakesHookFormat: "must raise TranslationError for a request in hook format",
-    KeepsTheOldAnswer: "still holds the text of the model",
+    KeepsTheOldAnswer: "still has the text of the model",
     AnswersNothing: "must raise TranslationError for an answer without text",
     MutatesParts: "an input was changed",
-    DropsImages: "lost what hooks do not see",
-    DropsTools: "lost what hooks do not see",
+    DropsImages: "lost data that hooks do not see",
+    DropsTools: "lost data that hooks do not see",
 }
 
 

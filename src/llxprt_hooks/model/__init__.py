@@ -1,13 +1,13 @@
-"""Model data between an SDK's types and the stable format that hook scripts read and write (HOOK-071).
+"""Translation between an SDK's types and the stable format that hook scripts read and write (HOOK-071).
 
 - ``format``: the hook format, and ``HookFormat``, which marks data that is in it
 - ``conversation``, ``alignment``: where the messages that a hook returned belong
 - ``translator``: what each SDK implements; ``registry``: the translators by name, one line each
 - ``google_genai``, ``openai_chat``: one module per SDK
-- ``answers``: what hooks wrote, reduced to what is well formed; ``restriction``: which tools they allow
-- ``payload``: model data from a caller as hooks get it; ``outputs``: what hooks said, in the caller's types
+- ``answers``: the well-formed part of what hooks wrote; ``restriction``: which tools they allow
+- ``payload``: a caller's model data as hooks receive it; ``outputs``: the answers of hooks in the caller's types
 
-Importing this package imports no SDK: ``resolve_translator`` does.
+Importing this package imports no SDK; ``resolve_translator`` does.
 """
 
 from llxprt_hooks.model.conversation import Turn

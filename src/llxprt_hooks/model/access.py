@@ -1,4 +1,4 @@
-"""One way to look at an SDK's objects, its dicts and an API's JSON."""
+"""Uniform access to an SDK's objects, its dicts and an API's JSON."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 
 
 def field(value: Any, name: str) -> Any:
-    """A field of an object or a dict, whether the dict spells it ``top_k`` or ``topK``; None where it has none."""
+    """Return a field of an object or a dict, which may spell it ``top_k`` or ``topK``; None if it is missing."""
     if isinstance(value, dict):
         return value.get(spelling(value, name))
     return getattr(value, name, None)
 
 
 def spelling(mapping: Mapping[str, Any], name: str) -> str:
-    """``name`` as a mapping spells it: ``top_k`` or ``topK``."""
+    """Return ``name`` as a mapping spells it: ``top_k`` or ``topK``."""
     return name if name in mapping or _camel(name) not in mapping else _camel(name)
 
 
 def copy_with(value: Any, **fields: Any) -> Any:
-    """A shallow copy of a dict or a pydantic object with other fields, which both spell alike."""
+    """Return a shallow copy of a dict or a pydantic object with these fields replaced."""
     return {**value, **fields} if isinstance(value, dict) else value.model_copy(update=fields)
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """A list of one where an SDK takes an item for a list of it."""
+    """Return a list; an SDK accepts a single item in place of a list of one."""
     if value is None:
         return []
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def name_of(value: Any) -> str | None:
-    """The name that an enum member or a string stands for."""
+    """Return the name in an enum member or a string; None for anything else."""
     name = value.value if isinstance(value, Enum) else value
     return name if isinstance(name, str) and name else None
 
 
 def described(value: object) -> str:
-    """What was found, for an error message. Only names are shown: values may be secret."""
+    """Describe a value for an error message. Only field names are shown: values may be secret."""
     if isinstance(value, Mapping):
         names = (name if name.isprintable() else repr(name) for name in map(str, value))
         return f"an object with the fields {', '.join(names) or '(none)'}"

@@ -1,8 +1,8 @@
-"""A conversation as every SDK has one: turns with a role, a text, tool calls and results, and what hooks do not see.
+"""The neutral conversation: turns with a role, a text, tool calls and results, and data that hooks do not see.
 
-A translator reads an SDK's messages as turns. Hooks see the texts, and what they return is matched with the turns here
-(D-13), so that the SDK's part is small: it rebuilds its messages from the turns, of which each is unchanged, has
-another text, or is new.
+A translator reads an SDK's messages as turns. Hooks see the texts; the messages that they return are matched with the
+turns here (D-13). The translator then only rebuilds its messages from turns that are unchanged, have a changed text, or
+are new.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.model.format import LLMMessage
 
 CallKeys: TypeAlias = tuple[Hashable, ...]
-"""What a tool call and its result have in common, the best match first: the id, or the name where there is no id."""
+"""Keys that a tool call and its result share, the best match first: the id, then the name."""
 
 
 class Turn(NamedTuple):
@@ -26,26 +26,26 @@ class Turn(NamedTuple):
     role: str
     """``user``, ``model`` or ``system``."""
     text: str
-    """What hooks are shown of it; ``""`` where there is nothing to show."""
+    """The text that hooks see; ``""`` if there is none."""
     source: Any = None
-    """The SDK's own message, with all that hooks do not see; None for a message that a hook added."""
+    """The SDK's own message, with everything that hooks do not see; None for a message that a hook added."""
     calls: tuple[CallKeys, ...] = ()
     """The tool calls in it."""
     results: tuple[CallKeys, ...] = ()
-    """The tool calls whose results it holds."""
+    """The tool calls whose results are in it."""
     binds_next: bool = False
-    """Nothing may be put between this turn and the next one."""
+    """Whether nothing may be inserted between this turn and the next."""
     changed: bool = False
-    """The text is not that of the source any more; ``""``: only what hooks do not see is left of the message."""
+    """Whether the text differs from that of the source; if it is ``""``, only the data that hooks do not see stays."""
 
 
 def messages_of(turns: Sequence[Turn]) -> list[LLMMessage]:
-    """What hooks are shown of a conversation."""
+    """Return the messages that hooks see."""
     return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
 
 
 def rewrite(turns: Sequence[Turn], wanted: Sequence[LLMMessage]) -> list[Turn] | None:
-    """The conversation with the messages that a hook wants; None where these are the ones that it was shown.
+    """Return the conversation with a hook's messages; None if the hook returned the messages that it was shown.
 
     >>> rewrite([Turn("user", "Hi", source="m1")], [{"role": "user", "content": "Hello"}])[0].changed
     True
@@ -65,14 +65,14 @@ def _with_text(turn: Turn, text: str) -> Turn:
 
 
 def _glued(turns: Sequence[Turn]) -> list[bool]:
-    """Which turns stay with the one before: those without text, and all from a tool call to its result."""
+    """Return which turns stay with the previous one: those without text, and all from a tool call to its result."""
     glued: list[bool] = []
     open_calls: defaultdict[Hashable, deque[int]] = defaultdict(deque)
     reaches: list[int] = []
     for index, turn in enumerate(turns):
         is_bound = index > 0 and turns[index - 1].binds_next
         glued.append(not turn.text or bool(turn.results) or is_bound)
-        reaches.append(min((_taken(open_calls, keys, index) for keys in turn.results), default=index))
+        reaches.append(min((_close_call(open_calls, keys, index) for keys in turn.results), default=index))
         for keys in turn.calls:
             for key in keys:
                 open_calls[key].append(index)
@@ -83,8 +83,8 @@ def _glued(turns: Sequence[Turn]) -> list[bool]:
     return glued
 
 
-def _taken(open_calls: Mapping[Hashable, deque[int]], keys: CallKeys, default: int) -> int:
-    """The turn of the call that a result belongs to, which is then no longer open."""
+def _close_call(open_calls: Mapping[Hashable, deque[int]], keys: CallKeys, default: int) -> int:
+    """Remove the call that a result belongs to from the open ones; return its turn."""
     for key in keys:
         if open_calls.get(key):
             return open_calls[key].popleft()

@@ -1,4 +1,4 @@
-"""The hook format: model data as hook scripts read and write it, whichever SDK the agent uses (HOOK-071 to 074)."""
+"""The hook format: model data as hook scripts read and write it, with any SDK (HOOK-071 to 074)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 
 class TranslationError(Exception):
-    """Model data that cannot be translated; its text says what was found and what was expected."""
+    """Model data cannot be translated. The message states what was found and what was expected."""
 
 
 class LLMMessage(TypedDict):
@@ -19,7 +19,7 @@ class LLMMessage(TypedDict):
 
 
 class LLMConfig(TypedDict, total=False):
-    """The generation settings that hooks see and may change; unset ones are left out."""
+    """The generation settings that hooks see and may change; unset ones are omitted."""
 
     temperature: float
     maxOutputTokens: int
@@ -39,7 +39,7 @@ class HookToolConfig(TypedDict, total=False):
 
 
 class LLMRequest(TypedDict, total=False):
-    """A model request as hooks see it (HOOK-072), and as they may return it: any part of it."""
+    """A model request as hooks see it (HOOK-072). They may return any part of it."""
 
     model: str
     messages: list[LLMMessage]
@@ -48,14 +48,14 @@ class LLMRequest(TypedDict, total=False):
 
 
 class LLMContent(TypedDict):
-    """What a candidate says: its text parts, in order."""
+    """The text parts of a candidate, in order."""
 
     role: str
     parts: list[str]
 
 
 class LLMSafetyRating(TypedDict, total=False):
-    """One safety rating. The SDK's ``blocked`` is left out on purpose (HOOK-077)."""
+    """One safety rating. The SDK's ``blocked`` is omitted on purpose (HOOK-077)."""
 
     category: str
     probability: str
@@ -91,7 +91,7 @@ DataT = TypeVar("DataT", bound=Mapping[str, Any])
 
 @dataclass(frozen=True, slots=True)
 class HookFormat(Generic[DataT]):
-    """Marks a request or a response that is in hook format already, such as a recorded one: it is not translated.
+    """Marks a request or a response that is already in hook format, such as a recorded one: it is not translated.
 
     >>> HookFormat({"messages": [{"role": "user", "content": "Hello"}], "config": {}}).data["config"]
     {}

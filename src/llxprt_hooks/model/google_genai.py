@@ -1,12 +1,12 @@
-"""Hook format ⇄ google-genai's types. The only module that knows that SDK.
+"""Hook format ⇄ google-genai's types. The only module that imports that SDK.
 
-Requests and responses are read as they come: SDK objects, the SDK's dicts and the API's JSON (``function_call`` or
-``functionCall``) alike, so that reading never fails on a field that this version of the SDK does not know.
+SDK objects, the SDK's dicts and the API's JSON (``function_call`` or ``functionCall``) are read without converting them
+first, so that reading never fails on a field that this version of the SDK does not know.
 
-- The text of a message is the text of its parts, joined by nothing, as the SDK's own ``response.text`` is. A thought
-  is not text, and neither is an empty string: models send those to carry a signature.
-- In a message with another text the first text part gets the new text and keeps its other fields (a signature, say);
-  its other text parts go, all else stays in place.
+- The text of a message is the text of its parts, joined without a separator, like the SDK's own ``response.text``. A
+  thought is not text, and neither is an empty string: models use those to carry a signature.
+- If the text of a message changes, the first text part gets the new text and keeps its other fields, such as a
+  signature. The other text parts are removed; everything else stays in place.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ USAGE_NAMES = {
     "candidatesTokenCount": "candidates_token_count",
     "totalTokenCount": "total_token_count",
 }
-# VALIDATED is AUTO with checked arguments; the hook format has no word for that.
+# VALIDATED is AUTO with checked arguments; the hook format does not have that mode.
 SHOWN_MODES = {"AUTO": "AUTO", "ANY": "ANY", "NONE": "NONE", "VALIDATED": "AUTO"}
-# The fields of a part that say something about its data; any other is data of its own.
+# Metadata fields of a part; any other field is data.
 ABOUT_DATA = frozenset(
     {"thought", "thought_signature", "part_metadata", "speech_metadata", "video_metadata", "media_resolution"}
     | {"thoughtSignature", "partMetadata", "speechMetadata", "videoMetadata", "mediaResolution"}
@@ -70,7 +70,7 @@ class HookTranslatorGenAIv1(
     }
 
     def read_request(self, value: object) -> GenerateContentParameters:
-        """An object with ``contents``, or a mapping with them: ``generate_content``'s arguments or the API's JSON."""
+        """Read an object or a mapping with ``contents``: ``generate_content``'s arguments or the API's JSON."""
         if isinstance(value, GenerateContentParameters):
             return value
         if isinstance(value, Mapping) and "contents" in value:
@@ -87,7 +87,7 @@ class HookTranslatorGenAIv1(
         )
 
     def read_response(self, value: object) -> types.GenerateContentResponse | dict[str, Any]:
-        """An object or a mapping with one of the fields of a ``GenerateContentResponse``."""
+        """Read a ``GenerateContentResponse``, or a mapping with one of its fields."""
         if isinstance(value, types.GenerateContentResponse):
             return value
         if isinstance(value, Mapping) and _is_api_response(value):
@@ -107,10 +107,10 @@ class HookTranslatorGenAIv1(
         return GenerateContentParameters(model, request.contents, config)
 
     def turns(self, request: GenerateContentParameters) -> list[Turn]:
-        """The conversation in ``contents``, whichever of the forms that the SDK accepts it has.
+        """Return the conversation in ``contents``, in any form that the SDK accepts.
 
-        As in the SDK, parts that are in the list by themselves form one content, of the model if they are function
-        calls and else of the user, and a list in the list is a content of the user.
+        As in the SDK, consecutive bare parts in the list form one content, of the model if they are function calls and
+        otherwise of the user. A list in the list is a content of the user.
         """
         turns: list[Turn] = []
         bare: list[Any] = []
@@ -130,7 +130,7 @@ class HookTranslatorGenAIv1(
         return replace(request, contents=contents)
 
     def to_hook_llm_response(self, response: types.GenerateContentResponse | dict[str, Any]) -> LLMResponse:
-        """The texts, finish reasons, ratings and token counts of a response; what is dropped is logged (HOOK-079)."""
+        """Return the texts, finish reasons, ratings and token counts; dropped parts are logged (HOOK-079)."""
         _log_dropped(response)
         candidates = [_hook_candidate(candidate) for candidate in as_list(field(response, "candidates"))]
         return build_hook_response(candidates, field(response, "usage_metadata"), USAGE_NAMES)
@@ -138,7 +138,7 @@ class HookTranslatorGenAIv1(
     def from_hook_llm_response(
         self, hook_response: Mapping[str, Any], base: types.GenerateContentResponse | dict[str, Any] | None = None
     ) -> types.GenerateContentResponse:
-        """A response of text parts only; nothing of the base is kept (HOOK-079)."""
+        """Return a response of text parts only; nothing of the base is kept (HOOK-079)."""
         answer = answers.read_response(hook_response)
         usage = {USAGE_NAMES[name]: count for name, count in answer.get("usageMetadata", {}).items()}
         return types.GenerateContentResponse(
@@ -147,7 +147,7 @@ class HookTranslatorGenAIv1(
         )
 
     def to_hook_tool_config(self, tool_config: types.ToolConfig | dict[str, Any] | None) -> HookToolConfig:
-        """Mode and allowed names, so far as they are set."""
+        """Return the mode and the allowed names, without those that are not set."""
         calling = field(tool_config, "function_calling_config")
         hook_tool_config: HookToolConfig = {}
         if mode := SHOWN_MODES.get(name_of(field(calling, "mode")) or ""):
@@ -164,7 +164,7 @@ class HookTranslatorGenAIv1(
         if tool_config == shown:
             return sdk_base
         calling = sdk_base.function_calling_config or types.FunctionCallingConfig()
-        # A hook that repeats the mode it was shown leaves it alone, VALIDATED too.
+        # A hook that repeats the mode it was shown does not change it, not even VALIDATED.
         keeps_mode = tool_config.get("mode") == shown.get("mode")
         changed = {
             "mode": calling.mode if keeps_mode else types.FunctionCallingConfigMode[tool_config["mode"]],
@@ -177,7 +177,7 @@ class HookTranslatorGenAIv1(
 
 
 class _BareParts(NamedTuple):
-    """Parts that form a content, although the caller made none of them."""
+    """Parts that form a content without a ``Content`` object around them."""
 
     parts: Sequence[Any]
 
@@ -213,7 +213,7 @@ def _turn(role: str, source: Any, parts: Sequence[Any]) -> Turn:
 
 
 def _keys(parts: Sequence[Any], name: str) -> tuple[CallKeys, ...]:
-    """What the calls or the responses among the parts can be matched by: the id where there is one, and the name."""
+    """Return the keys that match the calls among the parts with their responses: the id, if any, and the name."""
     return tuple(
         tuple((key, value) for key in ("id", "name") if isinstance(value := field(call, key), str))
         for part in parts
@@ -229,7 +229,7 @@ def _text(part: Any) -> str:
 
 
 def _data_fields(part: Any) -> list[str]:
-    """The names of what a part holds beside text, as they are spelled there."""
+    """Return the names of a part's data other than text, as the part spells them."""
     return [name for name in _set_fields(part) if name != "text" and name not in ABOUT_DATA]
 
 
@@ -240,7 +240,7 @@ def _set_fields(part: Any) -> list[str]:
 
 
 def _is_api_response(value: Mapping[str, Any]) -> bool:
-    """Whether JSON is the API's: it has no ``text`` beside the candidates, and its parts are objects."""
+    """Whether JSON is the API's: it does not have ``text`` next to the candidates, and its parts are objects."""
     parts = [part for candidate in as_list(value.get("candidates")) for part in _candidate_parts(candidate)]
     return (
         any(spelling(value, name) in value for name in RESPONSE_FIELDS)
@@ -281,7 +281,7 @@ def _log_dropped(response: Any) -> None:
     dropped = Counter(name for part in parts for name in _kinds(part))
     if dropped:
         counts = ", ".join(f"{count} {name}" for name, count in dropped.items())
-        log.debug("hooks are shown the text of a response only, and not its %s", counts)
+        log.debug("hooks see only the text of a response; dropped: %s", counts)
 
 
 def _kinds(part: Any) -> list[str]:
@@ -289,7 +289,7 @@ def _kinds(part: Any) -> list[str]:
 
 
 def _json_config(request: dict[str, Any]) -> Any:
-    """The configuration in a request as JSON: ``config`` as the SDK has it, or the API's fields beside ``contents``."""
+    """Return the configuration in a request: the SDK's ``config``, or the API's fields next to ``contents``."""
     if request.get("config") is not None:
         return request["config"]
     generation = field(request, "generation_config")
@@ -302,7 +302,7 @@ def _json_config(request: dict[str, Any]) -> Any:
 
 
 def _content(turn: Turn) -> Any:
-    """A turn as the SDK takes it; None for one of which nothing is left."""
+    """Return a turn as the SDK accepts it; None if nothing of it is left."""
     if turn.source is None:
         # google-genai has no system role inside a conversation (D-13).
         text = f"[System] {turn.text}" if turn.role == "system" else turn.text
@@ -321,11 +321,11 @@ def _new_content(role: str, parts: Sequence[Any]) -> types.Content:
     try:
         return form(parts=list(parts))
     except ValueError as error:
-        raise TranslationError(f"google-genai takes no such parts in the request's contents: {error}") from error
+        raise TranslationError(f"google-genai does not accept the parts in the request's contents: {error}") from error
 
 
 def _parts_with_text(parts: Sequence[Any], text: str) -> Iterator[Any]:
-    """The parts with ``text`` in the first of those that have any; the others of them keep what else they hold."""
+    """Put ``text`` into the first part with text; other parts with text keep only their other data."""
     for part in parts:
         if not _text(part):
             if not _is_blank(part):
@@ -338,12 +338,12 @@ def _parts_with_text(parts: Sequence[Any], text: str) -> Iterator[Any]:
 
 
 def _is_blank(part: Any) -> bool:
-    """Whether a part is an empty text and nothing else: alone in a content the API would refuse it."""
+    """Whether a part is only an empty text: the API rejects a content of nothing else."""
     return part == "" if isinstance(part, str) else field(part, "text") == "" and _set_fields(part) == ["text"]
 
 
 def _with_settings(config: Any, updates: dict[str, Any]) -> Any:
-    """A copy of a configuration with other settings; tools, callables and all else in it are shared, not copied."""
+    """Return a shallow copy of a configuration with other settings; tools and callables in it are not copied."""
     if config is None:
         return types.GenerateContentConfig().model_copy(update=updates)
     if isinstance(config, dict):
@@ -361,7 +361,7 @@ def _sdk_tool_config(tool_config: types.ToolConfig | dict[str, Any] | None) -> t
     try:
         return types.ToolConfig.model_validate(tool_config or {})
     except ValueError as error:
-        raise TranslationError(f"google-genai takes no such tool_config: {error}") from error
+        raise TranslationError(f"google-genai does not accept the tool_config: {error}") from error
 
 
 def _sdk_candidate(candidate: LLMCandidate) -> types.Candidate:
@@ -383,7 +383,7 @@ def _sdk_rating(rating: LLMSafetyRating) -> types.SafetyRating:
 
 
 def _member(enum: type[EnumT], name: str | None) -> EnumT | None:
-    """The member of that name. The enum is not called: it would warn of an unknown name, and invent a member."""
+    """Return the member of that name. Calling the enum would warn about an unknown name and create a member for it."""
     member = None if name is None else enum.__members__.get(name.upper())
     if name is not None and member is None:
         answers.ignored(enum.__name__, f"one of {', '.join(enum.__members__)}", name)

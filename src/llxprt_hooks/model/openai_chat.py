@@ -1,11 +1,12 @@
 """Hook format ⇄ OpenAI Chat Completions, as plain dicts or as the SDK's objects. The SDK itself is not imported.
 
-A request is the keyword arguments of ``client.chat.completions.create``. Messages in it may be dicts or the SDK's own
-objects, such as a message of an earlier answer; so may be a response.
+A request is the keyword arguments of ``client.chat.completions.create``. A response, and each message in a request, may
+be a dict or the SDK's own object.
 
-- The leading ``system`` and ``developer`` messages are the system prompt, which hooks do not see. Results of tools are
-  not shown either.
-- A message with a list of parts keeps its images and files: the first text part gets the new text, the others go.
+- The leading ``system`` and ``developer`` messages are the system prompt, which hooks do not see. Hooks do not see
+  results of tools either.
+- A message with a list of parts keeps its images and files: the first text part gets the new text, the other text parts
+  are removed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ToolChoice: TypeAlias = str | dict[str, Any]
 ROLES = {"assistant": "model", "system": "system", "developer": "system"}
 PROMPT_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
-# What a message may hold beside its text.
+# Data that a message may have besides its text.
 OTHER_DATA = ("tool_calls", "function_call", "audio", "refusal")
 MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
 CHOICES = {mode: choice for choice, mode in MODES.items()}
@@ -83,7 +84,7 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         return {**request, "messages": [*_prompt(request), *messages]}
 
     def with_tool_config(self, request: Request, tool_config: ToolChoice) -> Request:
-        """The API refuses a tool choice in a request without tools."""
+        """Leave a request without tools as it is: the API rejects a tool choice there."""
         return super().with_tool_config(request, tool_config) if self.tools_of(request) else request
 
     def to_hook_llm_response(self, response: Any) -> LLMResponse:
@@ -91,7 +92,7 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         return build_hook_response(candidates, field(response, "usage"), USAGE)
 
     def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None) -> Any:
-        """A completion with the hook's text; id, model, usage and the like are the base's."""
+        """Return a completion with the hook's text; id, model, usage and similar fields are those of the base."""
         answer = answers.read_response(hook_response)
         new: dict[str, Any] = {"id": "chatcmpl-hook", "object": "chat.completion", "created": 0, "model": ""}
         fields: dict[str, Any] = new if base is None else base if isinstance(base, dict) else base.model_dump()
@@ -120,12 +121,12 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
             return choice
         tools = [{"type": "function", "function": {"name": name}} for name in names]
         if choice == "required" and len(tools) == 1:
-            return tools[0]  # known to every server of this API, unlike allowed_tools
+            return tools[0]  # unlike allowed_tools, every server of this API supports this form
         return {"type": "allowed_tools", "allowed_tools": {"mode": choice, "tools": tools}}
 
 
 def _is_hook_format(value: dict[str, Any]) -> bool:
-    """Hook format has ``messages``, too, and ``config``, which this API does not know."""
+    """Whether a request with ``messages`` is in hook format: it has fields that this API does not know."""
     return "config" in value or "toolConfig" in value
 
 
@@ -161,7 +162,7 @@ def _text(part: Any) -> str:
 
 
 def _message(turn: Turn) -> Any:
-    """A turn as the API takes it; None for one of which nothing is left."""
+    """Return a turn as the API accepts it; None if nothing of it is left."""
     if turn.source is None:
         return {"role": "assistant" if turn.role == "model" else turn.role, "content": turn.text}
     if not turn.changed:

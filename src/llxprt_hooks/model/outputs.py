@@ -1,4 +1,4 @@
-"""The outputs of model events, which answer in the caller's own SDK types, and the output class of every event."""
+"""The outputs of model events, which return the caller's own SDK types, and the output class of every event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RequestT = TypeVar("RequestT")
 
 
 class ModelHookOutput(DefaultHookOutput):
-    """An output of a model event: what it holds in hook format is translated into the caller's SDK types."""
+    """An output of a model event. Its data in hook format is translated to the caller's SDK types."""
 
     __slots__ = ("_translator",)
 
@@ -26,26 +26,26 @@ class ModelHookOutput(DefaultHookOutput):
 
     @property
     def translator(self) -> AnyTranslator:
-        """What turns the hook format into the caller's own SDK types."""
+        """The translator between the hook format and the caller's SDK types."""
         return resolve_translator(self._translator)
 
     def using(self, translator: TranslatorChoice) -> Self:
-        """The same output for another SDK; None keeps the translator that it has."""
+        """Return the same output for another SDK; None keeps the current translator."""
         return self if translator is None else type(self)(self.to_dict(), translator=translator)
 
 
 class BeforeModelHookOutput(ModelHookOutput):
-    """May answer in the model's place, or change what the model is asked."""
+    """May answer in place of the model, or change the request."""
 
     __slots__ = ()
 
     def get_synthetic_response(self) -> Any | None:
-        """The answer to use in the model's place, as an SDK response, only if the hook gave one (HOOK-194)."""
+        """Return the answer to use in place of the model's, as an SDK response, if the hook gave one (HOOK-194)."""
         response = self._specific("llm_response")
         return self.translator.from_hook_llm_response(response) if response else None
 
     def apply_llm_request_modifications(self, request: RequestT) -> RequestT:
-        """The request with the hook's changes; the given one is left alone."""
+        """Return a copy of the request with the hook's changes."""
         changes = self._specific("llm_request")
         changed: RequestT = self.translator.from_hook_llm_request(changes, request) if changes else request
         return changed
@@ -57,9 +57,9 @@ class AfterModelHookOutput(ModelHookOutput):
     __slots__ = ()
 
     def get_modified_response(self, base: Any = None) -> Any | None:
-        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048).
+        """Return the hook's answer as an SDK response; for a stop without an answer, its reason (HOOK-048).
 
-        ``base`` is the response that it replaces: ids and the like come from there, where the SDK has such.
+        ``base`` is the response that it replaces; it provides ids and similar fields, if the SDK has them.
         """
         response = self._specific("llm_response")
         if response:
@@ -77,7 +77,7 @@ class BeforeToolSelectionHookOutput(ModelHookOutput):
     __slots__ = ()
 
     def apply_tool_config_modifications(self, tool_config: Any, tools: Any) -> tuple[Any, Any]:
-        """The tool configuration with the hook's restriction, and the tools, which are never filtered (HOOK-167)."""
+        """Return the tool configuration with the hook's restriction, and the tools, never filtered (HOOK-167)."""
         changes = self._specific("toolConfig")
         if not changes:
             return tool_config, tools
@@ -92,14 +92,14 @@ _MODEL_OUTPUTS: Mapping[OutputKind, type[ModelHookOutput]] = {
 
 
 def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
-    """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
+    """Create an event's output from one hook's data; BeforeTool's compatibility fields are not read (HOOK-200)."""
     return _MODEL_OUTPUTS.get(_output_kind(event_name), DefaultHookOutput)(data)
 
 
 def create_specific_hook_output(
     event_name: str, data: Mapping[str, Any], *, translator: TranslatorChoice = None
 ) -> DefaultHookOutput:
-    """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
+    """Create an event's output from merged data; BeforeTool's compatibility fields are read."""
     kind = _output_kind(event_name)
     if kind is OutputKind.BEFORE_TOOL:
         return BeforeToolHookOutput(data)

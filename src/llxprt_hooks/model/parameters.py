@@ -1,4 +1,4 @@
-"""A request to the Gemini API, as google-genai takes it. Importable where that SDK is not installed."""
+"""A request to the Gemini API through google-genai. This module does not import the SDK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class GenerateContentParameters:
-    """What ``client.models.generate_content`` takes: google-genai's own types, in any form that it accepts."""
+    """The arguments of ``client.models.generate_content``: google-genai's own types, in any form that it accepts."""
 
     model: str
     contents: Any

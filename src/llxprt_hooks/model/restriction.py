@@ -1,4 +1,4 @@
-"""Which tools the model may call: what hooks say about it, combined with the request's own words (D-06, D-15)."""
+"""Which tools the model may call: the hooks' restriction combined with the request's own (D-06, D-15)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The tools that the model may call in one answer; ``allowed`` is None where every tool is.
+    """The tools that the model may call in one answer; ``allowed`` is None if every tool is allowed.
 
     >>> Restriction.of({"mode": "ANY", "allowedFunctionNames": ["glob"]}).allows("write_file")
     False
@@ -21,18 +21,18 @@ class Restriction:
 
     @classmethod
     def of(cls, tool_config: HookToolConfig) -> Restriction:
-        """What a tool configuration in hook format allows."""
+        """Return the restriction in a tool configuration in hook format."""
         if tool_config.get("mode") == "NONE":
             return cls(frozenset())
         names = tool_config.get("allowedFunctionNames")
         return cls() if names is None else cls(frozenset(names))
 
     def allows(self, name: str) -> bool:
-        """Whether a call of this tool may run."""
+        """Whether calls of this tool may run."""
         return self.allowed is None or name in self.allowed
 
     def refusal(self, name: str) -> str | None:
-        """What to answer the model for a call that may not run; None for one that may."""
+        """Return the error message for a call that may not run; None if it may run."""
         if self.allows(name):
             return None
         allowed = ", ".join(sorted(self.allowed or ()))
@@ -40,13 +40,13 @@ class Restriction:
 
 
 def combine(shown: HookToolConfig, wanted: HookToolConfig) -> HookToolConfig:
-    """The tool configuration that hooks were shown, with what they want of it; what they leave out stays.
+    """Return the tool configuration that hooks were shown with their changes; omitted fields stay.
 
-    No tool at all is always ``NONE`` with an empty list.
+    If no tool is allowed, the result is ``NONE`` with an empty list.
     """
     mode, names = shown.get("mode"), shown.get("allowedFunctionNames")
     if "mode" in wanted and wanted["mode"] != mode:
-        # The empty list that came with NONE goes with it.
+        # The empty list belongs to NONE: remove it together with the mode.
         names = None if mode == "NONE" and not names else names
         mode = wanted["mode"]
     if "allowedFunctionNames" in wanted:

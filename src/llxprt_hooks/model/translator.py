@@ -1,7 +1,7 @@
-"""What a translator between the hook format and an SDK has to offer. Nothing here knows an SDK.
+"""The base class of all translators between the hook format and an SDK. Nothing here depends on an SDK.
 
-A new SDK is one module with a subclass of ``HookTranslator`` and one line in ``registry``;
-``llxprt_hooks.testing.check_translator`` checks it.
+A new SDK is one module with a subclass of ``HookTranslator`` and one line in ``registry``. Check it with
+``llxprt_hooks.testing.check_translator``.
 """
 
 from __future__ import annotations
@@ -29,68 +29,68 @@ ToolConfigT = TypeVar("ToolConfigT")
 class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
     """Translates one SDK's requests, responses and tool configurations to the hook format and back.
 
-    The abstract methods are the SDK's own; everything else follows from them. No method changes what it is given, and
-    a request in which nothing changes is returned as the same object.
+    Implement the abstract methods for an SDK; the other methods use them. No method may change its arguments, and a
+    request without changes must be returned as the same object.
     """
 
     SETTINGS: ClassVar[Mapping[str, str]] = {}
-    """The settings of the hook format and the SDK's names for them. One that is missing here is ignored."""
+    """Maps settings of the hook format to the SDK's names. Settings that are missing here are ignored."""
     TOOL_CONFIG: ClassVar[str] = "tool_config"
-    """The field of a request that says which tools may be called."""
+    """The field of a request that controls which tools may be called."""
 
-    # What each SDK implements.
+    # Each SDK implements these.
 
     @abstractmethod
     def read_request(self, value: object) -> RequestT:
-        """An SDK request, or its JSON, as a request; a ``TranslationError`` for anything else, hook format included."""
+        """Read an SDK request or its JSON; raise ``TranslationError`` for anything else, including hook format."""
 
     @abstractmethod
     def read_response(self, value: object) -> ResponseT:
-        """An SDK response, or its JSON, as a response; a ``TranslationError`` for anything else."""
+        """Read an SDK response or its JSON; raise ``TranslationError`` for anything else, including hook format."""
 
     @abstractmethod
     def field(self, request: RequestT, name: str) -> Any:
-        """``model``, ``tools``, a setting or the tool configuration, by the SDK's name; None where it is not set."""
+        """Return ``model``, ``tools``, a setting or the tool configuration, by the SDK's name; None if unset."""
 
     @abstractmethod
     def with_fields(self, request: RequestT, fields: Mapping[str, Any]) -> RequestT:
-        """A copy of a request with other values for some of these fields."""
+        """Return a copy of a request with other values for some of these fields."""
 
     @abstractmethod
     def turns(self, request: RequestT) -> Sequence[Turn]:
-        """The conversation, without the system prompt, which hooks do not see."""
+        """Return the conversation without the system prompt, which hooks do not see."""
 
     @abstractmethod
     def rebuild(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
-        """A copy of a request with this conversation.
+        """Return a copy of a request with this conversation.
 
-        A turn that is not ``changed`` keeps its source. A changed one keeps all of its source but the text, or is left
-        out where nothing remains. One without a source is new.
+        A turn that is not ``changed`` keeps its source. A changed turn keeps everything of its source but the text; it
+        is dropped if nothing remains. A turn without a source is new.
         """
 
     @abstractmethod
     def to_hook_llm_response(self, response: ResponseT) -> LLMResponse:
-        """The response as hooks see it: text only."""
+        """Return the response as hooks see it: text only."""
 
     @abstractmethod
     def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: ResponseT | None = None) -> ResponseT:
-        """A response with the text of the hook's; ids and the like come from ``base``, the response it replaces.
+        """Return a response with the hook's text; ids and similar fields come from ``base``, the replaced response.
 
-        Tool calls are not kept (HOOK-079). Without any text or candidate a ``TranslationError``.
+        Tool calls are not kept (HOOK-079). Raise ``TranslationError`` if there is neither text nor a candidate.
         """
 
     @abstractmethod
     def to_hook_tool_config(self, tool_config: ToolConfigT | None) -> HookToolConfig:
-        """The tool configuration as hooks see it; empty where nothing is set."""
+        """Return the tool configuration as hooks see it; empty if nothing is set."""
 
     @abstractmethod
     def build_tool_config(self, tool_config: HookToolConfig, base: ToolConfigT | None) -> ToolConfigT:
-        """``base`` with the mode and the allowed names of a complete tool configuration in hook format."""
+        """Return ``base`` with the mode and the allowed names of a complete tool configuration in hook format."""
 
-    # What follows from it.
+    # These build on the methods above.
 
     def to_hook_llm_request(self, request: RequestT) -> LLMRequest:
-        """The request as hooks see it: text only; settings that are not set are left out."""
+        """Return the request as hooks see it: text only, without settings that are not set."""
         model = self.field(request, "model")
         hook_request: LLMRequest = {"model": model} if model else {}
         hook_request["messages"] = messages_of(self.turns(request))
@@ -100,7 +100,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
         return hook_request
 
     def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
-        """``base_request`` with the well-formed changes of a hook's (partial) request; all else is as it was."""
+        """Return ``base_request`` with the well-formed changes in a hook's (partial) request."""
         wanted = answers.read_request(hook_request)
         request = base_request
         if "messages" in wanted and (turns := rewrite(self.turns(request), wanted["messages"])) is not None:
@@ -118,29 +118,29 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
     def from_hook_tool_config(
         self, hook_tool_config: Mapping[str, Any], base_tool_config: ToolConfigT | None
     ) -> ToolConfigT:
-        """``base_tool_config`` with the hook's mode and allowed names; what is left out stays as it was."""
+        """Return ``base_tool_config`` with the hook's mode and allowed names; omitted fields stay as they were."""
         wanted = answers.read_tool_config(hook_tool_config)
         return self.build_tool_config(combine(self.to_hook_tool_config(base_tool_config), wanted), base_tool_config)
 
     def settings_of(self, request: RequestT) -> LLMConfig:
-        """The settings that hooks see, so far as they are set."""
+        """Return the settings that hooks see, without those that are not set."""
         values = {name: self.field(request, sdk_name) for name, sdk_name in self.SETTINGS.items()}
         return cast("LLMConfig", {name: _plain(value) for name, value in values.items() if value is not None})
 
     def tool_config_of(self, request: RequestT) -> ToolConfigT | None:
-        """Which tools the request lets the model call, in the SDK's own form."""
+        """Return the tool configuration of a request, in the SDK's own form."""
         return cast("ToolConfigT | None", self.field(request, self.TOOL_CONFIG))
 
     def with_tool_config(self, request: RequestT, tool_config: ToolConfigT) -> RequestT:
-        """A copy of a request with another tool configuration."""
+        """Return a copy of a request with another tool configuration."""
         return self.with_fields(request, {self.TOOL_CONFIG: tool_config})
 
     def tools_of(self, request: RequestT) -> Any:
-        """The tools that the request offers, in the SDK's own form."""
+        """Return the tools of a request, in the SDK's own form."""
         return self.field(request, "tools")
 
     def with_system_message(self, request: RequestT, text: str) -> RequestT:
-        """A copy of a request with a hook's message to the model at its end (D-14)."""
+        """Return a copy of a request with a hook's message to the model at its end (D-14)."""
         return self.rebuild(request, [*self.turns(request), Turn("system", text)])
 
     def _changed_fields(self, request: RequestT, wanted: LLMRequest) -> dict[str, Any]:
@@ -150,17 +150,17 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
         shown = self.settings_of(request)
         for name, value in wanted.get("config", {}).items():
             if name not in self.SETTINGS:
-                log.warning("ignored llm_request.config.%s of a hook's answer: this SDK has no such setting", name)
+                log.warning("a hook's answer: `llm_request.config.%s` is ignored: not a setting of this SDK", name)
             elif value != shown.get(name):
                 changed[self.SETTINGS[name]] = value
         return changed
 
 
 AnyTranslator: TypeAlias = HookTranslator[Any, Any, Any]
-"""A translator for whichever SDK; the engine passes its types through unseen."""
+"""A translator for any SDK; the engine passes its types through without reading them."""
 
 TranslatorChoice: TypeAlias = AnyTranslator | str | None
-"""A translator, one by its name in ``registry``, or None: the configuration's, or else google-genai's."""
+"""A translator, its name in ``registry``, or None for the configuration's translator, by default google-genai's."""
 
 
 def build_hook_response(candidates: list[LLMCandidate], usage: Any, usage_names: Mapping[str, str]) -> LLMResponse:

@@ -1,4 +1,4 @@
-"""A failure above the engine: it allows, unless a hook that was to run has ``failClosed`` (D-27)."""
+"""Failures above the engine: they allow, unless a planned hook has ``failClosed`` (D-27)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def output_after_failure(
     error: Exception,
     subject: str | None = None,
 ) -> DefaultHookOutput | None:
-    """Return the block of a hook with ``failClosed``, or None if there is none and the agent goes on."""
+    """Return a block if a planned hook has ``failClosed``; otherwise None, and the agent continues."""
     try:
         closed = _is_configured(config, event_name) if handler is None else handler.fails_closed(event_name, subject)
     except Exception:  # the configuration itself cannot be read

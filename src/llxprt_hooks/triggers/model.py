@@ -1,4 +1,4 @@
-"""Hooks around a model call. Callers deal in SDK types only; the hook format never leaves the engine (HOOK-141)."""
+"""Hooks around a model call. Callers use SDK types only; the hook format stays inside the engine (HOOK-141)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ResponseT = TypeVar("ResponseT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelHookResult:
-    """What each of the three results carries beside its own fields (DELTA-HAPP-002)."""
+    """The fields that all three results have (DELTA-HAPP-002)."""
 
     should_stop: bool = False
     stop_reason: str | None = None
@@ -37,7 +37,7 @@ class _ModelHookResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeModelHookResult(_ModelHookResult, Generic[RequestT]):
-    """Whether to call the model, and with what. A stop also counts as blocked (HOOK-184)."""
+    """Whether to call the model, and with which request. A stop also counts as blocked (HOOK-184)."""
 
     blocked: bool = False
     reason: str | None = None
@@ -89,7 +89,7 @@ async def fire_after_model_hook(
         result = await handler.fire_after_model_event(request, response, translator=translator)
         return _after_model(handler.process_common_hook_output_fields(result), response, translator)
     except Exception:
-        log.warning("AfterModel hooks failed, the response stands", exc_info=True)
+        log.warning("AfterModel hooks failed, the response is used unchanged", exc_info=True)
         return AfterModelHookResult(response=response)
 
 
@@ -128,9 +128,9 @@ def _before_model(
 def _changed_request(
     processed: ProcessedHookResult, output: BeforeModelHookOutput, request: RequestT
 ) -> RequestT | None:
-    """The request with the changes that can be applied, each field on its own; None where nothing changes.
+    """Return the request with the changes that can be applied; None if nothing changes.
 
-    So a redacted message is sent redacted although the model that the same hook named cannot be used.
+    Each field is applied separately, so that a redacted message is sent even if the hook also chose an invalid model.
     """
     changed: RequestT | None = None
     for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
@@ -146,7 +146,7 @@ def _changed_request(
 
 
 def _read(output: BeforeModelHookOutput | BeforeToolSelectionHookOutput, request: T) -> T:
-    """The request in the form that the translator works on: its JSON is a request, too."""
+    """Return the request in the translator's own form; callers may also pass its JSON."""
     read: T = output.translator.read_request(request)
     return read
 
@@ -163,20 +163,21 @@ def _after_model(
 
 
 def _without_echoed_fields(output: AfterModelHookOutput, response: Any) -> AfterModelHookOutput:
-    """The output without the fields in which a hook only repeats the response that it was shown.
+    """Return the output without the fields in which a hook only repeats the response that it was shown.
 
-    An unchanged response must keep the model's function calls, which the hook format lacks. Where a hook changed only
-    ``text``, to redact it for example, the repeated candidates still hold the old text and must not win over it.
+    An unchanged response must keep the model's function calls, which the hook format does not have. If a hook changed
+    only ``text``, for example to redact it, the repeated candidates still have the old text and must not override it.
     """
     fields = output.to_dict()
-    said = fields.get("hookSpecificOutput", {}).get("llm_response")
-    if not said:
+    answer = fields.get("hookSpecificOutput", {}).get("llm_response")
+    if not answer:
         return output
     shown = response_payload(response, output.translator)
-    if said == shown:
+    echoes_candidates = answer.get("candidates") == shown.get("candidates")
+    if answer == shown:
         changed = {}
-    elif "text" in said and said["text"] != shown.get("text") and said.get("candidates") == shown.get("candidates"):
-        changed = {name: value for name, value in said.items() if name != "candidates"}
+    elif "text" in answer and answer["text"] != shown.get("text") and echoes_candidates:
+        changed = {name: value for name, value in answer.items() if name != "candidates"}
     else:
         return output
     fields["hookSpecificOutput"] = {**fields["hookSpecificOutput"], "llm_response": changed}
@@ -194,7 +195,7 @@ def _before_tool_selection(
 
 
 def _selected_tools(output: BeforeToolSelectionHookOutput, request: Any) -> tuple[Any, Any]:
-    """The tool configuration that hooks made, with the tools; nothing where they changed nothing."""
+    """Return the tool configuration that hooks changed, with the tools; two Nones if they changed nothing."""
     if not (output.hook_specific_output or {}).get("toolConfig"):
         return None, None
     request = _read(output, request)
@@ -213,7 +214,7 @@ def _common(processed: ProcessedHookResult) -> dict[str, Any]:
 
 
 def _translated_or(default: T, translate: Callable[[], T]) -> T:
-    """What a hook said in SDK types; the default where it cannot be translated: the rest of what it said counts."""
+    """Translate a part of a hook's answer; return the default if that fails, so that the other parts still apply."""
     try:
         return translate()
     except Exception:

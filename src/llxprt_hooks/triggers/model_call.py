@@ -1,8 +1,8 @@
-"""One model call within its three hooks: their order, what each of them changes, and what is left to the caller.
+"""A whole model call with its three hooks, in order.
 
-BeforeToolSelection comes first, if the request has tools, so that BeforeModel sees the request as it will be sent;
-AfterModel is shown the request as it was sent (D-13). Messages of hooks to the model go into this request, or, if the
-model has answered or is not called, into the next one (D-14).
+BeforeToolSelection comes first, if the request has tools, so that BeforeModel sees the request as it will be sent.
+AfterModel sees the request as it was sent (D-13). Messages of hooks to the model go into this request, or, if the model
+has answered or is not called, into the next one (D-14).
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ ResponseT = TypeVar("ResponseT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallResult(Generic[ResponseT]):
-    """What came of a model call."""
+    """The result of a model call with its hooks."""
 
     response: ResponseT | None = None
-    """The answer to use and to store: the model's, or a hook's. None where nobody answered."""
+    """The answer to use and to store: the model's, or a hook's. None if there is no answer."""
     blocked: bool = False
-    """A BeforeModel hook kept the model from being called; ``response`` is its answer in the model's place, if any."""
+    """Whether a BeforeModel hook blocked the call; ``response`` is then the hook's own answer, if it gave one."""
     reason: str | None = None
     """Why the model was not called, for the user."""
     stop_reason: str | None = None
-    """If it is not None: end the loop, and tell the user why."""
+    """If it is not None: end the loop and show it to the user."""
     suppress_output: bool = False
     """Do not show the answer."""
     restriction: Restriction = field(default_factory=Restriction)
-    """Which tools the answer may call: give it to ``execute_tool_with_hooks``."""
+    """Which tools the answer may call: pass it to ``execute_tool_with_hooks``."""
     notes: tuple[str, ...] = ()
-    """What hooks have to say to the model with the next request: give them to the next call."""
+    """Messages of hooks to the model for the next request: pass them to the next call."""
 
 
 class HookedModelCall(Generic[RequestT]):
-    """A model call in two halves, for callers that call the model themselves.
+    """A model call in two steps, for callers that call the model themselves.
 
-    ``request`` is what to send after ``before()``. While ``holds_back`` is true, nothing of the answer should be shown
-    before ``after()`` has returned: an AfterModel hook may change it.
+    Send ``request`` after ``before()``. If ``holds_back`` is true, do not show any part of the answer before
+    ``after()`` has returned: an AfterModel hook may change it.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class HookedModelCall(Generic[RequestT]):
         return has_hooks_for(self._config, HookEventName.AFTER_MODEL)
 
     async def before(self) -> ModelCallResult[Any] | None:
-        """Run the hooks before the call; None: call the model with ``request``. Else that is the result."""
+        """Run the hooks before the call. If it returns None, call the model with ``request``; else use the result."""
         for note in self._notes:
             self._add_system_message(note)
         if self._selects_tools():
@@ -122,30 +122,30 @@ class HookedModelCall(Generic[RequestT]):
     def _selects_tools(self) -> bool:
         if not has_hooks_for(self._config, HookEventName.BEFORE_TOOL_SELECTION):
             return False
-        return bool(self._asked(self.request, lambda translator, request: translator.tools_of(request)))
+        return bool(self._translated(self.request, lambda translator, request: translator.tools_of(request)))
 
     def _restriction(self) -> Restriction:
-        """The restriction that hooks made; what the program itself put into its request is its own affair."""
+        """Return the restriction that hooks added; the one in the program's own request is not enforced here."""
         if self.request is self._original:
             return Restriction()
-        shown = [self._asked(request, _tool_config) for request in (self._original, self.request)]
-        return Restriction() if shown[0] == shown[1] or shown[1] is None else Restriction.of(shown[1])
+        before, after = (self._translated(request, _tool_config) for request in (self._original, self.request))
+        return Restriction() if after is None or before == after else Restriction.of(after)
 
     def _add_system_message(self, text: str | None) -> None:
         if text:
             self._edit(lambda translator, request: translator.with_system_message(request, text))
 
     def _edit(self, change: Callable[[AnyTranslator, RequestT], RequestT]) -> None:
-        changed = self._asked(self.request, change)
+        changed = self._translated(self.request, change)
         self.request = self.request if changed is None else changed
 
-    def _asked(self, request: RequestT, question: Callable[[AnyTranslator, RequestT], T]) -> T | None:
-        """What the translator answers; None, with a warning, where it fails: the call goes on without it."""
+    def _translated(self, request: RequestT, use: Callable[[AnyTranslator, RequestT], T]) -> T | None:
+        """Use the translator on a request; if it fails, log a warning and return None, and the call continues."""
         try:
             translator = resolve_translator(self._choice or self._config.translator)
-            return question(translator, translator.read_request(request))
+            return use(translator, translator.read_request(request))
         except Exception:
-            log.warning("a hook's change of the request cannot be applied and is ignored", exc_info=True)
+            log.warning("a hook's change to the request cannot be applied and is ignored", exc_info=True)
             return None
 
 
@@ -175,11 +175,11 @@ async def execute_model_with_hooks(
     translator: TranslatorChoice = None,
     notes: Iterable[str] = (),
 ) -> ModelCallResult[Any]:
-    """Call a model with its hooks: before it, with what they changed, and after it.
+    """Run the hooks before a model call, the call with the changes of the hooks, and the hooks after it.
 
-    ``call`` gets the final request as its one argument and returns the complete response; what it raises passes
-    through untouched. ``notes`` are those of the previous result. A blocked or stopped model is not called; the result
-    then has the reason, and the answer that a hook gave in its place.
+    ``call`` gets the final request as its only argument and returns the complete response; its exceptions pass through.
+    ``notes`` are those of the previous result. If hooks block or stop, the model is not called; the result then has the
+    reason, and the answer that a hook gave in place of the model's.
     """
     hooked = HookedModelCall(config, request, translator=translator, notes=notes) if config.enable_hooks else None
     if hooked is not None and (result := await hooked.before()) is not None:

@@ -1,4 +1,4 @@
-"""The fast path: whether any hook is for an event, settled by lookups alone (HOOK-010 to 013)."""
+"""The fast path: whether an event has any hooks, decided by dictionary lookups (HOOK-010 to 013)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = debug_logger("triggers")
 
 
 def handler_for(config: Config, event_name: HookEventName, subject: str | None = None) -> HookEventHandler | None:
-    """The event handler, if there is a hook for the event; the hook system is initialized when first asked."""
+    """Return the event handler if the event has a hook, otherwise None. Initializes the hook system on first use."""
     system = config.get_hook_system()
     if system is None:
         return None
@@ -28,5 +28,5 @@ def has_hooks_for(config: Config, event_name: HookEventName, subject: str | None
     try:
         return handler_for(config, event_name, subject) is not None
     except Exception:
-        log.warning("%s: the hooks cannot be looked up", event_name, exc_info=True)
+        log.warning("%s: looking up the hooks failed; they are skipped", event_name, exc_info=True)
         return False

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 log = debug_logger("triggers:tool")
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]
-"""A tool: takes its input, gives a ``ToolResult``, or text, which becomes one."""
+"""A tool: takes its input and returns a ``ToolResult``, or any other value, which becomes the content of one."""
 
 
 async def fire_before_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
-    """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
+    """Run the BeforeTool hooks; None means that they returned nothing and the tool may run."""
     handler = None
     tool_name = name_text(tool_name)
     try:
@@ -47,7 +47,7 @@ async def fire_before_tool_hook(
 async def fire_after_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
 ) -> DefaultHookOutput | None:
-    """Run the AfterTool hooks; None means that nothing was said and the result stands."""
+    """Run the AfterTool hooks; None means that they returned nothing and the result is used unchanged."""
     tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
@@ -55,7 +55,7 @@ async def fire_after_tool_hook(
             return None
         return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
     except Exception:
-        log.warning("AfterTool hooks of %s failed, the result stands", tool_name, exc_info=True)
+        log.warning("AfterTool hooks of %s failed, the result is used unchanged", tool_name, exc_info=True)
         return None
 
 
@@ -67,11 +67,11 @@ async def execute_tool_with_hooks(
     *,
     restriction: Restriction | None = None,
 ) -> ToolResult:
-    """Run a tool with its hooks: before it, with what they changed, and after it.
+    """Run the BeforeTool hooks, the tool with the changes of the hooks, and the AfterTool hooks.
 
-    A blocked or stopped tool does not run; the result then holds the reason. ``execute_fn`` gets the final input as
-    its one argument; what it raises passes through untouched. A call that ``restriction`` does not allow, that of the
-    model call which asked for it, does not run and fires no event.
+    A blocked or stopped tool does not run; the result then has the reason. ``execute_fn`` gets the final input as its
+    only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
+    call that it does not allow does not run and fires no event.
     """
     if restriction is not None and (refusal := restriction.refusal(name_text(tool_name))) is not None:
         return ToolResult.failure(refusal, "restricted")
@@ -103,18 +103,18 @@ def _not_run(before: DefaultHookOutput) -> ToolResult:
 
 
 def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:
-    """The result with what the hooks have to say to the model, the screen and the loop (HOOK-217)."""
+    """Return the result with the hooks' context, messages, suppression and stop reason (HOOK-217)."""
     content = result.llm_content
     context = after.get_additional_context() if after is not None else None
     if context:
         content = with_text(content, f"\n\n{context}")
-    said = [output for output in (before, after) if output is not None]
-    for output in said:
+    outputs = [output for output in (before, after) if output is not None]
+    for output in outputs:
         if output.system_message:
             content = with_text(content, f"\n\n[System] {output.system_message}")
     return replace(
         result,
         llm_content=content,
         suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
-        stop_reason=next((reason for output in said if (reason := output.get_stop_reason())), result.stop_reason),
+        stop_reason=next((reason for output in outputs if (reason := output.get_stop_reason())), result.stop_reason),
     )
