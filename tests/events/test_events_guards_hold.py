@@ -207,6 +207,18 @@ async def test_the_message_of_a_tool_selection_hook_is_kept_if_the_model_is_not_
     assert result.notes == ("note",)
 
 
+async def test_a_restriction_that_the_program_and_a_hook_agree_on_holds_for_the_answer(tmp_path: Path) -> None:
+    restricting = printing({"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
+    config = config_of(tmp_path, "BeforeToolSelection", restricting, translator="openai-chat")
+    tools = [{"type": "function", "function": {"name": "rm"}}]
+    request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools, "tool_choice": "none"}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "ok"}}]}
+
+    result: ModelCallResult[Any] = await execute_model_with_hooks(config, request, lambda _: answer)
+
+    assert not result.restriction.allows("rm")
+
+
 async def test_one_bus_that_fails_does_not_keep_the_others_connected(tmp_path: Path) -> None:
     class Failing(InProcessMessageBus):
         def subscribe(self, *arguments: Any) -> Any:

@@ -252,14 +252,16 @@ async def test_an_allowed_call_runs_with_its_hooks(project: EventsProject) -> No
     assert (result.llm_content, project.runs("tool")) == ("found", 1)
 
 
-async def test_the_programs_own_tool_choice_is_not_enforced(project: EventsProject, sdk: Any) -> None:
+async def test_the_tool_choice_of_the_request_as_it_is_sent_holds_for_the_answer(
+    project: EventsProject, sdk: Any
+) -> None:
     config = project.config({"BeforeModel": project.hook(says="note")})
 
     result = await execute_model_with_hooks(
         config, sdk.request_without_calls(), lambda _: sdk.response("Hi."), translator=sdk.translator
     )
 
-    assert result.restriction == Restriction()
+    assert result.restriction == Restriction(frozenset())
 
 
 async def test_what_the_call_raises_passes_through_and_no_hook_sees_an_answer(project: EventsProject, sdk: Any) -> None:

@@ -344,10 +344,21 @@ async def test_a_redacted_text_wins_over_the_candidates_that_the_hook_only_repea
 
 
 @pytest.mark.requirement("HOOK-079", "HOOK-180")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "pass",
+        "del response['candidates']",
+        "del response['text']",
+        "response = {'text': response['text']}",
+        "response['candidates'][0]['content']['parts'] = [{'text': response['text']}]",
+        "response = {'candidates': [{'content': response['candidates'][0]['content']}]}",
+    ],
+)
 async def test_a_response_that_the_hook_only_repeats_keeps_the_calls_of_the_model(
-    echoing: Echoing,
+    echoing: Echoing, change: str
 ) -> None:
-    response, result = await echoing("pass")
+    response, result = await echoing(change)
     assert result.response is response
     assert result.response.function_calls[0].name == "glob"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -173,15 +173,27 @@ def _without_echoed_fields(output: AfterModelHookOutput, response: Any) -> After
     if not answer:
         return output
     shown = response_payload(response, output.translator)
-    echoes_candidates = answer.get("candidates") == shown.get("candidates")
-    if answer == shown:
+    echoes_text = answer.get("text", shown.get("text")) == shown.get("text")
+    echoes_candidates = "candidates" not in answer or _repeats(answer["candidates"], shown.get("candidates"))
+    if echoes_text and echoes_candidates:
         changed = {}
-    elif "text" in answer and answer["text"] != shown.get("text") and echoes_candidates:
+    elif not echoes_text and echoes_candidates:
         changed = {name: value for name, value in answer.items() if name != "candidates"}
     else:
         return output
     fields["hookSpecificOutput"] = {**fields["hookSpecificOutput"], "llm_response": changed}
     return AfterModelHookOutput(fields, translator=output.translator)
+
+
+def _repeats(given: Any, shown: Any) -> bool:
+    """Whether a hook's data is part of what it was shown; a text may be in an object of its own (D-12)."""
+    if isinstance(given, Mapping):
+        if not isinstance(shown, Mapping):
+            return bool(given.get("text") == shown)
+        return all(name in shown and _repeats(value, shown[name]) for name, value in given.items())
+    if isinstance(given, list) and isinstance(shown, list):
+        return len(given) == len(shown) and all(map(_repeats, given, shown))
+    return bool(given == shown)
 
 
 def _before_tool_selection(

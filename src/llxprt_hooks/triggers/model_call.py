@@ -71,7 +71,6 @@ class HookedModelCall(Generic[RequestT]):
         self.request = request
         self.restriction = Restriction()
         self._config = config
-        self._original = request
         self._choice = translator
         self._notes = tuple(notes)
 
@@ -125,11 +124,11 @@ class HookedModelCall(Generic[RequestT]):
         return bool(self._translated(self.request, lambda translator, request: translator.tools_of(request)))
 
     def _restriction(self) -> Restriction:
-        """Return the restriction that hooks added; the one in the program's own request is not enforced here."""
-        if self.request is self._original:
+        """Return the restriction in the request as it is sent, if any hook had a say in it (D-15)."""
+        if not any(has_hooks_for(self._config, event) for event in _RESTRICTING):
             return Restriction()
-        before, after = (self._translated(request, _tool_config) for request in (self._original, self.request))
-        return Restriction() if after is None or before == after else Restriction.of(after)
+        tool_config = self._translated(self.request, _tool_config)
+        return Restriction() if tool_config is None else Restriction.of(tool_config)
 
     def _add_system_message(self, text: str | None) -> None:
         if text:
@@ -187,6 +186,9 @@ async def execute_model_with_hooks(
     outcome = call(request if hooked is None else hooked.request)
     response = await outcome if inspect.isawaitable(outcome) else outcome
     return ModelCallResult(response=response) if hooked is None else await hooked.after(response)
+
+
+_RESTRICTING = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL)
 
 
 def _tool_config(translator: AnyTranslator, request: Any) -> Any:
