@@ -141,7 +141,7 @@ def test_nothing_to_check(place: DiagnosedProject) -> None:
     ran = run(place, "validate")
 
     assert ran.returncode == 0
-    assert ran.stdout.startswith("There is no settings file to check; looked for .llxprt/settings.json, ")
+    assert ran.stdout.startswith("No settings file found. Looked for .llxprt/settings.json, ")
     assert str(place.user_file) in ran.stdout
 
 

@@ -127,7 +127,7 @@ def test_what_has_no_counterpart_is_left_out_and_named(
 
     printed = capsys.readouterr()
     assert message in printed.err
-    assert "has no hooks that can be taken over" in printed.err
+    assert "has no hooks that can be migrated" in printed.err
     assert printed.out == ""
     assert not (project / ".llxprt").exists()
 
@@ -304,7 +304,7 @@ def test_without_yes_the_difference_is_shown_and_nothing_written(
 
     printed = capsys.readouterr()
     assert printed.out == DIFF
-    assert "Nothing was written. Write it with --yes." in printed.err
+    assert "Nothing was written. To write the changes, pass --yes." in printed.err
     assert target.read_text() == COMMENTED
 
 
@@ -389,8 +389,8 @@ def test_a_second_file_is_mentioned(write: Write, capsys: pytest.CaptureFixture[
 
 
 FAILURES = {
-    "no file": ({}, "there is no file .claude/settings.json. Name the file of Claude Code to read"),
-    "no file, and a broken target": ({".llxprt/settings.json": "{"}, "there is no file .claude/settings.json. Name"),
+    "no file": ({}, "there is no file .claude/settings.json. Pass the path of the Claude Code settings file"),
+    "no file, and a broken target": ({".llxprt/settings.json": "{"}, "there is no file .claude/settings.json. Pass"),
     "a broken source": ({".claude/settings.json": "{"}, "settings.json:1:2: expected"),
     "a broken target": ({".claude/settings.json": "{}", ".llxprt/settings.json": "{"}, "settings.json:1:2: expected"),
     "no place in the target": (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks.engine.bus_connection import BusConnection
+from llxprt_hooks.engine.bus_connection import BusConnection, close_connection
 from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
 from llxprt_hooks.engine.reporting import report_end, report_start
 from llxprt_hooks.engine.results import (
@@ -200,13 +200,14 @@ class HookEventHandler:
         try:
             await connection.opened()
         except Exception:
-            self._connections.remove(connection)
+            if connection in self._connections:
+                self._connections.remove(connection)
             raise
 
     async def disconnect(self) -> None:
         """Unsubscribe from every message bus."""
         while self._connections:
-            await self._connections.pop().close()
+            await close_connection(self._connections.pop().close(), self._log)
 
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting for one that unsubscribes asynchronously."""
@@ -245,6 +246,8 @@ class HookEventHandler:
             aggregated = self._aggregator.aggregate_results(results, event_name)
         except Exception as error:
             aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
+            if plan is not None:
+                event_id = event_id or self._report_start(event_name, plan, {})
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
@@ -257,7 +260,7 @@ class HookEventHandler:
         try:
             report_start(self._log, event)
         except Exception as error:
-            self._log.warning("%s: its plan could not be logged: %s", event_name, error)
+            self._log.warning("%s: logging its plan failed: %s", event_name, error)
         notify(self._observer, "event_started", event)
         return event_id
 
@@ -270,7 +273,7 @@ class HookEventHandler:
             event = EventEnded(event_id, event_name, processed, wall_time)
             report_end(self._log, event)
         except Exception as error:
-            self._log.warning("%s: its results could not be logged: %s", event_name, error)
+            self._log.warning("%s: logging its results failed: %s", event_name, error)
             return
         if event_id:
             notify(self._observer, "event_ended", event)

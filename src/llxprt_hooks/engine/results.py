@@ -135,12 +135,13 @@ def build_failure_envelope(
     """The result of an event during which the engine itself failed (DELTA-HFAIL-001)."""
     if isinstance(error, HookStageError):
         return AggregatedHookResult(success=False, errors=[error])
-    failure = HookStageError(stage, f"hook {stage} failed: {_text(error)}", details)
+    failure = HookStageError(stage, f"hook {stage} failed: {error_text(error)}", details)
     failure.__cause__ = error
     return AggregatedHookResult(success=False, errors=[failure])
 
 
-def _text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """The text of an error, or its type if it has none or its own text fails."""
     try:
         return str(error) or type(error).__name__
     except Exception:  # an error of the embedding program, whose own text fails
