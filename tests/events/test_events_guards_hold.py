@@ -16,6 +16,7 @@ from llxprt_hooks import (
     HookObserver,
     InProcessMessageBus,
     MessageBusType,
+    ModelCallResult,
     Restriction,
     ToolResult,
     decode_message,
@@ -198,7 +199,9 @@ async def test_the_message_of_a_tool_selection_hook_is_kept_if_the_model_is_not_
     tools = [{"type": "function", "function": {"name": "rm"}}]
     request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools}
 
-    result = await execute_model_with_hooks(config, request, lambda _: pytest.fail("the model was called"))
+    result: ModelCallResult[Any] = await execute_model_with_hooks(
+        config, request, lambda _: pytest.fail("the model was called")
+    )
 
     assert result.notes == ("note",)
 
