@@ -433,8 +433,8 @@ def test_fire_leaves_no_record_of_executions(world: CliProject) -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ('{"tool": "x"}', "hint: `tool` is no field of BeforeTool, and not sent; its fields are tool_name, tool_input"),
-        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: `a`, `b` are no fields of BeforeTool, and not sent"),
+        ('{"tool": "x"}', "hint: unknown fields of BeforeTool, not sent: `tool`; known fields: tool_name, tool_input"),
+        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: unknown fields of BeforeTool, not sent: `a`, `b`;"),
     ],
 )
 def test_fields_that_the_event_does_not_have_are_told_of(world: CliProject, given: str, hint: str) -> None:

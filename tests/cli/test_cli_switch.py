@@ -386,7 +386,7 @@ def test_an_extension_cannot_switch_hooks(call: Call, world: CliProject) -> None
     listed = call("list", "--json").json
 
     assert all(hook["enabled"] for hook in listed["hooks"])
-    assert "an extension cannot switch hooks" in listed["problems"][0]
+    assert "an extension cannot turn hooks on or off" in listed["problems"][0]
 
 
 async def test_a_program_may_pass_such_hooks(tmp_path: Path) -> None:

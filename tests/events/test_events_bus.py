@@ -22,6 +22,7 @@ from llxprt_hooks import (
     HookExecutionRequest,
     HookExecutionResponse,
     HookExecutionResult,
+    HookFormat,
     InProcessMessageBus,
     MessageBusType,
     ToolResult,
@@ -327,11 +328,14 @@ async def test_model_data_reaches_hooks_in_hook_format_by_message_as_by_call(
     assert (await bus.ask(flat(event, given)))["success"] is True
     by_message = project.payload()
     handler = await ready(config)
-    await {
+    if form == "hook":
+        request, answer = HookFormat(request), HookFormat(answer)
+    result = await {
         "BeforeModel": lambda: handler.fire_before_model_event(request),
         "AfterModel": lambda: handler.fire_after_model_event(request, answer),
         "BeforeToolSelection": lambda: handler.fire_before_tool_selection_event(request),
     }[event]()
+    assert result.success
     by_call = project.payload()
     assert by_message["llm_request"] == by_call["llm_request"] == forms["shown"][0]
     if event == "AfterModel":

@@ -185,7 +185,7 @@ class BrokenAggregator(HookAggregator):
 
 
 class BrokenHandler(HookEventHandler):
-    async def _fire(self, *args: Any) -> AggregatedHookResult:
+    async def _fire(self, *args: Any, **options: Any) -> AggregatedHookResult:
         raise RuntimeError("broken handler")
 
 

@@ -199,9 +199,10 @@ async def test_the_message_of_a_tool_selection_hook_is_kept_if_the_model_is_not_
     tools = [{"type": "function", "function": {"name": "rm"}}]
     request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools}
 
-    result: ModelCallResult[Any] = await execute_model_with_hooks(
-        config, request, lambda _: pytest.fail("the model was called")
-    )
+    def call(_: object) -> None:
+        pytest.fail("the model was called")
+
+    result: ModelCallResult[None] = await execute_model_with_hooks(config, request, call)
 
     assert result.notes == ("note",)
 

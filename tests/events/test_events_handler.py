@@ -18,6 +18,7 @@ from llxprt_hooks import (
     HookEventHandler,
     HookEventName,
     HookExecutionResult,
+    HookFormat,
     HookStageError,
     ProcessedHookResult,
     SessionStartSource,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 Spied = Callable[[dict[str, Any]], HookEventHandler]
 
-REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
-RESPONSE = {"text": "hello"}
+REQUEST = HookFormat({"messages": [{"role": "user", "content": "hi"}]})
+RESPONSE = HookFormat({"text": "hello"})
 
 
 def fire(handler: HookEventHandler, event: Any) -> Any:

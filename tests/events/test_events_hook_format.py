@@ -1,14 +1,16 @@
-"""Which model data is translated and which is in hook format already: the translator is asked, nothing is guessed."""
+"""Which model data is translated, and which is in hook format already: a mark decides, except for messages."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import (
     BeforeModelHookResult,
+    Config,
     HookFormat,
     InProcessMessageBus,
     fire_after_model_hook,
@@ -145,6 +147,48 @@ async def test_data_that_is_marked_as_hook_format_is_not_translated(
 
     assert project.payload()["llm_request"] == bare
     assert project.payload()["llm_response"] == {"text": "Hi"}
+
+
+FIRED: dict[str, Callable[[Config], Awaitable[Any]]] = {
+    "BeforeModel": lambda config: fire_before_model_hook(config, SHOWN),
+    "AfterModel": lambda config: fire_after_model_hook(config, HookFormat(SHOWN), SHOWN_RESPONSE),
+    "BeforeToolSelection": lambda config: fire_before_tool_selection_hook(config, SHOWN),
+}
+
+
+@pytest.mark.parametrize("translator", [None, "openai-chat"])
+@pytest.mark.parametrize("event", FIRED)
+async def test_a_call_with_hook_format_that_is_not_marked_fails_open(
+    project: EventsProject, warnings_of_engine: Texts, event: str, translator: str | None
+) -> None:
+    config = project.config({event: project.hook(says={"decision": "deny", "continue": False})}, translator=translator)
+
+    result = await FIRED[event](config)
+
+    assert (project.runs(), result.should_stop) == (0, False)
+    assert any("If it is in hook format, mark it: HookFormat(data)." in warning for warning in warnings_of_engine())
+
+
+async def test_a_call_with_hook_format_that_is_not_marked_is_blocked_if_a_hook_must_not_fail(
+    project: EventsProject,
+) -> None:
+    hook = {"type": "command", "command": project.hook(), "failClosed": True}
+    config = project.config({"BeforeModel": {"hooks": [hook]}})
+
+    result = await fire_before_model_hook(config, SHOWN)
+
+    assert (project.runs(), result.blocked) == (0, True)
+    assert result.reason is not None
+    assert "mark it: HookFormat(data)" in result.reason
+
+
+async def test_a_recorded_payload_is_fired_without_a_mark(project: EventsProject, ready: Ready) -> None:
+    handler = await ready(project.config({"AfterModel": project.hook()}))
+
+    result = await handler.fire_event("AfterModel", {"llm_request": SHOWN, "llm_response": SHOWN_RESPONSE})
+
+    assert result.success
+    assert (project.payload()["llm_request"], project.payload()["llm_response"]) == (SHOWN, SHOWN_RESPONSE)
 
 
 async def test_what_a_hook_says_besides_counts_where_its_changes_have_no_sdk_request_to_go_into(

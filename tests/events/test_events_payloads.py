@@ -15,6 +15,7 @@ from llxprt_hooks import (
     GenerateContentParameters,
     HookEventHandler,
     HookEventName,
+    HookFormat,
     HookTranslator,
     SessionEndReason,
     SessionStartSource,
@@ -26,7 +27,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.model import default_translator
+from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.protocol import inputs
 
@@ -54,13 +55,13 @@ EVENTS: dict[str, tuple[Callable[[HookEventHandler], Awaitable[AggregatedHookRes
         lambda handler: handler.fire_after_tool_event("glob", {"pattern": "*"}, TOOL_RESPONSE),
         {"tool_name": "glob", "tool_input": {"pattern": "*"}, "tool_response": TOOL_RESPONSE},
     ),
-    "BeforeModel": (lambda handler: handler.fire_before_model_event(REQUEST), {"llm_request": REQUEST}),
+    "BeforeModel": (lambda handler: handler.fire_before_model_event(HookFormat(REQUEST)), {"llm_request": REQUEST}),
     "AfterModel": (
-        lambda handler: handler.fire_after_model_event(REQUEST, RESPONSE),
+        lambda handler: handler.fire_after_model_event(HookFormat(REQUEST), HookFormat(RESPONSE)),
         {"llm_request": REQUEST, "llm_response": RESPONSE},
     ),
     "BeforeToolSelection": (
-        lambda handler: handler.fire_before_tool_selection_event(REQUEST),
+        lambda handler: handler.fire_before_tool_selection_event(HookFormat(REQUEST)),
         {"llm_request": REQUEST},
     ),
     "SessionStart": (
@@ -228,7 +229,7 @@ async def test_a_before_model_hook_reads_the_sdk_request_in_hook_format(
     payload = project.payload()
     assert payload.keys() == BASE | {"llm_request"}
     assert payload["hook_event_name"] == "BeforeModel"
-    assert payload["llm_request"] == SHOWN_REQUEST == default_translator().to_hook_llm_request(llm_request)
+    assert payload["llm_request"] == SHOWN_REQUEST == resolve_translator().to_hook_llm_request(llm_request)
 
 
 @pytest.mark.requirement("HOOK-044", "HOOK-045", "HOOK-050", "HOOK-071", "DELTA-HPAY-003")
@@ -240,7 +241,7 @@ async def test_an_after_model_hook_reads_the_real_request_and_the_complete_respo
     assert payload.keys() == BASE | {"llm_request", "llm_response"}
     assert payload["hook_event_name"] == "AfterModel"
     assert payload["llm_request"] == SHOWN_REQUEST
-    assert payload["llm_response"] == SHOWN_RESPONSE == default_translator().to_hook_llm_response(llm_response)
+    assert payload["llm_response"] == SHOWN_RESPONSE == resolve_translator().to_hook_llm_response(llm_response)
 
 
 @pytest.mark.requirement("HOOK-054", "HOOK-205", "DELTA-HPAY-003")

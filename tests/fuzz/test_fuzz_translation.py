@@ -21,7 +21,7 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.model import TranslationError, request_payload, response_payload
+from llxprt_hooks.model import TranslationError, mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, documents, mutated
@@ -207,7 +207,7 @@ API_REQUESTS = [{"model": "m", "contents": CONTENTS, "generationConfig": CONFIG}
 def test_a_request_as_json_of_any_content_is_shown_to_hooks_or_refused(value: Any) -> None:
     before = json.dumps(value)
     with quiet():
-        shown = translated(lambda: request_payload(value))
+        shown = translated(lambda: request_payload(mark_request(value)))
     assert shown is None or isinstance(shown["messages"], list)
     assert shown is None or isinstance(read_json(write_json(shown)), dict)
     assert json.dumps(value) == before
@@ -217,7 +217,7 @@ def test_a_request_as_json_of_any_content_is_shown_to_hooks_or_refused(value: An
 def test_a_response_as_json_of_any_content_is_shown_to_hooks_or_refused(value: Any) -> None:
     before = json.dumps(value)
     with quiet():
-        shown = translated(lambda: response_payload(value))
+        shown = translated(lambda: response_payload(mark_response(value)))
     assert shown is None or isinstance(read_json(write_json(shown)), dict)
     assert json.dumps(value) == before
 

@@ -97,7 +97,7 @@ NO_COUNTERPART = {
     "an event nobody knows": (claude(Frobnicate=[{"hooks": [hook()]}]), "`Frobnicate` has no counterpart"),
     "a prompt": (
         claude(PreToolUse=[{"hooks": [{"type": "prompt", "prompt": "Is that good?"}]}]),
-        "a hook of type 'prompt'. Types that can be run here: command",
+        "a hook of type 'prompt'. Supported types: command",
     ),
     "a tool of an MCP server": (
         claude(PreToolUse=[{"matcher": "mcp__memory__.*", "hooks": [hook()]}]),
@@ -105,7 +105,7 @@ NO_COUNTERPART = {
     ),
     "a condition": (
         claude(PreToolUse=[{"hooks": [hook(**{"if": "Bash(git *)"})]}]),
-        "a hook with `if`, which is not known here. Let the script look at its stdin",
+        "a hook with `if`, which is not supported here. Read stdin in the script",
     ),
     "arguments apart": (claude(PreToolUse=[{"hooks": [hook("node", args=["x.js"])]}]), "a hook with `args`"),
     "no command": (
@@ -140,9 +140,9 @@ REMARKS = {
         "`$CLAUDE_PLUGIN_ROOT` in a command. In an extension's hooks.json",
     ),
     "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
-    "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is no time'),
-    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Let the command go on by itself"),
-    "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not known here."),
+    "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is not a valid timeout'),
+    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Run the script in the background"),
+    "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not supported here."),
 }
 
 
@@ -421,7 +421,7 @@ def test_a_link_out_of_the_project_is_not_followed(
 
     assert migrate("--from", "claude", "--yes") == 1
 
-    assert "is a link that leads out of" in capsys.readouterr().err
+    assert "is a link to a file outside" in capsys.readouterr().err
     assert list(outside.iterdir()) == []
 
 

@@ -11,10 +11,13 @@ from google.genai import types
 
 from llxprt_hooks.model import (
     GenerateContentParameters,
+    HookFormat,
     TranslationError,
-    default_translator,
+    mark_request,
+    mark_response,
     registry,
     request_payload,
+    resolve_translator,
     response_payload,
 )
 
@@ -75,13 +78,13 @@ API_CONTENTS = [as_json(content) for content in CONTENTS]
             "generation_config": {"temperature": 0.5, "top_k": 40},
             "tool_config": TOOL_CONFIG.model_dump(),
         },
-        HOOK_REQUEST,
+        HookFormat(HOOK_REQUEST),
     ],
     ids=["parameters", "dicts", "sdk", "arguments", "dumped", "api", "api-snake", "hook"],
 )
 def test_requests(value: Any) -> None:
     assert request_payload(value) == HOOK_REQUEST
-    assert request_payload(value, default_translator()) == HOOK_REQUEST
+    assert request_payload(value, resolve_translator()) == HOOK_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -134,18 +137,18 @@ HOOK_RESPONSE = {
 @pytest.mark.requirement("HOOK-071", "HOOK-073")
 @pytest.mark.parametrize(
     "value",
-    [RESPONSE, as_json(RESPONSE), RESPONSE.model_dump(), HOOK_RESPONSE],
+    [RESPONSE, as_json(RESPONSE), RESPONSE.model_dump(), HookFormat(HOOK_RESPONSE)],
     ids=["sdk", "api", "dumped", "hook"],
 )
 def test_responses(value: Any) -> None:
     assert response_payload(value) == HOOK_RESPONSE
-    assert response_payload(value, default_translator()) == HOOK_RESPONSE
+    assert response_payload(value, resolve_translator()) == HOOK_RESPONSE
 
 
 @pytest.mark.parametrize(
     ("value", "payload"),
     [
-        ({"text": "only"}, {"text": "only"}),
+        (HookFormat({"text": "only"}), {"text": "only"}),
         ({"candidates": []}, {"text": "", "candidates": []}),
         ({"promptFeedback": {"blockReason": "SAFETY"}}, {"text": "", "candidates": []}),
         (
@@ -167,8 +170,36 @@ def test_anything_else_is_no_response(value: Any) -> None:
         response_payload(value)
 
 
+@pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
+def test_data_that_only_has_the_shape_of_the_hook_format_must_be_marked(translator: str | None) -> None:
+    with pytest.raises(TranslationError, match=r"llm_request is .* mark it: HookFormat\(data\)"):
+        request_payload(HOOK_REQUEST, translator)
+    with pytest.raises(TranslationError, match=r"llm_response is .* mark it: HookFormat\(data\)"):
+        response_payload(HOOK_RESPONSE, translator)
+
+
+@pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
+def test_data_that_the_translator_declines_is_marked_if_it_has_the_shape(translator: str | None) -> None:
+    assert mark_request(HOOK_REQUEST, translator) == HookFormat(HOOK_REQUEST)
+    assert mark_response(HOOK_RESPONSE, translator) == HookFormat(HOOK_RESPONSE)
+
+
+@pytest.mark.parametrize(
+    ("value", "translator"),
+    [
+        ({"messages": [], "contents": "Hello"}, None),
+        ({"messages": [{"role": "user", "content": "Hello"}]}, "openai-chat"),
+        (HookFormat(HOOK_REQUEST), None),
+        ({"prompt": "Hello"}, None),
+    ],
+    ids=["gemini", "openai", "marked", "unknown"],
+)
+def test_other_data_is_not_marked(value: object, translator: str | None) -> None:
+    assert mark_request(value, translator) is value
+
+
 def test_one_translator_for_all() -> None:
-    assert default_translator() is default_translator()
+    assert resolve_translator() is resolve_translator()
 
 
 def run(code: str) -> str:
@@ -179,10 +210,11 @@ def run(code: str) -> str:
 def test_importing_the_translator_imports_no_sdk() -> None:
     code = """
 import sys
-from llxprt_hooks.model import default_translator, request_payload
-request_payload({"messages": []})
+from llxprt_hooks.model import resolve_translator, HookFormat, mark_request, request_payload
+request_payload(HookFormat({"messages": []}))
+request_payload(mark_request({"messages": []}))
 print("google.genai" in sys.modules, "pydantic" in sys.modules)
-default_translator()
+resolve_translator()
 print("google.genai" in sys.modules)
 """
     assert run(code).split() == ["False", "False", "True"]
@@ -194,4 +226,4 @@ def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.Monk
     registry._translator_named.cache_clear()
 
     with pytest.raises(TranslationError, match=r"needs google-genai, .* pip install 'llxprt-hooks\[agent\]'"):
-        default_translator()
+        resolve_translator()

@@ -18,6 +18,8 @@ from llxprt_hooks.model import (
     GenerateContentParameters,
     TranslationError,
     alignment,
+    mark_request,
+    mark_response,
     request_payload,
     response_payload,
 )
@@ -277,6 +279,7 @@ def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer: Any
 @settings(deadline=None)
 @given(JSON)
 def test_any_json_is_a_payload_or_a_clear_error(value: Any) -> None:
-    for payload in (request_payload, response_payload):
-        with contextlib.suppress(TranslationError):
-            assert isinstance(payload(value, TRANSLATOR), dict)
+    for mark, payload in ((mark_request, request_payload), (mark_response, response_payload)):
+        for data in (value, mark(value, TRANSLATOR)):
+            with contextlib.suppress(TranslationError):
+                assert isinstance(payload(data, TRANSLATOR), dict)

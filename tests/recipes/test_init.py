@@ -292,7 +292,7 @@ def test_settings_that_are_a_link_could_not_be_approved(
 
     assert init("-C", str(bench.root)) == 1
 
-    assert "hooks of a linked file cannot be approved" in capsys.readouterr().err
+    assert "hooks in a linked file cannot be approved" in capsys.readouterr().err
     assert (bench.root / "real.json").read_text() == "{}"
 
 

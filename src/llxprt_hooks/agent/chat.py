@@ -34,6 +34,8 @@ class Answer:
     stop_reason: str | None = None
     usage: types.GenerateContentResponseUsageMetadata | None = None
     """Token usage of the model call, also if a hook replaced the response."""
+    by_model: bool = False
+    """Whether the model was called; otherwise a hook answered, or nobody did."""
 
 
 class Chat:
@@ -87,7 +89,14 @@ class Chat:
         if (content := first_content(result.response)) is not None:
             self.history.append(content)
         self._audience.handle(AnswerEnd(shown))
-        return Answer(result.response, result.restriction, shown, stop_reason=result.stop_reason, usage=usage)
+        return Answer(
+            result.response,
+            result.restriction,
+            shown,
+            stop_reason=result.stop_reason,
+            usage=usage,
+            by_model=bool(answered),
+        )
 
     async def _stream(self, request: GenerateContentParameters, *, held_back: bool) -> types.GenerateContentResponse:
         """Call the model. Show the answer as it arrives, unless an AfterModel hook must see it first (D-14)."""

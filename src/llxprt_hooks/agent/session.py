@@ -95,32 +95,40 @@ class Session:
 
     async def respond(self, prompt: str) -> Outcome:
         """Work on a prompt until the model requests no more tools, a hook stops it, or the turn limit is reached."""
-        if self._history_is_long():
-            await self.compress(PreCompressTrigger.AUTO)
+        stop_reason = await self._compress(PreCompressTrigger.AUTO) if self._history_is_long() else None
         self.response = ""
         fire_before_agent_hook(self.config, prompt)
         self._append(types.Content(role="user", parts=[types.Part(text=prompt)]))
-        outcome = await self._turns()
+        outcome = Outcome(stop_reason) if stop_reason else await self._turns()
         if outcome.stop_reason is not None:
             self.audience.handle(Stopped(outcome.stop_reason))
         fire_after_agent_hook(self.config, prompt, self.response, outcome.stop_reason is not None)
         return outcome
 
     async def compress(self, trigger: PreCompressTrigger) -> bool:
-        """Replace the history with a summary. Returns False if the model gave no summary."""
+        """Replace the history with a summary. Returns False if there is none, and the history is as it was."""
+        before = self.chat.history
+        await self._compress(trigger)
+        return self.chat.history is not before
+
+    async def _compress(self, trigger: PreCompressTrigger) -> str | None:
+        """Replace the history with the model's summary, unless a hook stopped the call or answered it.
+
+        Returns the reason to stop, if a hook gave one.
+        """
         fire_pre_compress_hook(self.config, trigger)
         fork = self.chat.fork()
         fork.history.append(types.Content(role="user", parts=[types.Part(text=_SUMMARY_PROMPT)]))
         answer = await fork.ask()
         self.usage.add(answer.usage)
         content = first_content(answer.response)
-        if content is None:
-            return False
+        if content is None or answer.stop_reason is not None or not answer.by_model:
+            return answer.stop_reason
         task = types.Content(role="user", parts=[types.Part(text="This is what we have done so far.")])
         self.chat.restart(task, content)
         self.transcript.add("compressed", trigger=trigger.value, content=content)
         self.start(SessionStartSource.COMPRESS)
-        return True
+        return None
 
     def clear(self) -> None:
         """Discard the conversation and start a new one."""

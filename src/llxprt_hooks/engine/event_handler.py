@@ -23,7 +23,7 @@ from llxprt_hooks.engine.results import (
 )
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model import request_payload, response_payload
+from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
@@ -144,7 +144,9 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         """Fire any event from its input as a mapping, checked first.
 
-        With ``keep_base_fields`` the base fields in the input are used, so that a recorded payload can be fired again.
+        Model data that the translator cannot read may be in hook format without a mark: messages and recorded payloads
+        cannot carry one (D-16). With ``keep_base_fields`` the base fields in the input are used, so that a recorded
+        payload can be fired again.
         """
         event: HookEventName | None = None
         stage = "initialization"
@@ -159,7 +161,7 @@ class HookEventHandler:
             return self._failure(error, stage, event)
         fields = {name: hook_input[name] for name in event.spec.fields}
         base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
-        return await self._fire(event, fields, base)
+        return await self._fire(event, fields, base, accept_unmarked=True)
 
     def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
         """Whether any hook would run. After the first call for a subject, this is a dictionary lookup."""
@@ -222,6 +224,8 @@ class HookEventHandler:
         fields: Mapping[str, Any],
         base: Mapping[str, Any] | None = None,
         translator: TranslatorChoice = None,
+        *,
+        accept_unmarked: bool = False,
     ) -> AggregatedHookResult:
         stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
@@ -234,7 +238,7 @@ class HookEventHandler:
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            own = _translated(event_name, fields, translator or self._translator)
+            own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
             stage = "execution"
             event_id = self._report_start(event_name, plan, hook_input)
@@ -299,17 +303,21 @@ class HookEventHandler:
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
 
-def _translated(event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice) -> dict[str, Any]:
+def _translated(
+    event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice, accept_unmarked: bool
+) -> dict[str, Any]:
     """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
     specs = event_name.spec.fields
-    return {name: _translated_field(specs[name].kind, value, translator) for name, value in fields.items()}
+    return {
+        name: _translated_field(specs[name].kind, value, translator, accept_unmarked) for name, value in fields.items()
+    }
 
 
-def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice) -> Any:
+def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice, accept_unmarked: bool) -> Any:
     if kind is FieldKind.MODEL_REQUEST:
-        return request_payload(value, translator)
+        return request_payload(mark_request(value, translator) if accept_unmarked else value, translator)
     if kind is FieldKind.MODEL_RESPONSE:
-        return response_payload(value, translator)
+        return response_payload(mark_response(value, translator) if accept_unmarked else value, translator)
     return value.to_dict() if isinstance(value, ToolResult) else value
 
 

@@ -13,8 +13,8 @@ Importing this package imports no SDK: ``resolve_translator`` does.
 from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookFormat, TranslationError
 from llxprt_hooks.model.parameters import GenerateContentParameters
-from llxprt_hooks.model.payload import request_payload, response_payload
-from llxprt_hooks.model.registry import default_translator, resolve_translator
+from llxprt_hooks.model.payload import mark_request, mark_response, request_payload, response_payload
+from llxprt_hooks.model.registry import resolve_translator
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.model.translator import AnyTranslator, HookTranslator, TranslatorChoice
 
@@ -27,7 +27,8 @@ __all__ = [
     "TranslationError",
     "TranslatorChoice",
     "Turn",
-    "default_translator",
+    "mark_request",
+    "mark_response",
     "request_payload",
     "resolve_translator",
     "response_payload",

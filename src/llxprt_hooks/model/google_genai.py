@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from google.genai import types
 
@@ -24,16 +24,9 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of, spelling
 from llxprt_hooks.model.conversation import CallKeys, Turn
-from llxprt_hooks.model.format import (
-    HookToolConfig,
-    LLMCandidate,
-    LLMResponse,
-    LLMSafetyRating,
-    LLMUsage,
-    TranslationError,
-)
+from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, LLMSafetyRating, TranslationError
 from llxprt_hooks.model.parameters import GenerateContentParameters
-from llxprt_hooks.model.translator import HookTranslator
+from llxprt_hooks.model.translator import HookTranslator, build_hook_response
 
 log = debug_logger("translator")
 
@@ -140,13 +133,7 @@ class HookTranslatorGenAIv1(
         """The texts, finish reasons, ratings and token counts of a response; what is dropped is logged (HOOK-079)."""
         _log_dropped(response)
         candidates = [_hook_candidate(candidate) for candidate in as_list(field(response, "candidates"))]
-        text = "".join(candidates[0]["content"]["parts"]) if candidates else ""
-        hook_response: LLMResponse = {"text": text, "candidates": candidates}
-        usage = field(response, "usage_metadata")
-        counts = {name: field(usage, sdk_name) for name, sdk_name in USAGE_NAMES.items()}
-        if set_counts := {name: count for name, count in counts.items() if count is not None}:
-            hook_response["usageMetadata"] = cast("LLMUsage", set_counts)
-        return hook_response
+        return build_hook_response(candidates, field(response, "usage_metadata"), USAGE_NAMES)
 
     def from_hook_llm_response(
         self, hook_response: Mapping[str, Any], base: types.GenerateContentResponse | dict[str, Any] | None = None

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, TypeAlias
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field
 from llxprt_hooks.model.conversation import Turn
-from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, LLMUsage, TranslationError
-from llxprt_hooks.model.translator import HookTranslator
+from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, TranslationError
+from llxprt_hooks.model.translator import HookTranslator, build_hook_response
 
 Request: TypeAlias = dict[str, Any]
 ToolChoice: TypeAlias = str | dict[str, Any]
@@ -88,11 +88,7 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
 
     def to_hook_llm_response(self, response: Any) -> LLMResponse:
         candidates = [_candidate(choice) for choice in field(response, "choices")]
-        text = "".join(candidates[0]["content"]["parts"]) if candidates else ""
-        hook_response: LLMResponse = {"text": text, "candidates": candidates}
-        if usage := _usage(field(response, "usage")):
-            hook_response["usageMetadata"] = usage
-        return hook_response
+        return build_hook_response(candidates, field(response, "usage"), USAGE)
 
     def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None) -> Any:
         """A completion with the hook's text; id, model, usage and the like are the base's."""
@@ -201,8 +197,3 @@ def _choice(candidate: LLMCandidate, index: int) -> dict[str, Any]:
     message = {"role": "assistant", "content": "".join(candidate["content"]["parts"])}
     finish_reason = FINISHED.get(candidate.get("finishReason", ""), "stop")
     return {"index": candidate.get("index", index), "message": message, "finish_reason": finish_reason}
-
-
-def _usage(usage: Any) -> LLMUsage:
-    counts = {name: field(usage, sdk_name) for name, sdk_name in USAGE.items()}
-    return {name: count for name, count in counts.items() if count is not None}  # type: ignore[return-value]

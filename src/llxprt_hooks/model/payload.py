@@ -1,7 +1,7 @@
-"""Model data from a caller, in whichever form, as hooks get it (D-16, D-38).
+"""Model data from a caller as hooks receive it (D-16, D-38).
 
-The translator is asked first. What it cannot read counts as hook format if it has that shape; data that is in hook
-format for certain is marked with ``HookFormat`` and needs no translator.
+Data is in hook format only if ``HookFormat`` marks it; the translator reads everything else. Messages and recorded
+payloads cannot carry the mark: ``mark_request`` and ``mark_response`` add it to data that the translator cannot read.
 """
 
 from __future__ import annotations
@@ -13,39 +13,37 @@ from llxprt_hooks.model.format import HookFormat, LLMRequest, LLMResponse, Trans
 from llxprt_hooks.model.registry import resolve_translator
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.translator import TranslatorChoice
+    from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
 
 
 def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRequest:
-    """``llm_request`` for a hook, from an SDK request, its JSON, or a request in hook format.
+    """Return ``llm_request`` for hooks, from an SDK request, its JSON, or ``HookFormat`` data.
 
     >>> request_payload(HookFormat({"messages": [{"role": "user", "content": "hi"}]}))
     {'messages': [{'role': 'user', 'content': 'hi'}]}
     """
-    if _is_hook_format(value, translator, has_request_shape):
-        return cast("LLMRequest", _data("llm_request", value, has_request_shape))
+    if isinstance(value, HookFormat):
+        return cast("LLMRequest", _marked_data("llm_request", value, has_request_shape))
     used = resolve_translator(translator)
-    try:
-        request = used.read_request(value)
-    except TranslationError:
-        if not has_request_shape(value):
-            raise
-        return cast("LLMRequest", _data("llm_request", value, has_request_shape))
-    return used.to_hook_llm_request(request)
+    return used.to_hook_llm_request(_read(used.read_request, value, has_request_shape))
 
 
 def response_payload(value: object, translator: TranslatorChoice = None) -> LLMResponse:
-    """``llm_response`` for a hook, from an SDK response, its JSON, or a response in hook format."""
-    if _is_hook_format(value, translator, has_response_shape):
-        return cast("LLMResponse", _data("llm_response", value, has_response_shape))
+    """Return ``llm_response`` for hooks, from an SDK response, its JSON, or ``HookFormat`` data."""
+    if isinstance(value, HookFormat):
+        return cast("LLMResponse", _marked_data("llm_response", value, has_response_shape))
     used = resolve_translator(translator)
-    try:
-        response = used.read_response(value)
-    except TranslationError:
-        if not has_response_shape(value):
-            raise
-        return cast("LLMResponse", _data("llm_response", value, has_response_shape))
-    return used.to_hook_llm_response(response)
+    return used.to_hook_llm_response(_read(used.read_response, value, has_response_shape))
+
+
+def mark_request(value: object, translator: TranslatorChoice = None) -> object:
+    """Mark a request as hook format if it has that shape and the translator cannot read it."""
+    return _mark(value, translator, has_request_shape, lambda used: used.read_request(value))
+
+
+def mark_response(value: object, translator: TranslatorChoice = None) -> object:
+    """Mark a response as hook format if it has that shape and the translator cannot read it."""
+    return _mark(value, translator, has_response_shape, lambda used: used.read_response(value))
 
 
 def has_request_shape(value: object) -> bool:
@@ -61,21 +59,39 @@ def has_response_shape(value: object) -> bool:
     return all(isinstance(part, str) for part in parts) if parts else isinstance(value.get("text"), str)
 
 
-def _is_hook_format(value: object, translator: TranslatorChoice, has_shape: Callable[[object], bool]) -> bool:
-    """Whether data is marked as hook format, or google-genai, the default, need not be imported to decline it.
+def _read(read: Callable[[object], Any], value: object, has_shape: Callable[[object], bool]) -> Any:
+    try:
+        return read(value)
+    except TranslationError as error:
+        if not has_shape(value):
+            raise
+        raise TranslationError(f"{error} If it is in hook format, mark it: HookFormat(data).") from error
 
-    The Gemini API's requests have ``contents``, its responses neither ``text`` nor parts that are strings.
-    """
-    if isinstance(value, HookFormat):
-        return True
-    return translator is None and has_shape(value) and "contents" not in cast("Mapping[str, Any]", value)
+
+def _mark(
+    value: object,
+    translator: TranslatorChoice,
+    has_shape: Callable[[object], bool],
+    read: Callable[[AnyTranslator], object],
+) -> object:
+    if not has_shape(value):
+        return value
+    data = cast("Mapping[str, Any]", value)
+    # google-genai, the default, reads only requests with `contents`, and no responses of this shape: do not import it.
+    if translator is None and "contents" not in data:
+        return HookFormat(data)
+    used = resolve_translator(translator)
+    try:
+        read(used)
+    except TranslationError:
+        return HookFormat(data)
+    return value
 
 
-def _data(name: str, value: object, has_shape: Callable[[object], bool]) -> dict[str, Any]:
-    data: Any = value.data if isinstance(value, HookFormat) else value
-    if not has_shape(data):
+def _marked_data(name: str, value: HookFormat[Any], has_shape: Callable[[object], bool]) -> dict[str, Any]:
+    if not has_shape(value.data):
         raise TranslationError(f"{name} is marked as hook format, but lacks the fields of the hook format.")
-    return dict(data)
+    return dict(value.data)
 
 
 def _parts(candidate: object) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The translators by name, each imported when it is first used."""
+"""The translators by name. Each one is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Translator(NamedTuple):
-    """Where a translator is, and the extra of this package that installs its SDK, if it needs one."""
+    """The module and class of a translator, and the extra of this package that installs its SDK, if it needs one."""
 
     module: str
     name: str
@@ -27,15 +27,12 @@ TRANSLATORS = {
 DEFAULT = "google-genai"
 
 
-def default_translator() -> AnyTranslator:
-    """The translator of a configuration that names none; the first call imports google-genai."""
-    return _translator_named(DEFAULT)
+def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
+    """Return a translator, given as an object or by name; None is google-genai's, which the first call imports.
 
-
-def resolve_translator(translator: TranslatorChoice) -> AnyTranslator:
-    """A translator, given as such, by name, or not at all; a ``TranslationError`` where there is none to be had."""
-    if translator is None:
-        return default_translator()
+    Raises ``TranslationError`` if the name is unknown or the SDK cannot be imported.
+    """
+    translator = DEFAULT if translator is None else translator
     return _translator_named(translator) if isinstance(translator, str) else translator
 
 
@@ -44,7 +41,7 @@ def _translator_named(name: str) -> AnyTranslator:
     try:
         entry = TRANSLATORS[name]
     except KeyError:
-        raise TranslationError(f"Unknown translator {name!r}; the translators are {', '.join(TRANSLATORS)}.") from None
+        raise TranslationError(f"Unknown translator {name!r}; expected one of {', '.join(TRANSLATORS)}.") from None
     try:
         translator: AnyTranslator = getattr(import_module(f"{__package__}.{entry.module}"), entry.name)()
     except ImportError as error:

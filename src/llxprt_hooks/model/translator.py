@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ca
 
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import answers
+from llxprt_hooks.model.access import field
 from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
 from llxprt_hooks.model.restriction import combine
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.format import HookToolConfig, LLMConfig, LLMRequest, LLMResponse
+    from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMConfig, LLMRequest, LLMResponse, LLMUsage
 
 log = debug_logger("translator")
 
@@ -162,8 +163,18 @@ TranslatorChoice: TypeAlias = AnyTranslator | str | None
 """A translator, one by its name in ``registry``, or None: the configuration's, or else google-genai's."""
 
 
+def build_hook_response(candidates: list[LLMCandidate], usage: Any, usage_names: Mapping[str, str]) -> LLMResponse:
+    """Return a response in hook format; ``usage_names`` maps the hook format's token counts to the SDK's names."""
+    text = "".join(candidates[0]["content"]["parts"]) if candidates else ""
+    response: LLMResponse = {"text": text, "candidates": candidates}
+    counts = {name: field(usage, sdk_name) for name, sdk_name in usage_names.items()}
+    if set_counts := {name: count for name, count in counts.items() if count is not None}:
+        response["usageMetadata"] = cast("LLMUsage", set_counts)
+    return response
+
+
 def _plain(value: Any) -> Any:
-    """A setting as a script expects it: ``topK`` is a float in one SDK, but 40 and not 40.0 for everyone else."""
+    """Return a setting as scripts expect it: some SDKs have a float ``topK``, which is shown as 40, not 40.0."""
     if isinstance(value, list):
         return list(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value

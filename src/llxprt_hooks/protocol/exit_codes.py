@@ -1,14 +1,13 @@
-"""The protocol: how a hook ended, and what that means.
+"""The exit-code protocol: what the end of a hook's process means.
 
-This is the canonical exit-code table (requirements, section 35) as a table. It knows bytes and exit codes, not how a
-process is run; whatever the bytes are, reading them never raises.
+``_TABLE`` is the canonical exit-code table (requirements, section 35). This module reads bytes and exit codes and knows
+nothing about running processes. Reading never raises, whatever the bytes are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Any
 
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text
@@ -46,33 +45,22 @@ class HookVerdict:
     exit_code: int | None = None
     output: DefaultHookOutput | None = None
     error: str | None = None
-    """What went wrong, as the end of a sentence about the hook: "timed out after 5 ms"."""
+    """What went wrong, as the end of a sentence that starts with the hook: "timed out after 5 ms"."""
     hint: str | None = None
     signal: str | None = None
     stdout: str = ""
     stderr: str = ""
 
 
-class Case(Enum):
-    """The rows of the table."""
-
-    TIMED_OUT = auto()
-    SIGNAL = auto()
-    STATUS_UNKNOWN = auto()
-    EXIT_0 = auto()
-    EXIT_0_TOO_LONG = auto()
-    EXIT_2 = auto()
-    EXIT_OTHER = auto()
-
-
 def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
-    """What the end of a hook's process means.
+    """Return what the end of a hook's process means.
 
     >>> read_outcome(ProcessOutcome(exit_code=2, stderr=b"no secrets")).output
     DefaultHookOutput({'decision': 'deny', 'reason': 'no secrets'})
     """
+    read = next(read for applies, read in _TABLE if applies(outcome))
     return replace(
-        _TABLE[_case(outcome)](outcome),
+        read(outcome),
         signal=outcome.signal,
         stdout=decode_text(outcome.stdout),
         stderr=decode_text(outcome.stderr),
@@ -80,9 +68,9 @@ def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
 
 
 def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOutput | None:
-    """The output that a successful answer stands for, wherever it comes from: stdout, a response, a function.
+    """Return the output in a successful answer, from stdout, an HTTP response or a function alike.
 
-    JSON first, plain text otherwise (HOOK-212); silence is no output (HOOK-065).
+    An answer that is not a JSON object is plain text (HOOK-212). An empty answer has no output (HOOK-065).
 
     >>> read_answer('{"decision": "allow"}'), read_answer({"continue": False}), read_answer("  ")
     (DefaultHookOutput({'decision': 'allow'}), DefaultHookOutput({'continue': False}), None)
@@ -97,12 +85,12 @@ def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOu
 
 
 def timed_out(milliseconds: float) -> HookVerdict:
-    """The verdict on a hook that did not answer in time."""
+    """Return the verdict on a hook that did not answer in time."""
     return HookVerdict(False, error=f"timed out after {milliseconds:.15g} ms")
 
 
 def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookOutput:
-    """The output that plain text stands for: a message on success, a block on 2, a warning on anything else."""
+    """Convert plain text to an output: a message on success, a block on exit code 2, a warning otherwise."""
     if exit_code == EXIT_CODE_SUCCESS:
         return DefaultHookOutput({"decision": "allow", "systemMessage": text}, implied=True)
     if exit_code == EXIT_CODE_BLOCKING_ERROR:
@@ -111,20 +99,8 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
 
 
 def fail_closed_block(what: str) -> DefaultHookOutput:
-    """The block of a hook that failed although its settings say that it must not (``failClosed``)."""
+    """Return the block for a failed hook that has ``failClosed``."""
     return DefaultHookOutput({"decision": "deny", "reason": f"blocked because failClosed is set: {what}"})
-
-
-def _case(outcome: ProcessOutcome) -> Case:
-    if outcome.timed_out_after is not None:
-        return Case.TIMED_OUT
-    if outcome.signal is not None:
-        return Case.SIGNAL
-    if outcome.exit_code is None:
-        return Case.STATUS_UNKNOWN
-    if outcome.exit_code == EXIT_CODE_SUCCESS:
-        return Case.EXIT_0_TOO_LONG if outcome.stdout_cut else Case.EXIT_0
-    return Case.EXIT_2 if outcome.exit_code == EXIT_CODE_BLOCKING_ERROR else Case.EXIT_OTHER
 
 
 def _timed_out(outcome: ProcessOutcome) -> HookVerdict:
@@ -132,7 +108,7 @@ def _timed_out(outcome: ProcessOutcome) -> HookVerdict:
 
 
 def _signal(outcome: ProcessOutcome) -> HookVerdict:
-    # The exit code of a hook that a signal ended is 0 by HOOK-196; `success` and `signal` tell the truth.
+    # HOOK-196 requires exit code 0 for a hook that a signal ended; `success` and `signal` show what happened.
     return HookVerdict(False, EXIT_CODE_SUCCESS, _warning(outcome), error=f"was ended by {outcome.signal}")
 
 
@@ -169,22 +145,23 @@ def _exit_other(outcome: ProcessOutcome) -> HookVerdict:
     return HookVerdict(False, outcome.exit_code, _warning(outcome), error=f"exited with code {outcome.exit_code}")
 
 
-_TABLE: Mapping[Case, Callable[[ProcessOutcome], HookVerdict]] = {
-    Case.EXIT_0: _exit_0,
-    Case.EXIT_0_TOO_LONG: _exit_0_too_long,
-    Case.EXIT_2: _exit_2,
-    Case.EXIT_OTHER: _exit_other,
-    Case.SIGNAL: _signal,
-    Case.STATUS_UNKNOWN: _status_unknown,
-    Case.TIMED_OUT: _timed_out,
-}
+_TABLE: Sequence[tuple[Callable[[ProcessOutcome], bool], Callable[[ProcessOutcome], HookVerdict]]] = (
+    (lambda outcome: outcome.timed_out_after is not None, _timed_out),
+    (lambda outcome: outcome.signal is not None, _signal),
+    (lambda outcome: outcome.exit_code is None, _status_unknown),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_SUCCESS and outcome.stdout_cut, _exit_0_too_long),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_SUCCESS, _exit_0),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_BLOCKING_ERROR, _exit_2),
+    (lambda outcome: True, _exit_other),
+)
+"""The first row whose condition holds applies."""
 
 
 def _json_object(answer: bytes | str) -> Mapping[str, Any] | None:
     try:
         value = read_json(answer) if isinstance(answer, bytes) else read_json_text(answer)
         if isinstance(value, str):
-            value = read_json_text(value)  # encoded twice (HOOK-193)
+            value = read_json_text(value)  # JSON encoded twice (HOOK-193)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

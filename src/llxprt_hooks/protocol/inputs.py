@@ -1,7 +1,6 @@
-"""What an event sends its hooks, checked where it comes from outside.
+"""The inputs of events, and validators for inputs from outside.
 
-Which fields an event has is in its row of ``events.EVENTS``; the validators are type predicates over it
-(DELTA-HPAY-005).
+The fields of an event are in its row of ``events.EVENTS``. The validators are type predicates over it (DELTA-HPAY-005).
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from llxprt_hooks.protocol.fields import FLAG, OBJECT, STRING, Field, found, one
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 LONGEST_NAME = 200
-"""Characters that are kept of a name that is not a string."""
+"""A name that is not a string is cut to this many characters."""
 
 BASE_FIELDS = ("session_id", "cwd", "timestamp", "hook_event_name", "transcript_path")
 
 
 class HookInput(TypedDict):
-    """The base fields. Whoever asks over the message bus may leave them out: they come from the configuration."""
+    """The base fields. A message on the bus may omit them: they come from the configuration."""
 
     session_id: NotRequired[str]
     cwd: NotRequired[str]
@@ -96,7 +95,7 @@ _FIELDS: Mapping[FieldKind, Field] = {
 
 
 def input_problem(event_name: HookEventName, value: object) -> str | None:
-    """What is wrong with an event's input, as a sentence, or None."""
+    """Return the first problem in an event's input, as a sentence, or None."""
     if not isinstance(value, Mapping):
         return f"the input of {event_name} must be an object, found {found(value)}"
     for name, event_field in event_name.spec.fields.items():
@@ -112,7 +111,7 @@ def input_problem(event_name: HookEventName, value: object) -> str | None:
 
 
 def name_text(value: object) -> str:
-    """A name as text: what an agent passes as a tool's name may be anything that a model produced.
+    """Convert a name to text: a model may produce any value as the name of a tool.
 
     >>> name_text(["write_file"])
     "['write_file']"
@@ -123,7 +122,7 @@ def name_text(value: object) -> str:
         return str.__str__(value)
     try:
         return str.__str__(str(value))[:LONGEST_NAME]
-    except Exception:  # nested too deep, or an object whose own conversion fails
+    except Exception:  # nested too deeply, or the object's own conversion failed
         return f"<{type(value).__name__}>"
 
 

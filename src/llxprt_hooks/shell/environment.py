@@ -1,4 +1,4 @@
-"""The environment of this process, decoded again only when it has changed."""
+"""The environment of this process, decoded only when it has changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def process_environment() -> Mapping[str, str]:
     """Return the environment; the same dict object while it is unchanged, so callers can cache by identity.
 
     ``os.environ`` decodes every variable on each access, which is a large part of the time until a hook's process
-    starts. Comparing the encoded variables it keeps internally takes a hundredth of that. Where a Python does not have
-    them, ``os.environ`` itself is copied.
+    starts. Comparing the encoded variables that it keeps internally takes a hundredth of that. If a Python
+    implementation does not have them, ``os.environ`` itself is copied.
     """
     global _last
     kept = getattr(os.environ, "_data", None)

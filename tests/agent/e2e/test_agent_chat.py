@@ -17,7 +17,7 @@ from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_tex
 from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
 from llxprt_hooks.agent.tool_config import sendable_tool_config
-from llxprt_hooks.model import Restriction, default_translator
+from llxprt_hooks.model import Restriction, resolve_translator
 
 if TYPE_CHECKING:
     from tests.support.agent import AgentProject
@@ -199,7 +199,7 @@ def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(
     calling = result.function_calling_config
     assert calling is not None
     assert (calling.mode, calling.allowed_function_names) == sent
-    restriction = Restriction.of(default_translator().to_hook_tool_config(config))
+    restriction = Restriction.of(resolve_translator().to_hook_tool_config(config))
     assert restriction.allowed == (None if allowed is None else frozenset(allowed))
 
 
