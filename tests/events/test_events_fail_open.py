@@ -230,7 +230,7 @@ async def test_a_decision_stands_where_only_the_report_of_it_breaks(
     )
     assert output is not None
     assert output.is_blocking_decision()
-    assert any("failed" in warning for warning in warnings_of_engine())
+    assert any("broken reading" in warning for warning in warnings_of_engine())
 
 
 @all_triggers(*MODEL_TRIGGERS)
