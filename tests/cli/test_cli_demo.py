@@ -12,7 +12,7 @@ from tests.support.processes import DEADLINE
 from tests.support.project import files_in
 
 EFFECTS = {
-    "block": ("no-secrets", "BeforeTool", "blocks it: the content holds an access key"),
+    "block": ("no-secrets", "BeforeTool", "blocks it: the content contains an access key"),
     "rewritten argument": ("dry-run", "BeforeTool", "rewrites the arguments: "),
     "injected context": ("house-rules", "AfterTool", "adds for the model: House rule"),
     "restricted tool": ("look-only", "BeforeToolSelection", "allows only: read_file, list_directory"),
@@ -22,13 +22,13 @@ EFFECTS = {
 }
 
 SEEN = (
-    "    blocked the content holds an access key",
+    "    blocked the content contains an access key",
     "    this would remove the folder build",
     "    House rule: contact data never leaves this machine.",
     "  Everything is ready. Please ask [redacted] before the release.",
     "    restricted write_file may not be called now.",
     "  Paris. (From the answer book; the model was not asked.)",
-    "  the agent has stopped",
+    "  the agent stopped",
 )
 """What became of it, in the order in which it happens."""
 

@@ -53,7 +53,7 @@ def test_plan_says_why_each_hook_was_or_was_not_chosen(world: CliProject) -> Non
     report = world.run("fire", "BeforeTool", "--dry-run").stdout
 
     plan = [" ".join(line.split()) for line in report.splitlines()]
-    assert plan[0] == "BeforeTool plan: 2 hooks, side by side"
+    assert plan[0] == "BeforeTool plan: 2 hooks, in parallel"
     because = {plan[number - 1]: line for number, line in enumerate(plan) if line.startswith("because")}
     assert because == {
         "runs writes": "because its matcher 'write_.*' matches 'write_file'",
@@ -146,7 +146,7 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: CliProject) -> N
 
     report = world.run("fire", "BeforeTool").stdout
 
-    assert "2 hooks, one after another" in report
+    assert "2 hooks, sequentially" in report
     shown = [json.loads(block) for block in blocks(report, "sent on stdin")]
     assert shown == [json.loads((world.root / name).read_text()) for name in ("first", "second")]
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
@@ -178,7 +178,7 @@ def test_report_cuts_what_nobody_would_read_and_json_has_all_of_it(world: CliPro
     whole = world.run("fire", "BeforeTool", "--json").json["results"][0]["stdout"]
 
     assert len(shown.splitlines()) < 200
-    assert "… and 4900 lines; --json has all" in shown
+    assert "… and 4900 more lines; --json prints all" in shown
     assert whole.splitlines() == [str(number) for number in range(1, 5001)]
 
 
@@ -342,14 +342,14 @@ def test_short_form_for_tools_fills_in_what_is_not_given(world: CliProject) -> N
 
 WRONG_USAGE: dict[str, tuple[list[str], str]] = {
     "no event": ([], "EVENT"),
-    "unknown event": (["NoSuchThing"], "'NoSuchThing' is no event."),
+    "unknown event": (["NoSuchThing"], "Unknown event 'NoSuchThing'."),
     "event in another case": (["beforetool"], "Did you mean BeforeTool?"),
     "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
     "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
-    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is no JSON"),
+    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON"),
     "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
-    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is no JSON"),
-    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is no JSON"),
+    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
+    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),
     "missing file": (["BeforeTool", "--input", "@nowhere.json"], "nowhere.json cannot be read"),
     "recorded for another event": (
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
@@ -388,7 +388,7 @@ def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: CliPro
 
     screen, status = world.screen("llxprt-hooks fire BeforeTool --json > report")
 
-    assert "waiting for slow-guard (for 9 s at most)" in screen
+    assert "waiting for slow-guard (at most 9 s)" in screen
     assert status == 0
     assert json.loads((world.root / "report").read_text())["success"] is True
 
@@ -433,8 +433,8 @@ def test_fire_leaves_no_record_of_executions(world: CliProject) -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ('{"tool": "x"}', "hint: `tool` is no field of BeforeTool, and not sent; its fields are tool_name, tool_input"),
-        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: `a`, `b` are no fields of BeforeTool, and not sent"),
+        ('{"tool": "x"}', "hint: unknown fields of BeforeTool, not sent: `tool`; known fields: tool_name, tool_input"),
+        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: unknown fields of BeforeTool, not sent: `a`, `b`;"),
     ],
 )
 def test_fields_that_the_event_does_not_have_are_told_of(world: CliProject, given: str, hint: str) -> None:

@@ -103,7 +103,7 @@ def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_els
 def test_a_folder_without_hooks_says_how_to_begin(world: CliProject) -> None:
     run = world.run("list")
 
-    assert run.stdout == "no hooks are configured; `llxprt-hooks init` makes a first one\n"
+    assert run.stdout == "no hooks are configured; run `llxprt-hooks init` to create one\n"
     assert run.status == 0
 
 
@@ -112,7 +112,7 @@ def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: CliProjec
 
     run = world.run("list")
 
-    assert run.stdout == "no hooks that can be used; `llxprt-hooks validate` says why\n"
+    assert run.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     assert "did you mean `BeforeTool`?" in run.stderr
 
 

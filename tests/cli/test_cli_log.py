@@ -152,7 +152,7 @@ def test_an_unknown_id_is_an_error(recorded: CliProject) -> None:
     run = recorded.run("log", "zzzz")
 
     assert run.status == 1
-    assert "no execution with the id zzzz is recorded" in run.stderr
+    assert "no recorded execution has the id zzzz" in run.stderr
 
 
 @pytest.mark.parametrize("command", ["log", "stats"])

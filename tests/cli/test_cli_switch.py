@@ -41,7 +41,7 @@ def test_disable_and_enable_change_one_name_and_keep_comments_and_formatting(wor
     disabled = world.run("disable", "lint")
 
     assert disabled.status == 0
-    assert disabled.stdout == f"lint is disabled now; changed: {file}\n"
+    assert disabled.stdout == f"lint is now disabled; changed: {file}\n"
     assert file.read_text() == COMMENTED.replace('["other"]', '["other", "lint"]')
     assert not world.enabled("lint")
 
@@ -136,7 +136,7 @@ def test_what_is_so_already_is_said_and_nothing_is_written(world: CliProject, ve
     run = world.run(verb, "lint")
 
     assert run.status == 0
-    assert run.stdout == f"lint was {verb}d already\n"
+    assert run.stdout == f"lint was already {verb}d\n"
     assert files_in(world.folder) == before
 
 
@@ -300,7 +300,7 @@ def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: CliPr
 
     run = world.run("disable", "guard")
 
-    assert "What is wrong with the settings: " in run.stderr
+    assert "Problem in the settings: " in run.stderr
     assert "settings.json:1:11" in run.stderr
 
 
@@ -386,7 +386,7 @@ def test_an_extension_cannot_switch_hooks(call: Call, world: CliProject) -> None
     listed = call("list", "--json").json
 
     assert all(hook["enabled"] for hook in listed["hooks"])
-    assert "an extension cannot switch hooks" in listed["problems"][0]
+    assert "an extension cannot turn hooks on or off" in listed["problems"][0]
 
 
 async def test_a_program_may_pass_such_hooks(tmp_path: Path) -> None:

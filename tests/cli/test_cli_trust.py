@@ -66,7 +66,7 @@ def test_a_hook_of_no_event_is_not_said_to_run(world: CliProject) -> None:
 
     run = world.run("trust", "--dry-run", approved=False)
 
-    assert "there is no such event, so it never runs; `llxprt-hooks validate` says more" in run.stdout
+    assert "unknown event, so this hook never runs; run `llxprt-hooks validate` for details" in run.stdout
 
 
 def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> None:
@@ -143,7 +143,7 @@ def test_a_project_without_hooks_needs_no_approval(world: CliProject) -> None:
     run = world.run("trust", approved=False)
 
     assert run.status == 0
-    assert "nothing has to be approved" in run.stdout
+    assert "there is nothing to approve" in run.stdout
 
 
 def test_settings_that_others_may_write_cannot_be_approved(guarded: CliProject) -> None:

@@ -198,5 +198,5 @@ def test_a_program_that_runs_a_command_in_its_process_keeps_its_logging(call: Ca
 def test_an_option_before_the_command_is_told_its_place(world: CliProject) -> None:
     run = world.run("-C", "somewhere", "list")
 
-    assert "-C stands after the command, as in: llxprt-hooks list -C somewhere" in run.stderr
+    assert "-C goes after the command, as in: llxprt-hooks list -C somewhere" in run.stderr
     assert run.status == 64

@@ -34,6 +34,8 @@ from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
 
+Fields = dict[str, Any]
+
 
 @pytest.mark.requirement("HOOK-157")
 def test_an_output_has_the_common_fields_under_their_names_on_the_wire() -> None:
@@ -480,16 +482,36 @@ def test_the_permission_fields_mean_nothing_for_any_other_event(event: HookEvent
     assert output.get_effective_reason() == "r"
 
 
-@pytest.mark.requirement("HOOK-171")
-def test_a_permission_decision_may_be_missed_among_several_hooks_but_a_decision_is_not() -> None:
-    allowing = printed({"hookSpecificOutput": {"permissionDecision": "allow"}})
-    permission_only = printed({"hookSpecificOutput": {"permissionDecision": "deny"}})
-    decision = printed({"decision": "deny"})
+def permission(decision: str, reason: str) -> Fields:
+    return {"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": reason}}
 
-    assert merged(HookEventName.BEFORE_TOOL, permission_only).is_blocking_decision()
-    assert not merged(HookEventName.BEFORE_TOOL, permission_only, allowing).is_blocking_decision()
-    assert merged(HookEventName.BEFORE_TOOL, decision, allowing).is_blocking_decision()
-    assert merged(HookEventName.BEFORE_TOOL, allowing, decision).is_blocking_decision()
+
+@pytest.mark.requirement("HOOK-171")
+@pytest.mark.parametrize(
+    "denying",
+    [{"decision": "deny", "reason": "no"}, permission("deny", "no"), permission("block", "no")],
+    ids=["decision", "deny", "block"],
+)
+@pytest.mark.parametrize("other", [permission("allow", "fine"), permission("ask", "really?"), {"decision": "allow"}])
+def test_a_deny_is_final_wherever_it_is_among_other_hooks(denying: Fields, other: Fields) -> None:
+    for outputs in ([denying], [denying, other], [other, denying], [other, denying, other]):
+        output = merged(HookEventName.BEFORE_TOOL, *map(printed, outputs))
+
+        assert output.decision in ("deny", "block")
+        assert output.is_blocking_decision()
+        assert output.get_effective_reason() == "no"
+
+
+def test_ask_beats_allow_among_permission_decisions() -> None:
+    output = merged(HookEventName.BEFORE_TOOL, *map(printed, [permission("ask", "really?"), permission("allow", "")]))
+
+    assert (output.decision, output.permission_decision) == ("ask", "ask")
+
+
+def test_the_stop_reason_of_a_permission_denial_is_its_reason() -> None:
+    output = merged(HookEventName.BEFORE_TOOL, printed({"stopReason": "no prod", **permission("deny", "")}))
+
+    assert output.get_effective_reason() == "no prod"
 
 
 @pytest.mark.requirement("HOOK-200")
@@ -516,6 +538,7 @@ def test_the_factory_makes_no_before_tool_output_but_the_aggregator_does() -> No
         ("BeforeToolSelection", BeforeToolSelectionHookOutput),
         ("AfterTool", DefaultHookOutput),
         ("SessionStart", DefaultHookOutput),
+        ("AnEventOfTomorrow", DefaultHookOutput),
     ],
 )
 def test_the_factory_and_the_aggregator_agree_on_every_other_event(event: str, kind: type) -> None:

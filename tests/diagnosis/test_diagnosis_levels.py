@@ -118,7 +118,7 @@ def test_project_settings_that_lead_out_of_the_project_are_refused(place: Diagno
     (found,) = place.diagnose()
 
     assert (found.code, found.file) == ("refused-settings", place.project_file)
-    assert "not a link" in found.fix
+    assert "Replace the link" in found.fix
 
 
 def test_user_settings_that_others_may_write(place: DiagnosedProject) -> None:
@@ -227,7 +227,7 @@ def test_relative_paths_of_the_user_are_explained(place: DiagnosedProject) -> No
 
     (found,) = place.diagnose()
 
-    assert "give the whole path" in found.fix
+    assert "write the full path" in found.fix
 
 
 def test_a_folder_that_cannot_be_listed_is_no_extension(place: DiagnosedProject) -> None:

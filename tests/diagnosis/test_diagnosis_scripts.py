@@ -17,8 +17,8 @@ def codes(place: DiagnosedProject, text: str) -> list[str]:
 
 
 IN_THE_COMMAND = {
-    "missing": ("script-missing", "«./check.sh» -x", {}, "Make it"),
-    "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Make it"),
+    "missing": ("script-missing", "«./check.sh» -x", {}, "Create it"),
+    "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Create it"),
     "missing, misspelt": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
     "missing, beside the settings": (
         "script-missing",
@@ -26,11 +26,11 @@ IN_THE_COMMAND = {
         {".llxprt/hooks/check.sh": (SH, 0o755)},
         "`$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh`",
     ),
-    "missing, for an interpreter": ("script-missing", "python3 -u «check.py»", {}, "Make it"),
-    "missing, later in the line": ("script-missing", "cat | «./check.sh»", {}, "Make it"),
-    "missing, in quotes": ("script-missing", 'exec «"$LLXPRT_PROJECT_DIR"/check.sh»', {}, "Make it"),
+    "missing, for an interpreter": ("script-missing", "python3 -u «check.py»", {}, "Create it"),
+    "missing, later in the line": ("script-missing", "cat | «./check.sh»", {}, "Create it"),
+    "missing, in quotes": ("script-missing", 'exec «"$LLXPRT_PROJECT_DIR"/check.sh»', {}, "Create it"),
     "without its path": ("program-not-found", "«check.sh»", {"check.sh": (SH, 0o755)}, "`./check.sh`"),
-    "a folder": ("script-directory", "«./hooks»", {"hooks/x": ("", 0o644)}, "Name the script"),
+    "a folder": ("script-directory", "«./hooks»", {"hooks/x": ("", 0o644)}, "the path of a script"),
     "not executable": ("script-not-executable", "«./check.sh»", {"check.sh": (SH, 0o644)}, "chmod +x"),
     "no shebang": ("script-without-shebang", "«./check.sh»", {"check.sh": ("cat\n", 0o755)}, "#!/bin/sh"),
     "no shebang, Python": (
@@ -39,7 +39,7 @@ IN_THE_COMMAND = {
         {"check.py": ("import sys\n", 0o755)},
         "#!/usr/bin/env python3",
     ),
-    "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "without that mark"),
+    "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "byte order mark"),
     "no such interpreter": ("shebang-not-found", "«./x.sh»", {"x.sh": ("#!/opt/no/bash -e\n", 0o755)}, "env bash"),
     "no such program for env": ("shebang-not-found", "«./x»", {"x": ("#!/usr/bin/env -S no -x\n", 0o755)}, "Install"),
     "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "sed -i"),
@@ -65,11 +65,11 @@ def test_it_is_found_at_its_word_in_the_command(
 IN_THE_SCRIPT = {
     "a syntax error": ("script-syntax", "#!/bin/bash\necho a\n«fi»\n", ""),
     "a syntax error of sh": ("script-syntax", "#!/bin/sh\ncat\n«)»\n", ""),
-    "exit 1": ("exit-one", "#!/bin/sh\n# exit 1\ngrep -q x && «exit 1»\n", "end with 2"),
+    "exit 1": ("exit-one", "#!/bin/sh\n# exit 1\ngrep -q x && «exit 1»\n", "exit with 2"),
     "exit 1 in Python": (
         "exit-one",
         "#!/usr/bin/env python3\nimport sys\nprint('denied')\n«sys.exit(1)»\n",
-        "end with 2",
+        "exit with 2",
     ),
     "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", ">&2"),
     "JSON among text": (
@@ -138,7 +138,7 @@ def test_an_interpreter_needs_neither_permission_nor_shebang(place: DiagnosedPro
 def test_a_missing_script_that_blocks_every_call_is_told_so(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(command("python3 check.py"))
 
-    assert "ends with 2 then, which blocks" in found.message
+    assert "then exits with 2, which blocks" in found.message
 
 
 def test_a_command_that_is_offered_can_be_pasted(place: DiagnosedProject) -> None:

@@ -52,7 +52,7 @@ CASES = {
     "Claude's switch": ("unknown-key", '{ «"disableAllHooks"»: true }', "enableHooks"),
     "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
-    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "belongs to a hook"),
+    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "Move it to a hook"),
     "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
@@ -60,7 +60,7 @@ CASES = {
     "a hook without a command": ("missing-key", hooks('«{ "type": "command" }»'), "command"),
     "an empty command": ("missing-key", run('«"  "»'), "what to run"),
     "a group without hooks": ("missing-key", settings('"BeforeTool": [«{ "matcher": "glob" }»]'), "List its hooks"),
-    "a hook outside a group": ("hook-outside-group", settings(f'"BeforeTool": [\n  «{TRUE}»\n]'), "into a group"),
+    "a hook outside a group": ("hook-outside-group", settings(f'"BeforeTool": [\n  «{TRUE}»\n]'), "in a group"),
     "a group of no hooks": ("empty-group", settings('"BeforeTool": [{ "hooks": «[]» }]'), "Add a hook"),
     # Types.
     "a switch in quotes": ("wrong-type", '{ "enableHooks": «"true"» }', "without quotes"),
@@ -94,7 +94,7 @@ CASES = {
     # Time-outs.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
     "half a second": ("timeout-seconds", field('"timeout": «0.5»'), "500"),
-    "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is a minute"),
+    "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is one minute"),
     "no time": ("timeout-not-positive", field('"timeout": «0»'), "60000"),
     "for ever": ("timeout-not-positive", field('"timeout": «1e999»'), "60000"),
     # Matchers.
@@ -103,7 +103,7 @@ CASES = {
     "Claude's tool and boundaries": ("matcher-claude-tool", group(r'"matcher": "\\b«Read»\\b"'), r"`\bread_file\b`"),
     "Claude's tool after ours": ("matcher-claude-tool", group('"matcher": "write_file|«Grep»"'), "search_file_content"),
     "Claude's tool and spaces": ("matcher-claude-tool", group('"matcher": " \\t«Bash» "'), "`run_shell_command`"),
-    "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Take it out"),
+    "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Remove it"),
     "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
     "a pattern that is none": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
     "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
@@ -116,8 +116,8 @@ CASES = {
     "any source": ("matcher-matches-nothing", group('"matcher": «".*"»', "SessionStart"), "`*`"),
     "Claude's source": ("matcher-matches-nothing", group('"matcher": «"compact"»', "SessionStart"), "`compress`"),
     "an unknown reason": ("matcher-matches-nothing", group('"matcher": «"bored"»', "SessionEnd"), "`logout`"),
-    "a matcher for a model": ("matcher-ignored", group('"matcher": «"gemini-.*"»', "BeforeModel"), "Take it out"),
-    "a matcher for a prompt": ("matcher-ignored", group('"matcher": «"x"»', "BeforeAgent"), "Take it out"),
+    "a matcher for a model": ("matcher-ignored", group('"matcher": «"gemini-.*"»', "BeforeModel"), "Remove it"),
+    "a matcher for a prompt": ("matcher-ignored", group('"matcher": «"x"»', "BeforeAgent"), "Remove it"),
     "a part of a name": ("matcher-unanchored", group('"matcher": «"write"»'), "^(…)$"),
     # Switches.
     "hooks that nobody turns on": ("hooks-off-here", f'{{ «"hooks"»: {{ "BeforeTool": [{GROUP}] }} }}', "enableHooks"),
@@ -125,7 +125,7 @@ CASES = {
     "an alias against the switch": (
         "conflicting-switches",
         '{ "enableHooks": true, "tools": { "enableHooks": «false» } }',
-        "Take it out",
+        "Remove it",
     ),
     "two aliases": (
         "conflicting-switches",
@@ -135,7 +135,7 @@ CASES = {
     "LLxprt's old switch against the switch": (
         "conflicting-switches",
         '{ "enableHooks": true, "hooks": { "enabled": «false» } }',
-        "Take it out",
+        "Remove it",
     ),
     "a hook on LLxprt's old list": (
         "disabled-hook",

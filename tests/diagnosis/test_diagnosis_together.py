@@ -38,7 +38,7 @@ def test_a_group_of_which_nothing_runs(place: DiagnosedProject) -> None:
     found = place.diagnose_text(marked.text)
 
     assert told(found) == [("unreachable-group", marked.spans[0])]
-    assert "`b=1` runs already, by line 4" in found[0].message
+    assert "`b=1` already runs, from line 4" in found[0].message
 
 
 def test_the_same_command_for_other_tools_is_no_repetition(place: DiagnosedProject) -> None:

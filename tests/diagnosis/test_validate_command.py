@@ -64,16 +64,16 @@ def test_for_people(place: DiagnosedProject) -> None:
     assert ran.stderr == ""
     assert ran.stdout == (
         """\
-.llxprt/settings.json:4:5: error: there is no event `PreToolUse` [unknown-event]
+.llxprt/settings.json:4:5: error: unknown event `PreToolUse` [unknown-event]
    4 |     "PreToolUse": [],
      |     ^^^^^^^^^^^^
-       why: Hooks under a name that is no event never run. Names are case-sensitive.
-       fix: Did you mean `BeforeTool`? That is what Claude Code's `PreToolUse` is called here.
+       why: Hooks under an unknown event never run. Names are case-sensitive.
+       fix: Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.
 
 .llxprt/settings.json:6:70: warning: 600 is 0.6 s, which looks like a number of seconds [timeout-seconds]
    6 |       { "hooks": [{ "type": "command", "command": "true", "timeout": 600 }] }
      |                                                                      ^^^
-       why: Time-outs are milliseconds here, seconds in Claude Code; a hook that is cut off has failed, which allows.
+       why: Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows.
        fix: For 600 s write 600000.
 
 Found 1 error and 1 warning; checked .llxprt/settings.json.
@@ -99,9 +99,9 @@ def test_for_programs(place: DiagnosedProject) -> None:
         "end_column": 17,
         "severity": "error",
         "code": "unknown-event",
-        "message": "there is no event `PreToolUse`",
-        "why": "Hooks under a name that is no event never run. Names are case-sensitive.",
-        "fix": "Did you mean `BeforeTool`? That is what Claude Code's `PreToolUse` is called here.",
+        "message": "unknown event `PreToolUse`",
+        "why": "Hooks under an unknown event never run. Names are case-sensitive.",
+        "fix": "Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.",
         "text": '"PreToolUse"',
     }
     assert (second["line"], second["column"], second["severity"]) == (6, 70, "warning")
@@ -141,7 +141,7 @@ def test_nothing_to_check(place: DiagnosedProject) -> None:
     ran = run(place, "validate")
 
     assert ran.returncode == 0
-    assert ran.stdout.startswith("There is no settings file to check; looked for .llxprt/settings.json, ")
+    assert ran.stdout.startswith("No settings file found. Looked for .llxprt/settings.json, ")
     assert str(place.user_file) in ran.stdout
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import (
     Config,
     HookEventName,
+    HookSystem,
     NotificationType,
     PreCompressTrigger,
     SessionEndReason,
@@ -24,7 +26,12 @@ from llxprt_hooks import (
     settle,
 )
 
-EVENTS = {
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.events.events_project import EventsProject, Texts
+
+EVENTS: dict[str, tuple[Callable[[Config], object], dict[str, Any]]] = {
     "SessionStart": (lambda config: fire_session_start_hook(config), {"source": "startup"}),
     "SessionEnd": (lambda config: fire_session_end_hook(config, SessionEndReason.CLEAR), {"reason": "clear"}),
     "BeforeAgent": (lambda config: fire_before_agent_hook(config, "Go"), {"prompt": "Go"}),
@@ -42,35 +49,35 @@ EVENTS = {
 
 @pytest.mark.requirement("HOOK-203")
 @pytest.mark.parametrize("event", EVENTS)
-async def test_each_event_runs_its_hooks_without_being_awaited(lab, event):
+async def test_each_event_runs_its_hooks_without_being_awaited(project: EventsProject, event: str) -> None:
     fire, fields = EVENTS[event]
-    config = lab.config({event: lab.hook(says={"decision": "block", "continue": False})})
+    config = project.config({event: project.hook(says={"decision": "block", "continue": False})})
 
     assert fire(config) is None
     assert await settle(config) == 0
 
-    payload = lab.payload()
+    payload = project.payload()
     assert payload["hook_event_name"] == event
     assert {name: payload[name] for name in fields} == fields
 
 
-async def test_a_matcher_decides_as_ever(lab):
-    group = {"matcher": "resume", "hooks": [{"type": "command", "command": lab.hook()}]}
-    config = lab.config({"SessionStart": [group]})
+async def test_a_matcher_decides_as_ever(project: EventsProject) -> None:
+    group = {"matcher": "resume", "hooks": [{"type": "command", "command": project.hook()}]}
+    config = project.config({"SessionStart": [group]})
 
     fire_session_start_hook(config)
     await settle(config)
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
     fire_session_start_hook(config, SessionStartSource.RESUME)
     await settle(config)
-    assert lab.runs() == 1
+    assert project.runs() == 1
 
 
-async def test_what_still_runs_after_the_time_is_counted_and_goes_on(lab):
-    config = lab.config({"SessionEnd": lab.endless()})
+async def test_what_still_runs_after_the_time_is_counted_and_goes_on(project: EventsProject) -> None:
+    config = project.config({"SessionEnd": project.endless_hook("endless")})
     fire_session_end_hook(config)
-    await lab.started()
+    await project.started()
 
     assert await settle(config, seconds=0.01) == 1
 
@@ -81,8 +88,8 @@ async def test_what_still_runs_after_the_time_is_counted_and_goes_on(lab):
     assert await settle(config) == 0
 
 
-async def test_events_of_another_configuration_are_not_waited_for(lab):
-    busy, idle = lab.config({"SessionEnd": lab.endless()}), lab.config({})
+async def test_events_of_another_configuration_are_not_waited_for(project: EventsProject) -> None:
+    busy, idle = project.config({"SessionEnd": project.endless_hook("endless")}), project.config({})
     fire_session_end_hook(busy)
 
     assert await settle(idle) == 0
@@ -92,20 +99,20 @@ async def test_events_of_another_configuration_are_not_waited_for(lab):
     await asyncio.wait([task])
 
 
-def test_without_an_event_loop_nothing_raises(lab, warnings_of_engine):
-    fire_session_start_hook(lab.config({"SessionStart": lab.hook()}))
+def test_without_an_event_loop_nothing_raises(project: EventsProject, warnings_of_engine: Texts) -> None:
+    fire_session_start_hook(project.config({"SessionStart": project.hook()}))
 
     assert warnings_of_engine() == ["SessionStart hooks failed"]
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 class Broken(Config):
-    def get_hook_system(self):
+    def get_hook_system(self) -> HookSystem | None:
         raise ImportError("there is no hook system")
 
 
-async def test_a_configuration_that_breaks_raises_nothing(lab, warnings_of_engine):
-    config = lab.config({"SessionStart": lab.hook()}, Broken)
+async def test_a_configuration_that_breaks_raises_nothing(project: EventsProject, warnings_of_engine: Texts) -> None:
+    config = project.config({"SessionStart": project.hook()}, Broken)
 
     observe(config, HookEventName.SESSION_START, source="startup")
 
@@ -114,9 +121,9 @@ async def test_a_configuration_that_breaks_raises_nothing(lab, warnings_of_engin
     assert warnings_of_engine()
 
 
-def test_whether_there_are_hooks_can_be_asked(lab):
+def test_whether_there_are_hooks_can_be_asked(project: EventsProject) -> None:
     group = {"matcher": "^write_", "hooks": [{"type": "command", "command": "true"}]}
-    config = lab.config({"BeforeTool": [group]})
+    config = project.config({"BeforeTool": [group]})
 
     assert has_hooks_for(config, HookEventName.BEFORE_TOOL, "write_file")
     assert not has_hooks_for(config, HookEventName.BEFORE_TOOL, "glob")

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import llxprt_hooks
+
+if TYPE_CHECKING:
+    from tests.events.events_project import EventsProject
 
 MEMBER = '    BEFORE_DEPLOY = "BeforeDeploy"\n'
 ROW = """\
@@ -103,10 +106,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def extended(packages: Path, tmp_path: Path) -> Extended:
-    project = tmp_path / "project"
-    project.mkdir()
-    return Extended(packages, project)
+def extended(packages: Path, project: EventsProject) -> Extended:
+    return Extended(packages, project.root)
 
 
 def group(*commands: str, **fields: Any) -> dict[str, Any]:

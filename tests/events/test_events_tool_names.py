@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import Config, execute_tool_with_hooks, fire_after_tool_hook, fire_before_tool_hook
 
+if TYPE_CHECKING:
+    from tests.events.events_project import EventsProject, Ready, Texts
+
 
 class Unhashable(str):
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # how Python marks what cannot be hashed
 
 
 class Mute:
@@ -45,20 +48,20 @@ def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @names
-async def test_a_guard_for_all_tools_guards_it(lab: Any, name: Any, text: str) -> None:
-    config = lab.config({"BeforeTool": lab.hook(stderr="not here", exit_code=2)})
+async def test_a_guard_for_all_tools_guards_it(project: EventsProject, name: Any, text: str) -> None:
+    config = project.config({"BeforeTool": project.hook(stderr="not here", exit_code=2)})
 
     result = await execute_tool_with_hooks(config, name, {}, lambda _: "ran")
 
     assert result.llm_content == "not here"
-    assert lab.payload()["tool_name"] == text
+    assert project.payload()["tool_name"] == text
     assert len(text) <= 200
 
 
 @pytest.mark.parametrize("name", ["list", "object", "string without a hash"])
-async def test_matchers_are_compared_with_its_text(lab: Any, name: str) -> None:
-    group = {"matcher": "write_file", "hooks": [{"type": "command", "command": lab.hook(exit_code=2)}]}
-    config = lab.config({"BeforeTool": [group]})
+async def test_matchers_are_compared_with_its_text(project: EventsProject, name: str) -> None:
+    group = {"matcher": "write_file", "hooks": [{"type": "command", "command": project.hook(exit_code=2)}]}
+    config = project.config({"BeforeTool": [group]})
 
     blocked = await fire_before_tool_hook(config, NAMES[name][0], {})
     other = await fire_before_tool_hook(config, ["read_file"], {})  # type: ignore[arg-type]
@@ -66,29 +69,32 @@ async def test_matchers_are_compared_with_its_text(lab: Any, name: str) -> None:
     assert blocked is not None
     assert blocked.is_blocking_decision()
     assert other is None
-    assert lab.runs() == 1
+    assert project.runs() == 1
 
 
 @names
-async def test_hooks_after_the_tool_see_it_too(lab: Any, name: Any, text: str) -> None:
-    config = lab.config({"AfterTool": lab.hook(says={"systemMessage": "seen"})})
+async def test_hooks_after_the_tool_see_it_too(project: EventsProject, name: Any, text: str) -> None:
+    config = project.config({"AfterTool": project.hook(says={"systemMessage": "seen"})})
 
     result = await execute_tool_with_hooks(config, name, {}, lambda _: "ran")
 
     assert result.llm_content == "ran\n\n[System] seen"
-    assert lab.payload()["tool_name"] == text
+    assert project.payload()["tool_name"] == text
 
 
 @names
-async def test_the_event_handler_converts_it_by_itself(lab: Any, ready: Any, name: Any, text: str) -> None:
-    handler = await ready(lab.config({"BeforeTool": lab.hook(exit_code=2), "AfterTool": lab.hook("after")}))
+async def test_the_event_handler_converts_it_by_itself(
+    project: EventsProject, ready: Ready, name: Any, text: str
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(exit_code=2), "AfterTool": project.hook("after")}))
 
     before = await handler.fire_before_tool_event(name, {})
     after = await handler.fire_after_tool_event(name, {}, {"llmContent": "ran"})
 
+    assert before.final_output is not None
     assert before.final_output.is_blocking_decision()
     assert after.success
-    assert [lab.payload(hook)["tool_name"] for hook in ("hook", "after")] == [text, text]
+    assert [project.payload(hook)["tool_name"] for hook in ("hook", "after")] == [text, text]
 
 
 class Broken(Config):
@@ -98,9 +104,9 @@ class Broken(Config):
 
 @names
 async def test_a_failure_of_the_engine_is_logged_with_its_text(
-    lab: Any, warnings_of_engine: Any, name: Any, text: str
+    project: EventsProject, warnings_of_engine: Texts, name: Any, text: str
 ) -> None:
-    config = lab.config({"BeforeTool": lab.hook()}, Broken)
+    config = project.config({"BeforeTool": project.hook()}, Broken)
 
     assert await fire_before_tool_hook(config, name, {}) is None
     assert await fire_after_tool_hook(config, name, {}, {}) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def messages(line: str) -> list[Message]:
         ("u:a", "", []),
     ],
 )
-def test_alignment(old, new, sources):
+def test_alignment(old: str, new: str, sources: list[Any]) -> None:
     assert align(messages(old), messages(new)) == sources
 
 
@@ -50,7 +52,7 @@ WORDS = st.lists(st.builds(Message, st.sampled_from(["user", "model"]), st.sampl
 
 
 @given(WORDS, WORDS)
-def test_alignment_keeps_order_and_roles(old, new):
+def test_alignment_keeps_order_and_roles(old: Any, new: Any) -> None:
     sources = align(old, new)
 
     found = [source for source in sources if source is not None]
@@ -59,7 +61,7 @@ def test_alignment_keeps_order_and_roles(old, new):
     assert all(source is None or old[source].role == message.role for source, message in zip(sources, new, strict=True))
 
 
-def test_new_messages_follow_the_unit_and_what_is_left_of_removed_ones():
+def test_new_messages_follow_the_unit_and_what_is_left_of_removed_ones() -> None:
     turns = messages("u:a m:b u: m:c u:d")
     glued = [False, False, True, False, False]
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def texts(turns):
+
+def texts(turns: Sequence[Turn]) -> list[str]:
     return [turn.text or turn.source for turn in turns]
 
 
-def with_message_after(turns, place):
+def with_message_after(turns: Sequence[Turn], place: Any) -> Any:
     shown = messages_of(turns)
     return rewrite(turns, [*shown[:place], {"role": "user", "content": "new"}, *shown[place:]])
 
 
-def test_nothing_is_put_after_a_turn_that_binds_the_next():
+def test_nothing_is_put_after_a_turn_that_binds_the_next() -> None:
     turns = [Turn("user", "a", 1), Turn("model", "reasoning", 2, binds_next=True), Turn("model", "b", 3)]
 
     assert texts(with_message_after(turns, 2)) == ["a", "reasoning", "b", "new"]
     assert texts(with_message_after(turns, 1)) == ["a", "new", "reasoning", "b"]
 
 
-def test_nothing_is_put_between_a_call_and_its_result():
+def test_nothing_is_put_between_a_call_and_its_result() -> None:
     turns = [
         Turn("user", "a", 1),
         Turn("model", "calling", 2, calls=(("c1",), ("c2",))),
@@ -38,7 +43,7 @@ def test_nothing_is_put_between_a_call_and_its_result():
         ]
 
 
-def test_unchanged_turns_are_the_same_objects_and_new_ones_have_no_source():
+def test_unchanged_turns_are_the_same_objects_and_new_ones_have_no_source() -> None:
     turns = [Turn("user", "a", 1), Turn("model", "b", 2)]
 
     first, second, third = with_message_after(turns, 2)
@@ -48,7 +53,7 @@ def test_unchanged_turns_are_the_same_objects_and_new_ones_have_no_source():
     assert third == Turn("user", "new")
 
 
-def test_the_messages_that_were_shown_change_nothing():
+def test_the_messages_that_were_shown_change_nothing() -> None:
     turns = [Turn("user", "a", 1), Turn("user", "", 2), Turn("model", "b", 3)]
 
     assert rewrite(turns, messages_of(turns)) is None

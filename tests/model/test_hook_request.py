@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from google.genai import types
@@ -18,13 +19,13 @@ RESPONSE = types.Part.from_function_response(name="read_file", response={"output
 THOUGHT = types.Part(text="Let me think.", thought=True)
 
 
-def texts(translator, contents):
+def texts(translator: Any, contents: Any) -> list[tuple[str, str]]:
     request = translator.to_hook_llm_request(GenerateContentParameters("m", contents))
     return [(message["role"], message["content"]) for message in request["messages"]]
 
 
 @pytest.mark.requirement("HOOK-071", "HOOK-072", "HOOK-074")
-def test_request_has_model_messages_config_and_tool_config(translator):
+def test_request_has_model_messages_config_and_tool_config(translator: HookTranslatorGenAIv1) -> None:
     request = GenerateContentParameters(
         "gemini-3-flash",
         [types.UserContent("Hello"), types.ModelContent("Hi")],
@@ -65,19 +66,21 @@ def test_request_has_model_messages_config_and_tool_config(translator):
 
 @pytest.mark.requirement("HOOK-072")
 @pytest.mark.parametrize("config", [None, {}, types.GenerateContentConfig(seed=1), {"tool_config": {}}])
-def test_unset_fields_are_left_out_and_the_settings_are_always_an_object(translator, config):
+def test_unset_fields_are_left_out_and_the_settings_are_always_an_object(
+    translator: HookTranslatorGenAIv1, config: Any
+) -> None:
     request = translator.to_hook_llm_request(GenerateContentParameters("m", "Hello", config))
 
     assert request == {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "config": {}}
 
 
-def test_every_setting_of_the_hook_format_has_its_name_in_the_sdk():
+def test_every_setting_of_the_hook_format_has_its_name_in_the_sdk() -> None:
     assert HookTranslatorGenAIv1.SETTINGS.keys() == CONFIG.keys()
     assert set(HookTranslatorGenAIv1.SETTINGS.values()) <= types.GenerateContentConfig.model_fields.keys()
 
 
 @pytest.mark.requirement("HOOK-074")
-def test_the_mode_validated_is_shown_as_auto(translator):
+def test_the_mode_validated_is_shown_as_auto(translator: HookTranslatorGenAIv1) -> None:
     config = {"toolConfig": {"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["a"]}}}
 
     request = translator.to_hook_llm_request(GenerateContentParameters("m", "Hello", config))
@@ -86,7 +89,7 @@ def test_the_mode_validated_is_shown_as_auto(translator):
 
 
 @pytest.mark.requirement("HOOK-075")
-def test_only_text_is_shown(translator):
+def test_only_text_is_shown(translator: HookTranslatorGenAIv1) -> None:
     contents = [
         types.Content(role="user", parts=[types.Part(text="Look: "), IMAGE, FILE, types.Part(text="what is it?")]),
         types.Content(role="model", parts=[THOUGHT, types.Part(text="Reading."), CALL]),
@@ -101,7 +104,7 @@ def test_only_text_is_shown(translator):
 
 
 @pytest.mark.requirement("HOOK-076")
-def test_messages_without_text_are_dropped(translator):
+def test_messages_without_text_are_dropped(translator: HookTranslatorGenAIv1) -> None:
     contents = [
         types.UserContent(IMAGE),
         types.UserContent("Hello"),
@@ -135,16 +138,18 @@ def test_messages_without_text_are_dropped(translator):
         (None, []),
     ],
 )
-def test_contents_in_every_form_that_the_sdk_takes(translator, contents, messages):
+def test_contents_in_every_form_that_the_sdk_takes(
+    translator: HookTranslatorGenAIv1, contents: Any, messages: list[Any]
+) -> None:
     assert texts(translator, contents) == messages
 
 
-def test_a_lone_surrogate_survives(translator):
+def test_a_lone_surrogate_survives(translator: HookTranslatorGenAIv1) -> None:
     assert texts(translator, [types.UserContent("a\ud800b")]) == [("user", "a\ud800b")]
 
 
 @pytest.mark.requirement("HOOK-075")
-def test_the_request_is_not_changed(translator):
+def test_the_request_is_not_changed(translator: HookTranslatorGenAIv1) -> None:
     contents = [types.UserContent(["Hello", IMAGE]), {"role": "model", "parts": [{"text": "Hi"}]}]
     config = {"stop_sequences": ["END"], "tool_config": {"function_calling_config": {"allowed_function_names": ["a"]}}}
     request = GenerateContentParameters("m", contents, config)

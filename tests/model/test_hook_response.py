@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
 
 from llxprt_hooks.model import TranslationError
 
+if TYPE_CHECKING:
+    from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+
 CALL = types.Part.from_function_call(name="read_file", args={})
 
 
 @pytest.mark.requirement("HOOK-071", "HOOK-073", "HOOK-077")
-def test_response_has_text_candidates_and_usage(translator):
+def test_response_has_text_candidates_and_usage(translator: HookTranslatorGenAIv1) -> None:
     response = types.GenerateContentResponse(
         candidates=[
             types.Candidate(
@@ -24,11 +28,16 @@ def test_response_has_text_candidates_and_usage(translator):
                 index=0,
                 safety_ratings=[
                     types.SafetyRating(
-                        category="HARM_CATEGORY_HARASSMENT", probability="LOW", blocked=True, severity_score=0.5
+                        category=types.HarmCategory.HARM_CATEGORY_HARASSMENT,
+                        probability=types.HarmProbability.LOW,
+                        blocked=True,
+                        severity_score=0.5,
                     )
                 ],
             ),
-            types.Candidate(content=types.ModelContent("Or not."), finish_reason="MAX_TOKENS", index=1),
+            types.Candidate(
+                content=types.ModelContent("Or not."), finish_reason=types.FinishReason.MAX_TOKENS, index=1
+            ),
         ],
         usage_metadata=types.GenerateContentResponseUsageMetadata(
             prompt_token_count=10, candidates_token_count=0, total_token_count=10, thoughts_token_count=3
@@ -52,8 +61,8 @@ def test_response_has_text_candidates_and_usage(translator):
 
 
 @pytest.mark.requirement("HOOK-077")
-def test_values_are_plain_strings(translator):
-    response = types.GenerateContentResponse(candidates=[types.Candidate(finish_reason="STOP")])
+def test_values_are_plain_strings(translator: HookTranslatorGenAIv1) -> None:
+    response = types.GenerateContentResponse(candidates=[types.Candidate(finish_reason=types.FinishReason.STOP)])
 
     shown = translator.to_hook_llm_response(response)
 
@@ -70,17 +79,17 @@ def test_values_are_plain_strings(translator):
             {"text": "", "candidates": [{"content": {"role": "model", "parts": []}}]},
         ),
         (
-            types.GenerateContentResponse(candidates=[types.Candidate(finish_reason="SAFETY")]),
+            types.GenerateContentResponse(candidates=[types.Candidate(finish_reason=types.FinishReason.SAFETY)]),
             {"text": "", "candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "SAFETY"}]},
         ),
     ],
 )
-def test_responses_without_text(translator, response, shown):
+def test_responses_without_text(translator: HookTranslatorGenAIv1, response: Any, shown: dict[str, Any]) -> None:
     assert translator.to_hook_llm_response(response) == shown
 
 
 @pytest.mark.requirement("HOOK-079")
-def test_what_is_dropped_is_logged(translator, caplog):
+def test_what_is_dropped_is_logged(translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:translator")
     thought = types.Part(text="Hm.", thought=True)
     content = types.ModelContent([thought, "Reading.", CALL, CALL])
@@ -91,7 +100,7 @@ def test_what_is_dropped_is_logged(translator, caplog):
 
 
 @pytest.mark.requirement("HOOK-079")
-def test_a_hooks_response_becomes_an_sdk_response(translator):
+def test_a_hooks_response_becomes_an_sdk_response(translator: HookTranslatorGenAIv1) -> None:
     response = translator.from_hook_llm_response(
         {
             "text": "It prints.",
@@ -113,7 +122,11 @@ def test_a_hooks_response_becomes_an_sdk_response(translator):
                 content=types.Content(role="model", parts=[types.Part(text="It "), types.Part(text="prints.")]),
                 finish_reason=types.FinishReason.STOP,
                 index=0,
-                safety_ratings=[types.SafetyRating(category="HARM_CATEGORY_HARASSMENT", probability="LOW")],
+                safety_ratings=[
+                    types.SafetyRating(
+                        category=types.HarmCategory.HARM_CATEGORY_HARASSMENT, probability=types.HarmProbability.LOW
+                    )
+                ],
             )
         ],
         usage_metadata=types.GenerateContentResponseUsageMetadata(
@@ -124,24 +137,29 @@ def test_a_hooks_response_becomes_an_sdk_response(translator):
 
 
 @pytest.mark.requirement("HOOK-079")
-def test_text_alone_is_a_response(translator):
+def test_text_alone_is_a_response(translator: HookTranslatorGenAIv1) -> None:
     response = translator.from_hook_llm_response({"text": "No.\ud800"})
 
     assert response.text == "No.\ud800"
-    assert response.candidates[0].content.role == "model"
-    assert response.candidates[0].finish_reason is types.FinishReason.STOP
+    [candidate] = response.candidates or []
+    assert candidate.content is not None
+    assert candidate.content.role == "model"
+    assert candidate.finish_reason is types.FinishReason.STOP
 
 
 @pytest.mark.requirement("HOOK-079")
-def test_round_trip_keeps_text_and_drops_the_rest(translator):
+def test_round_trip_keeps_text_and_drops_the_rest(translator: HookTranslatorGenAIv1) -> None:
     content = types.ModelContent([types.Part(text="Reading."), CALL])
-    original = types.GenerateContentResponse(candidates=[types.Candidate(content=content, finish_reason="STOP")])
+    original = types.GenerateContentResponse(
+        candidates=[types.Candidate(content=content, finish_reason=types.FinishReason.STOP)]
+    )
 
     response = translator.from_hook_llm_response(translator.to_hook_llm_response(original))
 
     assert response.text == "Reading."
     assert response.function_calls is None
-    assert response.candidates[0].finish_reason is types.FinishReason.STOP
+    [candidate] = response.candidates or []
+    assert candidate.finish_reason is types.FinishReason.STOP
 
 
 @pytest.mark.parametrize(
@@ -164,18 +182,22 @@ def test_round_trip_keeps_text_and_drops_the_rest(translator):
         ({"text": "a", "usageMetadata": {"promptTokenCount": "many"}, "other": 1}, "a"),
     ],
 )
-def test_partly_malformed_responses(translator, answer, text):
+def test_partly_malformed_responses(
+    translator: HookTranslatorGenAIv1, answer: dict[str, Any], text: str | None
+) -> None:
     assert translator.from_hook_llm_response(answer).text == text
 
 
-def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(translator, caplog):
+def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(
+    translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+) -> None:
     rating = {"category": "HARM_CATEGORY_BOREDOM", "probability": "low"}
     answer = {"candidates": [{"content": {"parts": ["a"]}, "finishReason": "DONE", "safetyRatings": [rating]}]}
 
-    candidate = translator.from_hook_llm_response(answer).candidates[0]
+    [candidate] = translator.from_hook_llm_response(answer).candidates or []
 
     assert candidate.finish_reason is None
-    assert candidate.safety_ratings == [types.SafetyRating(probability="LOW")]
+    assert candidate.safety_ratings == [types.SafetyRating(probability=types.HarmProbability.LOW)]
     assert "FinishReason" in caplog.text
 
 
@@ -192,6 +214,6 @@ def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(translator, c
         7,
     ],
 )
-def test_without_text_or_candidate_it_is_no_response(translator, answer):
+def test_without_text_or_candidate_it_is_no_response(translator: HookTranslatorGenAIv1, answer: Any) -> None:
     with pytest.raises(TranslationError, match="neither a text nor a candidate"):
         translator.from_hook_llm_response(answer)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import copy
 import logging
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
 
+from llxprt_hooks import BeforeModelHookOutput, create_hook_output
 from llxprt_hooks.model import GenerateContentParameters, TranslationError
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
 IMAGE = types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")
 CALL = types.Part.from_function_call(name="read_file", args={"file_path": "a.py"})
@@ -30,7 +35,7 @@ def model(*parts: types.Part | str) -> types.Content:
     return types.ModelContent(list(parts))
 
 
-def message(role: str, content: object) -> dict[str, object]:
+def message(role: object, content: object) -> dict[str, object]:
     return {"role": role, "content": content}
 
 
@@ -40,9 +45,11 @@ def outline(request: GenerateContentParameters) -> list[str]:
 
 
 def _kind(part: types.Part) -> str:
-    if part.function_call or part.function_response:
-        return f"{part.function_call.name}()" if part.function_call else f"{part.function_response.name} result"
-    return "image" if part.inline_data else "thought" if part.thought else part.text
+    if part.function_call:
+        return f"{part.function_call.name}()"
+    if part.function_response:
+        return f"{part.function_response.name} result"
+    return "image" if part.inline_data else "thought" if part.thought else str(part.text)
 
 
 @pytest.fixture
@@ -64,7 +71,7 @@ def conversation() -> GenerateContentParameters:
 
 
 @pytest.fixture
-def messages(translator, conversation):
+def messages(translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters) -> Any:
     shown = translator.to_hook_llm_request(conversation)["messages"]
     assert [entry["content"] for entry in shown] == [
         "What is this?",
@@ -93,18 +100,22 @@ ORIGINAL = [
 class TestConversation:
     """A conversation of function calls, function responses, thoughts and images: nothing is lost."""
 
-    def test_unchanged(self, translator, conversation, messages):
+    def test_unchanged(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         assert translator.from_hook_llm_request({"messages": messages}, conversation) is conversation
 
     @pytest.mark.requirement("HOOK-039")
-    def test_appended_message_comes_last(self, translator, conversation, messages):
+    def test_appended_message_comes_last(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         result = translator.from_hook_llm_request({"messages": [*messages, message("user", "Be brief.")]}, conversation)
 
         assert outline(result) == [*ORIGINAL, "user: Be brief."]
         assert all(new is old for new, old in zip(result.contents, conversation.contents, strict=False))
 
     @pytest.mark.requirement("HOOK-039")
-    def test_appended_message_comes_after_contents_without_text(self, translator):
+    def test_appended_message_comes_after_contents_without_text(self, translator: HookTranslatorGenAIv1) -> None:
         base = GenerateContentParameters("m", [user("Look"), model(CALL), user(RESPONSE)])
 
         result = translator.from_hook_llm_request(
@@ -114,21 +125,25 @@ class TestConversation:
         assert outline(result) == ["user: Look", "model: read_file()", "user: read_file result", "user: Be brief."]
 
     @pytest.mark.requirement("HOOK-039")
-    def test_message_for_a_conversation_without_text_comes_last(self, translator):
+    def test_message_for_a_conversation_without_text_comes_last(self, translator: HookTranslatorGenAIv1) -> None:
         base = GenerateContentParameters("m", [user(IMAGE)])
 
         result = translator.from_hook_llm_request({"messages": [message("user", "What is this?")]}, base)
 
         assert outline(result) == ["user: image", "user: What is this?"]
 
-    def test_prepended_message_comes_first(self, translator, conversation, messages):
+    def test_prepended_message_comes_first(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         result = translator.from_hook_llm_request(
             {"messages": [message("system", "Be kind."), *messages]}, conversation
         )
 
         assert outline(result) == ["user: [System] Be kind.", *ORIGINAL]
 
-    def test_edited_message_keeps_its_other_parts(self, translator, conversation, messages):
+    def test_edited_message_keeps_its_other_parts(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         messages[1]["content"] = "I look at it."
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
@@ -139,14 +154,18 @@ class TestConversation:
         assert result.contents[2].parts[0] is THOUGHT
         assert conversation.contents[2].parts[1].text == "I look at the file."
 
-    def test_edited_text_of_a_function_response(self, translator, conversation, messages):
+    def test_edited_text_of_a_function_response(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         messages[2]["content"] = "(quick)"
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
 
         assert outline(result)[6] == "user: read_file result + (quick)"
 
-    def test_every_message_edited(self, translator, conversation, messages):
+    def test_every_message_edited(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         for entry in messages:
             entry["content"] = "[redacted]"
 
@@ -164,7 +183,9 @@ class TestConversation:
             "user: [redacted] + image",
         ]
 
-    def test_removed_message_leaves_its_other_parts(self, translator, conversation, messages):
+    def test_removed_message_leaves_its_other_parts(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         del messages[1]
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
@@ -173,7 +194,9 @@ class TestConversation:
         expected[2] = "model: thought + read_file() + glob()"
         assert outline(result) == expected
 
-    def test_removed_message_of_text_alone_disappears(self, translator, conversation, messages):
+    def test_removed_message_of_text_alone_disappears(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         del messages[3]
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
@@ -181,14 +204,22 @@ class TestConversation:
         assert outline(result) == [line for line in ORIGINAL if line != "model: It prints."]
 
     @pytest.mark.parametrize("empty", ["", [], [""]])
-    def test_emptied_message_is_a_removed_one(self, translator, conversation, messages, empty):
+    def test_emptied_message_is_a_removed_one(
+        self,
+        translator: HookTranslatorGenAIv1,
+        conversation: GenerateContentParameters,
+        messages: Any,
+        empty: str | list[Any],
+    ) -> None:
         messages[1]["content"] = empty
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
 
         assert outline(result)[2] == "model: thought + read_file() + glob()"
 
-    def test_all_messages_removed(self, translator, conversation):
+    def test_all_messages_removed(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters
+    ) -> None:
         result = translator.from_hook_llm_request({"messages": []}, conversation)
 
         assert outline(result) == [
@@ -202,7 +233,9 @@ class TestConversation:
             "user: image",
         ]
 
-    def test_nothing_comes_between_a_call_and_its_response(self, translator, conversation, messages):
+    def test_nothing_comes_between_a_call_and_its_response(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         messages.insert(2, message("user", "Careful!"))
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
@@ -210,7 +243,9 @@ class TestConversation:
         # "(took 3 s)" belongs to a response, so the new message follows the whole exchange.
         assert outline(result) == [*ORIGINAL[:7], "user: Careful!", *ORIGINAL[7:]]
 
-    def test_reversed_messages_move_as_text_and_leave_the_rest(self, translator, conversation, messages):
+    def test_reversed_messages_move_as_text_and_leave_the_rest(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         result = translator.from_hook_llm_request({"messages": messages[::-1]}, conversation)
 
         assert [entry["content"] for entry in translator.to_hook_llm_request(result)["messages"]] == [
@@ -220,14 +255,18 @@ class TestConversation:
         assert [line.split(" + ")[-1] for line in calls if "()" in line] == ["glob()", "model: read_file()"]
         assert ["result" in line for line in calls] == [False, True, True, False, True]
 
-    def test_repeated_message_repeats_its_text_alone(self, translator, conversation, messages):
+    def test_repeated_message_repeats_its_text_alone(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         messages.insert(2, dict(messages[1]))
 
         result = translator.from_hook_llm_request({"messages": messages}, conversation)
 
         assert outline(result) == [*ORIGINAL[:7], "model: I look at the file.", *ORIGINAL[7:]]
 
-    def test_edit_beside_a_new_message_of_the_same_role(self, translator, conversation, messages):
+    def test_edit_beside_a_new_message_of_the_same_role(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         messages[0]["content"] = "What is this? Look closely."
         messages.insert(0, message("user", "Today is Monday."))
 
@@ -239,7 +278,9 @@ class TestConversation:
             "user: What is this? Look closely. + image",
         ]
 
-    def test_summary_instead_of_the_beginning(self, translator, conversation, messages):
+    def test_summary_instead_of_the_beginning(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         result = translator.from_hook_llm_request(
             {"messages": [message("user", "So far: a file was read."), *messages[3:]]}, conversation
         )
@@ -256,7 +297,9 @@ class TestConversation:
             "user: Thanks + image",
         ]
 
-    def test_base_request_is_not_changed(self, translator, conversation, messages):
+    def test_base_request_is_not_changed(
+        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
+    ) -> None:
         before = copy.deepcopy(conversation)
 
         translator.from_hook_llm_request({"messages": [message("user", "x"), *messages[2:]]}, conversation)
@@ -265,7 +308,7 @@ class TestConversation:
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_text_between_a_call_and_its_late_response_stays_between_them(translator):
+def test_text_between_a_call_and_its_late_response_stays_between_them(translator: HookTranslatorGenAIv1) -> None:
     base = GenerateContentParameters("m", [model("Reading.", CALL), user("Hurry"), user(RESPONSE)])
 
     result = translator.from_hook_llm_request(
@@ -276,7 +319,7 @@ def test_text_between_a_call_and_its_late_response_stays_between_them(translator
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_a_response_stays_with_what_precedes_it_even_where_its_call_is_gone(translator):
+def test_a_response_stays_with_what_precedes_it_even_where_its_call_is_gone(translator: HookTranslatorGenAIv1) -> None:
     base = GenerateContentParameters("m", [user("Look"), user(RESPONSE, "(took 3 s)")])
 
     result = translator.from_hook_llm_request(
@@ -287,7 +330,7 @@ def test_a_response_stays_with_what_precedes_it_even_where_its_call_is_gone(tran
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_calls_are_told_apart_by_id(translator):
+def test_calls_are_told_apart_by_id(translator: HookTranslatorGenAIv1) -> None:
     def call(id_: str) -> types.Part:
         return types.Part(function_call=types.FunctionCall(id=id_, name="read_file"))
 
@@ -304,7 +347,7 @@ def test_calls_are_told_apart_by_id(translator):
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_new_text_stands_where_the_first_text_was(translator):
+def test_new_text_stands_where_the_first_text_was(translator: HookTranslatorGenAIv1) -> None:
     signed = types.Part(text="one", thought_signature=b"s")
     base = GenerateContentParameters("m", [model(IMAGE, signed, CALL, "two", types.Part(text=""))])
 
@@ -314,7 +357,7 @@ def test_new_text_stands_where_the_first_text_was(translator):
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_a_part_that_has_text_and_data_loses_its_text_alone(translator):
+def test_a_part_that_has_text_and_data_loses_its_text_alone(translator: HookTranslatorGenAIv1) -> None:
     both = types.Part(text="caption", inline_data=IMAGE.inline_data)
     base = GenerateContentParameters("m", [user(both), {"role": "user", "parts": [{"text": "a", "fileData": {}}]}])
 
@@ -325,7 +368,7 @@ def test_a_part_that_has_text_and_data_loses_its_text_alone(translator):
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_contents_in_other_forms(translator):
+def test_contents_in_other_forms(translator: HookTranslatorGenAIv1) -> None:
     said = {"role": "model", "parts": [{"text": "Reading."}, {"functionCall": {"name": "read_file"}}]}
     file = types.File(uri="https://x/y", mime_type="image/png")
     base = GenerateContentParameters("m", ["Look", IMAGE, file, said, RESPONSE, ["and", "this"]])
@@ -344,7 +387,7 @@ def test_contents_in_other_forms(translator):
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_changed_dict_content_stays_a_dict(translator):
+def test_changed_dict_content_stays_a_dict(translator: HookTranslatorGenAIv1) -> None:
     said = {"role": "model", "parts": [{"text": "a"}, {"functionCall": {"name": "f"}}, {"text": "b"}]}
 
     result = translator.from_hook_llm_request(
@@ -355,7 +398,7 @@ def test_changed_dict_content_stays_a_dict(translator):
     assert said["parts"][0] == {"text": "a"}
 
 
-def test_parts_that_the_sdk_refuses_are_named(translator):
+def test_parts_that_the_sdk_refuses_are_named(translator: HookTranslatorGenAIv1) -> None:
     with pytest.raises(TranslationError, match="does not accept the parts"):
         translator.from_hook_llm_request(
             {"messages": [message("user", "b")]}, GenerateContentParameters("m", ["a", {"unknown": 1}])
@@ -379,7 +422,7 @@ class TestMessages:
             (message("user", "a\ud800"), "user: a\ud800"),
         ],
     )
-    def test_added(self, translator, entry, expected):
+    def test_added(self, translator: HookTranslatorGenAIv1, entry: dict[str, Any], expected: str) -> None:
         base = GenerateContentParameters("m", [user("Hello")])
 
         result = translator.from_hook_llm_request({"messages": [message("user", "Hello"), entry]}, base)
@@ -389,7 +432,9 @@ class TestMessages:
     @pytest.mark.parametrize(
         "entry", ["x", 7, None, [], {}, {"role": "user"}, message("user", 7), message("user", [7])]
     )
-    def test_malformed_one_is_ignored_by_itself(self, translator, caplog, entry):
+    def test_malformed_one_is_ignored_by_itself(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture, entry: Any
+    ) -> None:
         base = GenerateContentParameters("m", [user("Hello")])
 
         result = translator.from_hook_llm_request(
@@ -400,12 +445,16 @@ class TestMessages:
         assert "llm_request.messages[1]" in caplog.text
 
     @pytest.mark.parametrize("malformed", ["Hello", {"role": "user"}, 7, ["Hello"], [None, 7], None])
-    def test_without_any_well_formed_one_the_conversation_stays(self, translator, malformed):
+    def test_without_any_well_formed_one_the_conversation_stays(
+        self, translator: HookTranslatorGenAIv1, malformed: Any
+    ) -> None:
         base = GenerateContentParameters("m", [user("Hello")])
 
         assert translator.from_hook_llm_request({"messages": malformed}, base) is base
 
-    def test_what_a_hook_wrote_is_not_logged(self, translator, caplog):
+    def test_what_a_hook_wrote_is_not_logged(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+    ) -> None:
         caplog.set_level(logging.DEBUG)
         translator.from_hook_llm_request(
             {"messages": ["secret"], "model": ["secret"], "config": {"temperature": "secret"}},
@@ -425,14 +474,18 @@ def live_tool() -> str:
 class TestConfig:
     """Settings are laid over a copy of the base's."""
 
-    def test_fields_that_the_hook_format_lacks_stay(self, translator):
+    def test_fields_that_the_hook_format_lacks_stay(self, translator: HookTranslatorGenAIv1) -> None:
         lock = object()
         config = types.GenerateContentConfig(
             temperature=0.9,
             seed=7,
             system_instruction="Be brief.",
             tools=[live_tool],
-            safety_settings=[types.SafetySetting(category="HARM_CATEGORY_HARASSMENT", threshold="BLOCK_NONE")],
+            safety_settings=[
+                types.SafetySetting(
+                    category=types.HarmCategory.HARM_CATEGORY_HARASSMENT, threshold=types.HarmBlockThreshold.BLOCK_NONE
+                )
+            ],
             http_options=types.HttpOptions(timeout=5, client_args={"lock": lock}),
         )
         base = GenerateContentParameters("m", "Hello", config)
@@ -445,7 +498,7 @@ class TestConfig:
         assert config.temperature == 0.9
         assert result.contents == "Hello"
 
-    def test_all_settings_of_the_hook_format(self, translator):
+    def test_all_settings_of_the_hook_format(self, translator: HookTranslatorGenAIv1) -> None:
         settings = {
             "temperature": 1,
             "maxOutputTokens": 5.0,
@@ -471,7 +524,7 @@ class TestConfig:
         )
         assert translator.to_hook_llm_request(result)["config"] == settings
 
-    def test_dict_keeps_its_spelling(self, translator):
+    def test_dict_keeps_its_spelling(self, translator: HookTranslatorGenAIv1) -> None:
         config = {"topK": 5, "max_output_tokens": 9, "tools": [live_tool]}
         base = GenerateContentParameters("m", "Hello", config)
 
@@ -500,7 +553,9 @@ class TestConfig:
             ("seed", 3),
         ],
     )
-    def test_malformed_field_is_ignored_by_itself(self, translator, caplog, name, value):
+    def test_malformed_field_is_ignored_by_itself(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture, name: str, value: Any
+    ) -> None:
         base = GenerateContentParameters("m", "Hello", types.GenerateContentConfig(temperature=0.9))
 
         result = translator.from_hook_llm_request({"config": {name: value, "topP": 0.5}}, base)
@@ -508,7 +563,9 @@ class TestConfig:
         assert result.config == types.GenerateContentConfig(temperature=0.9, top_p=0.5)
         assert f"llm_request.config.{name}" in caplog.text
 
-    def test_malformed_items_of_a_list_are_ignored_by_themselves(self, translator, caplog):
+    def test_malformed_items_of_a_list_are_ignored_by_themselves(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+    ) -> None:
         result = translator.from_hook_llm_request(
             {"config": {"stopSequences": ["END", 7]}}, GenerateContentParameters("m", "Hello")
         )
@@ -516,20 +573,22 @@ class TestConfig:
         assert result.config.stop_sequences == ["END"]
         assert "1 of 2 items of `llm_request.config.stopSequences` are ignored" in caplog.text
 
-    def test_null_leaves_a_setting_as_it_was(self, translator, caplog):
+    def test_null_leaves_a_setting_as_it_was(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+    ) -> None:
         base = GenerateContentParameters("m", "Hello", types.GenerateContentConfig(temperature=0.9))
         hook_request = {"model": None, "messages": None, "config": {"temperature": None}, "toolConfig": None}
 
         assert translator.from_hook_llm_request(hook_request, base) is base
         assert not caplog.text
 
-    def test_config_of_an_unknown_type_is_named(self, translator):
+    def test_config_of_an_unknown_type_is_named(self, translator: HookTranslatorGenAIv1) -> None:
         with pytest.raises(TranslationError, match="config is of type int"):
             translator.from_hook_llm_request({"config": {"topK": 1}}, GenerateContentParameters("m", "Hello", 7))
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_partial_requests(translator):
+def test_partial_requests(translator: HookTranslatorGenAIv1) -> None:
     base = GenerateContentParameters("m", [user("Hello")], types.GenerateContentConfig(seed=1))
 
     result = translator.from_hook_llm_request({"model": "other"}, base)
@@ -543,12 +602,16 @@ def test_partial_requests(translator):
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_what_a_hook_returns_unchanged_changes_nothing(translator):
+def test_what_a_hook_returns_unchanged_changes_nothing(translator: HookTranslatorGenAIv1) -> None:
     config = types.GenerateContentConfig(
         temperature=1,
         top_k=40,
         stop_sequences=["END"],
-        tool_config={"function_calling_config": {"mode": "VALIDATED", "allowed_function_names": ["a"]}},
+        tool_config=types.ToolConfig(
+            function_calling_config=types.FunctionCallingConfig(
+                mode=types.FunctionCallingConfigMode.VALIDATED, allowed_function_names=["a"]
+            )
+        ),
     )
     base = GenerateContentParameters("m", [user("Hello"), model(CALL)], config)
 
@@ -556,7 +619,7 @@ def test_what_a_hook_returns_unchanged_changes_nothing(translator):
     assert translator.from_hook_llm_request({"toolConfig": {"mode": "AUTO"}}, base) is base
 
 
-def test_a_large_request_is_read_and_changed(translator):
+def test_a_large_request_is_read_and_changed(translator: HookTranslatorGenAIv1) -> None:
     """1 MB in 4,000 messages, all of one length and half of them equal, with an edit at either end."""
     base = GenerateContentParameters(
         "m", [part for index in range(2000) for part in (user(f"{index:0250}"), model("x" * 250, CALL), user(RESPONSE))]
@@ -572,3 +635,16 @@ def test_a_large_request_is_read_and_changed(translator):
         "[System] first",
         *(entry["content"] for entry in wanted[1:]),
     ]
+
+
+def test_an_output_applies_its_changes_to_a_request_and_leaves_the_given_one_alone() -> None:
+    request = GenerateContentParameters("large", [user("Hello")])
+    output = create_hook_output("BeforeModel", {"hookSpecificOutput": {"llm_request": {"model": "small"}}})
+    unchanged = create_hook_output("BeforeModel", {"decision": "allow"})
+    assert isinstance(output, BeforeModelHookOutput)
+    assert isinstance(unchanged, BeforeModelHookOutput)
+
+    changed = output.apply_llm_request_modifications(request)
+
+    assert (changed.model, changed.contents, request.model) == ("small", request.contents, "large")
+    assert unchanged.apply_llm_request_modifications(request) is request

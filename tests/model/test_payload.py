@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
@@ -14,10 +15,14 @@ from llxprt_hooks.model import (
     TranslationError,
     mark_request,
     mark_response,
+    registry,
     request_payload,
     resolve_translator,
     response_payload,
 )
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 HOOK_REQUEST = {
     "model": "m",
@@ -29,15 +34,20 @@ CONTENTS = [
     types.UserContent("Hello"),
     types.ModelContent([types.Part(text="Reading."), types.Part.from_function_call(name="f", args={})]),
 ]
+TOOL_CONFIG = types.ToolConfig(
+    function_calling_config=types.FunctionCallingConfig(
+        mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=["f"]
+    )
+)
 CONFIG = types.GenerateContentConfig(
     temperature=0.5,
     top_k=40,
     system_instruction="Be brief.",
-    tool_config={"function_calling_config": {"mode": "ANY", "allowed_function_names": ["f"]}},
+    tool_config=TOOL_CONFIG,
 )
 
 
-def as_json(model) -> dict:
+def as_json(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -57,7 +67,7 @@ API_CONTENTS = [as_json(content) for content in CONTENTS]
             "model": "m",
             "contents": API_CONTENTS,
             "generationConfig": {"temperature": 0.5, "topK": 40},
-            "toolConfig": as_json(CONFIG.tool_config),
+            "toolConfig": as_json(TOOL_CONFIG),
             "systemInstruction": {"parts": [{"text": "Be brief."}]},
             "tools": [],
             "fieldOfTomorrow": 1,
@@ -66,13 +76,13 @@ API_CONTENTS = [as_json(content) for content in CONTENTS]
             "model": "m",
             "contents": [content.model_dump() for content in CONTENTS],
             "generation_config": {"temperature": 0.5, "top_k": 40},
-            "tool_config": CONFIG.tool_config.model_dump(),
+            "tool_config": TOOL_CONFIG.model_dump(),
         },
         HookFormat(HOOK_REQUEST),
     ],
     ids=["parameters", "dicts", "sdk", "arguments", "dumped", "api", "api-snake", "hook"],
 )
-def test_requests(value):
+def test_requests(value: Any) -> None:
     assert request_payload(value) == HOOK_REQUEST
     assert request_payload(value, resolve_translator()) == HOOK_REQUEST
 
@@ -88,7 +98,7 @@ def test_requests(value):
         ({"messages": "Hello"}, "the fields messages"),
     ],
 )
-def test_anything_else_is_no_request(value, found):
+def test_anything_else_is_no_request(value: Any, found: str) -> None:
     with pytest.raises(TranslationError, match=found):
         request_payload(value)
 
@@ -97,9 +107,15 @@ RESPONSE = types.GenerateContentResponse(
     candidates=[
         types.Candidate(
             content=CONTENTS[1],
-            finish_reason="STOP",
+            finish_reason=types.FinishReason.STOP,
             index=0,
-            safety_ratings=[types.SafetyRating(category="HARM_CATEGORY_HARASSMENT", probability="LOW", blocked=False)],
+            safety_ratings=[
+                types.SafetyRating(
+                    category=types.HarmCategory.HARM_CATEGORY_HARASSMENT,
+                    probability=types.HarmProbability.LOW,
+                    blocked=False,
+                )
+            ],
         )
     ],
     usage_metadata=types.GenerateContentResponseUsageMetadata(prompt_token_count=3),
@@ -124,7 +140,7 @@ HOOK_RESPONSE = {
     [RESPONSE, as_json(RESPONSE), RESPONSE.model_dump(), HookFormat(HOOK_RESPONSE)],
     ids=["sdk", "api", "dumped", "hook"],
 )
-def test_responses(value):
+def test_responses(value: Any) -> None:
     assert response_payload(value) == HOOK_RESPONSE
     assert response_payload(value, resolve_translator()) == HOOK_RESPONSE
 
@@ -144,18 +160,18 @@ def test_responses(value):
         ),
     ],
 )
-def test_sparse_and_unknown_responses(value, payload):
+def test_sparse_and_unknown_responses(value: dict[str, Any], payload: dict[str, Any]) -> None:
     assert response_payload(value) == payload
 
 
 @pytest.mark.parametrize("value", [None, "Hello", [], {}, {"output": "x"}])
-def test_anything_else_is_no_response(value):
+def test_anything_else_is_no_response(value: Any) -> None:
     with pytest.raises(TranslationError, match="llm_response is"):
         response_payload(value)
 
 
 @pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
-def test_data_that_only_has_the_shape_of_the_hook_format_must_be_marked(translator):
+def test_data_that_only_has_the_shape_of_the_hook_format_must_be_marked(translator: str | None) -> None:
     with pytest.raises(TranslationError, match=r"llm_request is .* mark it: HookFormat\(data\)"):
         request_payload(HOOK_REQUEST, translator)
     with pytest.raises(TranslationError, match=r"llm_response is .* mark it: HookFormat\(data\)"):
@@ -163,7 +179,7 @@ def test_data_that_only_has_the_shape_of_the_hook_format_must_be_marked(translat
 
 
 @pytest.mark.parametrize("translator", [None, "google-genai", "openai-chat"])
-def test_data_that_the_translator_declines_is_marked_if_it_has_the_shape(translator):
+def test_data_that_the_translator_declines_is_marked_if_it_has_the_shape(translator: str | None) -> None:
     assert mark_request(HOOK_REQUEST, translator) == HookFormat(HOOK_REQUEST)
     assert mark_response(HOOK_RESPONSE, translator) == HookFormat(HOOK_RESPONSE)
 
@@ -178,11 +194,11 @@ def test_data_that_the_translator_declines_is_marked_if_it_has_the_shape(transla
     ],
     ids=["gemini", "openai", "marked", "unknown"],
 )
-def test_other_data_is_not_marked(value, translator):
+def test_other_data_is_not_marked(value: object, translator: str | None) -> None:
     assert mark_request(value, translator) is value
 
 
-def test_one_translator_for_all():
+def test_one_translator_for_all() -> None:
     assert resolve_translator() is resolve_translator()
 
 
@@ -191,7 +207,7 @@ def run(code: str) -> str:
 
 
 @pytest.mark.requirement("HOOK-071")
-def test_importing_the_translator_imports_no_sdk():
+def test_importing_the_translator_imports_no_sdk() -> None:
     code = """
 import sys
 from llxprt_hooks.model import resolve_translator, HookFormat, mark_request, request_payload
@@ -204,14 +220,10 @@ print("google.genai" in sys.modules)
     assert run(code).split() == ["False", "False", "True"]
 
 
-def test_without_the_sdk_the_error_says_what_to_install():
-    code = """
-import sys
-sys.modules["google.genai"] = None
-from llxprt_hooks.model import TranslationError, resolve_translator
-try:
-    resolve_translator()
-except TranslationError as error:
-    print(error)
-"""
-    assert "pip install 'llxprt-hooks[agent]'" in run(code)
+def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+    monkeypatch.delitem(sys.modules, "llxprt_hooks.model.google_genai")
+    registry._translator_named.cache_clear()
+
+    with pytest.raises(TranslationError, match=r"needs google-genai, .* pip install 'llxprt-hooks\[agent\]'"):
+        resolve_translator()

@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections import Counter
 from itertools import count
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -44,7 +45,7 @@ MESSAGES = st.builds(lambda role, text: {"role": role, "content": text}, ROLES, 
 
 
 @st.composite
-def conversations(draw, text_in_responses: bool = True):
+def conversations(draw: st.DrawFn, text_in_responses: bool = True) -> Any:
     """Contents of text, images, thoughts and answered calls, each call and image one of its kind."""
     numbers = count()
     contents: list[types.Content] = []
@@ -83,7 +84,7 @@ def conversations(draw, text_in_responses: bool = True):
 
 
 @st.composite
-def edited(draw, messages):
+def edited(draw: st.DrawFn, messages: Any) -> Any:
     """The messages after what hooks do to them: insert, remove, edit, repeat, move, reverse."""
     messages = list(messages)
     for edit in draw(st.lists(st.sampled_from(["insert", "remove", "edit", "repeat", "move", "reverse"]), max_size=4)):
@@ -104,7 +105,7 @@ def edited(draw, messages):
 
 
 @st.composite
-def changes(draw, text_in_responses: bool = True):
+def changes(draw: st.DrawFn, text_in_responses: bool = True) -> Any:
     base = draw(conversations(text_in_responses))
     shown = TRANSLATOR.to_hook_llm_request(base)["messages"]
     return base, draw(st.one_of(edited(shown), st.lists(MESSAGES, max_size=6)))
@@ -131,7 +132,7 @@ def places(request: GenerateContentParameters) -> dict[str, tuple[int, int]]:
 @pytest.mark.requirement("HOOK-078")
 @settings(max_examples=200, deadline=None)
 @given(changes())
-def test_every_part_without_text_survives_once_and_in_order(change):
+def test_every_part_without_text_survives_once_and_in_order(change: Any) -> None:
     base, messages = change
 
     result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
@@ -142,7 +143,7 @@ def test_every_part_without_text_survives_once_and_in_order(change):
 @pytest.mark.requirement("HOOK-078")
 @settings(max_examples=200, deadline=None)
 @given(changes())
-def test_a_response_stays_as_near_to_its_call_as_it_was(change):
+def test_a_response_stays_as_near_to_its_call_as_it_was(change: Any) -> None:
     base, messages = change
 
     result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
@@ -155,7 +156,7 @@ def test_a_response_stays_as_near_to_its_call_as_it_was(change):
 @pytest.mark.requirement("HOOK-078")
 @settings(max_examples=200, deadline=None)
 @given(changes())
-def test_the_texts_are_the_hooks(change):
+def test_the_texts_are_the_hooks(change: Any) -> None:
     base, messages = change
 
     result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
@@ -167,7 +168,7 @@ def test_the_texts_are_the_hooks(change):
 @pytest.mark.requirement("HOOK-078")
 @settings(max_examples=200, deadline=None)
 @given(changes(text_in_responses=False))
-def test_where_responses_have_no_text_the_texts_are_the_hooks_in_the_hooks_order(change):
+def test_where_responses_have_no_text_the_texts_are_the_hooks_in_the_hooks_order(change: Any) -> None:
     base, messages = change
 
     result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
@@ -178,7 +179,7 @@ def test_where_responses_have_no_text_the_texts_are_the_hooks_in_the_hooks_order
 @pytest.mark.requirement("HOOK-078")
 @settings(deadline=None)
 @given(changes(text_in_responses=False))
-def test_a_conversation_too_long_to_compare_stays_as_whole(change):
+def test_a_conversation_too_long_to_compare_stays_as_whole(change: Any) -> None:
     base, messages = change
 
     with mock.patch.object(alignment, "COMPARED_PAIRS", 0):
@@ -191,7 +192,7 @@ def test_a_conversation_too_long_to_compare_stays_as_whole(change):
 @pytest.mark.requirement("HOOK-078", "HOOK-039")
 @settings(deadline=None)
 @given(conversations(), st.lists(MESSAGES, max_size=3), st.lists(MESSAGES, max_size=3))
-def test_added_before_and_after_leaves_every_content_as_it_was(base, before, after):
+def test_added_before_and_after_leaves_every_content_as_it_was(base: Any, before: Any, after: Any) -> None:
     shown = TRANSLATOR.to_hook_llm_request(base)["messages"]
     unlike = [{**entry, "content": "new: " + entry["content"]} for entry in before + after]
     before, after = unlike[: len(before)], unlike[len(before) :]
@@ -208,7 +209,7 @@ def test_added_before_and_after_leaves_every_content_as_it_was(base, before, aft
 
 @settings(deadline=None)
 @given(changes())
-def test_the_base_is_never_changed(change):
+def test_the_base_is_never_changed(change: Any) -> None:
     base, messages = change
     before = copy.deepcopy(base)
 
@@ -219,13 +220,13 @@ def test_the_base_is_never_changed(change):
 
 @settings(deadline=None)
 @given(conversations())
-def test_what_comes_back_unchanged_changes_nothing(base):
+def test_what_comes_back_unchanged_changes_nothing(base: Any) -> None:
     assert TRANSLATOR.from_hook_llm_request(TRANSLATOR.to_hook_llm_request(base), base) is base
 
 
 @settings(deadline=None)
 @given(conversations())
-def test_objects_dicts_and_json_are_shown_alike(base):
+def test_objects_dicts_and_json_are_shown_alike(base: Any) -> None:
     shown = TRANSLATOR.to_hook_llm_request(base)
 
     for by_alias in (False, True):
@@ -255,7 +256,7 @@ REQUESTS = st.dictionaries(NAMES, JSON) | st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(REQUESTS)
-def test_any_json_that_a_hook_answers_makes_a_request(answer):
+def test_any_json_that_a_hook_answers_makes_a_request(answer: Any) -> None:
     base = GenerateContentParameters("m", [types.UserContent("Hello")], types.GenerateContentConfig(temperature=0.5))
 
     result = TRANSLATOR.from_hook_llm_request(answer, base)
@@ -266,7 +267,7 @@ def test_any_json_that_a_hook_answers_makes_a_request(answer):
 
 @settings(deadline=None)
 @given(st.dictionaries(NAMES, JSON) | st.fixed_dictionaries({"candidates": st.lists(JSON)}))
-def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer):
+def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer: Any) -> None:
     try:
         response = TRANSLATOR.from_hook_llm_response(answer)
     except TranslationError:
@@ -277,7 +278,7 @@ def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer):
 
 @settings(deadline=None)
 @given(JSON)
-def test_any_json_is_a_payload_or_a_clear_error(value):
+def test_any_json_is_a_payload_or_a_clear_error(value: Any) -> None:
     for mark, payload in ((mark_request, request_payload), (mark_response, response_payload)):
         for data in (value, mark(value, TRANSLATOR)):
             with contextlib.suppress(TranslationError):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from google.genai import types
 
 from llxprt_hooks.model import TranslationError
 
+if TYPE_CHECKING:
+    from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+
 
 def config(mode: str | None = None, names: list[str] | None = None) -> types.ToolConfig:
     return types.ToolConfig(
-        function_calling_config=types.FunctionCallingConfig(mode=mode, allowed_function_names=names)
+        function_calling_config=types.FunctionCallingConfig(
+            mode=None if mode is None else types.FunctionCallingConfigMode(mode), allowed_function_names=names
+        )
     )
 
 
@@ -28,7 +35,7 @@ def config(mode: str | None = None, names: list[str] | None = None) -> types.Too
         ({"functionCallingConfig": {"mode": "ANY"}}, {"mode": "ANY"}),
     ],
 )
-def test_shown_to_hooks(translator, tool_config, shown):
+def test_shown_to_hooks(translator: HookTranslatorGenAIv1, tool_config: Any, shown: dict[str, Any]) -> None:
     assert translator.to_hook_tool_config(tool_config) == shown
 
 
@@ -63,34 +70,38 @@ def test_shown_to_hooks(translator, tool_config, shown):
         ({}, None, types.ToolConfig()),
     ],
 )
-def test_laid_over_the_base(translator, answer, base, result):
+def test_laid_over_the_base(translator: HookTranslatorGenAIv1, answer: dict[str, Any], base: Any, result: Any) -> None:
     assert translator.from_hook_tool_config(answer, base) == result
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_everything_else_in_the_base_stays(translator):
+def test_everything_else_in_the_base_stays(translator: HookTranslatorGenAIv1) -> None:
     base = types.ToolConfig(
         retrieval_config=types.RetrievalConfig(language_code="en"),
-        function_calling_config=types.FunctionCallingConfig(mode="AUTO", stream_function_call_arguments=True),
+        function_calling_config=types.FunctionCallingConfig(
+            mode=types.FunctionCallingConfigMode.AUTO, stream_function_call_arguments=True
+        ),
     )
 
     result = translator.from_hook_tool_config({"mode": "ANY"}, base)
 
     assert result.retrieval_config is base.retrieval_config
     assert result.function_calling_config == types.FunctionCallingConfig(
-        mode="ANY", stream_function_call_arguments=True
+        mode=types.FunctionCallingConfigMode.ANY, stream_function_call_arguments=True
     )
+    assert base.function_calling_config is not None
     assert base.function_calling_config.mode == "AUTO"
 
 
-def test_a_dict_as_base(translator):
+def test_a_dict_as_base(translator: HookTranslatorGenAIv1) -> None:
     result = translator.from_hook_tool_config(
-        {"mode": "ANY"}, {"functionCallingConfig": {"allowedFunctionNames": ["a"]}}
+        {"mode": "ANY"},
+        {"functionCallingConfig": {"allowedFunctionNames": ["a"]}},  # type: ignore[arg-type]  # the SDK takes it
     )
 
     assert result == config("ANY", ["a"])
 
 
-def test_a_base_that_the_sdk_refuses_is_named(translator):
+def test_a_base_that_the_sdk_refuses_is_named(translator: HookTranslatorGenAIv1) -> None:
     with pytest.raises(TranslationError, match="does not accept the tool_config"):
-        translator.from_hook_tool_config({"mode": "ANY"}, {"unknown": 1})
+        translator.from_hook_tool_config({"mode": "ANY"}, {"unknown": 1})  # type: ignore[arg-type]  # the mistake

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
 
-from llxprt_hooks import GenerateContentParameters, TranslationError
+from llxprt_hooks import GenerateContentParameters, TranslationError, Turn
 from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.registry import TRANSLATORS
 from llxprt_hooks.testing import Sample, check_translator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llxprt_hooks.model.format import LLMRequest
 
 
 def genai_samples() -> list[Any]:
@@ -58,7 +63,7 @@ def genai_samples() -> list[Any]:
     ]
 
 
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+IMAGE: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 
 
 def openai_samples() -> list[Any]:
@@ -125,23 +130,23 @@ SAMPLES = {"google-genai": genai_samples, "openai-chat": openai_samples}
 
 @pytest.mark.requirement("HOOK-071", "HOOK-075", "HOOK-078", "HOOK-079")
 @pytest.mark.parametrize("name", TRANSLATORS)
-def test_every_translator_keeps_the_contract(name):
+def test_every_translator_keeps_the_contract(name: str) -> None:
     check_translator(resolve_translator(name), SAMPLES[name]())
 
 
-def test_a_translator_is_found_by_name_and_made_once():
+def test_a_translator_is_found_by_name_and_made_once() -> None:
     assert resolve_translator("openai-chat") is resolve_translator("openai-chat")
     assert resolve_translator(None) is resolve_translator("google-genai")
     own = OpenAIChatTranslator()
     assert resolve_translator(own) is own
 
 
-def test_an_unknown_name_is_an_error_with_the_known_ones():
+def test_an_unknown_name_is_an_error_with_the_known_ones() -> None:
     with pytest.raises(TranslationError, match="Unknown translator 'openai'; expected one of google-genai, openai"):
         resolve_translator("openai")
 
 
-def test_without_a_sample_nothing_is_claimed():
+def test_without_a_sample_nothing_is_claimed() -> None:
     with pytest.raises(AssertionError, match="at least one sample"):
         check_translator(OpenAIChatTranslator(), [])
 
@@ -150,96 +155,98 @@ def test_without_a_sample_nothing_is_claimed():
 
 
 class ForgetsOtherParts(OpenAIChatTranslator):
-    def rebuild(self, request, turns):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
         rebuilt = super().rebuild(request, turns)
         messages = [{"role": m["role"], "content": m["content"]} for m in rebuilt["messages"]]
         return {**rebuilt, "messages": messages}
 
 
 class ForgetsResults(OpenAIChatTranslator):
-    def rebuild(self, request, turns):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
         return super().rebuild(request, [turn for turn in turns if not turn.results])
 
 
 class DropsTheSystemPrompt(OpenAIChatTranslator):
-    def rebuild(self, request, turns):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
         prompt = len(request["messages"]) - len(self.turns(request))
         rebuilt = super().rebuild(request, turns)
         return {**rebuilt, "messages": rebuilt["messages"][prompt:]}
 
 
 class SeparatesCallsAndResults(OpenAIChatTranslator):
-    def turns(self, request):
+    def turns(self, request: Any) -> list[Turn]:
         return [turn._replace(text=turn.text or "shown", calls=(), results=()) for turn in super().turns(request)]
 
 
 class CopiesAlways(OpenAIChatTranslator):
-    def from_hook_llm_request(self, hook_request, base_request):
+    def from_hook_llm_request(self, hook_request: Any, base_request: Any) -> Any:
         return dict(super().from_hook_llm_request(hook_request, base_request))
 
 
 class ChangesItsInput(OpenAIChatTranslator):
-    def with_fields(self, request, fields):
+    def with_fields(self, request: Any, fields: Any) -> Any:
         request.update(fields)
         return dict(request)
 
 
 class ForgetsTheMode(OpenAIChatTranslator):
-    def build_tool_config(self, tool_config, base):
-        return super().build_tool_config({**tool_config, "mode": "AUTO"}, base)
+    def build_tool_config(self, tool_config: Any, base: Any) -> Any:
+        return super().build_tool_config(tool_config | {"mode": "AUTO"}, base)
 
 
 class ForgetsTheNames(OpenAIChatTranslator):
-    def build_tool_config(self, tool_config, base):
+    def build_tool_config(self, tool_config: Any, base: Any) -> Any:
         return super().build_tool_config({"mode": tool_config.get("mode", "AUTO")}, base)
 
 
 class SaysNothing(OpenAIChatTranslator):
-    def with_system_message(self, request, text):
+    def with_system_message(self, request: Any, text: str) -> Any:
         return request
 
 
 class IgnoresSettings(OpenAIChatTranslator):
-    def with_fields(self, request, fields):
+    def with_fields(self, request: Any, fields: Any) -> Any:
         return super().with_fields(request, {**fields, "temperature": 1})
 
 
 class LeavesOutEmptySettings(OpenAIChatTranslator):
-    def to_hook_llm_request(self, request):
+    def to_hook_llm_request(self, request: Any) -> LLMRequest:
         shown = super().to_hook_llm_request(request)
-        return shown if shown["config"] else {name: value for name, value in shown.items() if name != "config"}
+        if not shown["config"]:
+            del shown["config"]
+        return shown
 
 
 class TakesHookFormat(OpenAIChatTranslator):
-    def read_request(self, value):
+    def read_request(self, value: Any) -> Any:
         return value if isinstance(value, dict) else super().read_request(value)
 
 
 class KeepsTheOldAnswer(OpenAIChatTranslator):
-    def from_hook_llm_response(self, hook_response, base=None):
+    def from_hook_llm_response(self, hook_response: Any, base: Any = None) -> Any:
         replaced = super().from_hook_llm_response(hook_response, base)
         return {**replaced, "choices": [*replaced["choices"], *(base or {}).get("choices", [])]}
 
 
 class AnswersNothing(OpenAIChatTranslator):
-    def from_hook_llm_response(self, hook_response, base=None):
+    def from_hook_llm_response(self, hook_response: Any, base: Any = None) -> Any:
         return super().from_hook_llm_response({"text": "", **hook_response}, base)
 
 
 class MutatesParts(HookTranslatorGenAIv1):
-    def rebuild(self, request, turns):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
         rebuilt = super().rebuild(request, turns)
         request.contents.reverse()
         return rebuilt
 
 
 class DropsImages(HookTranslatorGenAIv1):
-    def turns(self, request):
+    def turns(self, request: Any) -> list[Turn]:
         return [turn for turn in super().turns(request) if turn.text or turn.calls or turn.results]
 
 
 class DropsTools(HookTranslatorGenAIv1):
-    def with_fields(self, request, fields):
+    def with_fields(self, request: Any, fields: Any) -> Any:
         return super().with_fields(request, {**fields, "tools": None})
 
 
@@ -265,13 +272,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("broken", "complaint"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", ""))
-def test_a_translator_that_breaks_the_contract_is_found_out(broken, complaint):
+def test_a_translator_that_breaks_the_contract_is_found_out(broken: type[Any], complaint: str) -> None:
     samples = openai_samples() if issubclass(broken, OpenAIChatTranslator) else genai_samples()
     with pytest.raises(AssertionError, match=rf"{broken.__name__}, sample \d: .*({complaint})"):
         check_translator(broken(), samples)
 
 
-def test_samples_are_not_changed():
+def test_samples_are_not_changed() -> None:
     samples = openai_samples()
     before = copy.deepcopy(samples)
     check_translator(OpenAIChatTranslator(), samples)

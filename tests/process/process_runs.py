@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import Completed, run_process
 from tests.support.processes import DEADLINE
 
@@ -27,18 +26,12 @@ async def bash(script: str, **options: Any) -> Completed:
     return await run("bash", "-c", script, **options)
 
 
-def in_python(script: str, *, cwd: Path, fresh: bool = False) -> str:
-    """Run a script in its own interpreter, for what would disturb this one, and return what it printed.
-
-    It starts processes in the same way as this test, unless nothing may be imported before it (``fresh``).
-    """
-    launcher = child_module.launch
-    same = f"from llxprt_hooks.process import child; from {launcher.__module__} import {launcher.__name__} as launch\n"
-    same += "child.launch = launch\n"
+def in_python(script: str, *, cwd: Path) -> str:
+    """Run a script in its own interpreter, for what would disturb this one, and return what it printed."""
     # With -X dev, asyncio warns of callbacks that took over 0.1 s: on a busy machine, any.
-    same += "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
+    quiet = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", script if fresh else same + script],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", quiet + script],
         cwd=cwd,
         env={**os.environ, **ENV},
         capture_output=True,

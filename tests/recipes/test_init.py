@@ -110,7 +110,7 @@ def test_hooks_that_the_user_has_turned_off_stay_off(
 
     value = json.loads(settings_of(bench).read_text())
     assert value.get("enableHooks") is not True
-    assert 'They run once it says "enableHooks": true' in capsys.readouterr().err
+    assert 'To run them, set "enableHooks": true' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("level", ["project", "user"])
@@ -124,8 +124,8 @@ def test_a_recipe_that_is_switched_off_stays_off(
     bench.init("sequential-chain", "cost-cap")
 
     assert capsys.readouterr().err == (
-        "chain-2-header is switched off in hooksConfig.disabled, and was left so. "
-        "Turn it on: llxprt-hooks enable chain-2-header\n"
+        "chain-2-header is disabled in hooksConfig.disabled; this was not changed. "
+        "Run: llxprt-hooks enable chain-2-header\n"
     )
     assert run_command_line(["enable", "chain-2-header", "-C", str(bench.root)]) == 0
     capsys.readouterr()
@@ -292,7 +292,7 @@ def test_settings_that_are_a_link_could_not_be_approved(
 
     assert init("-C", str(bench.root)) == 1
 
-    assert "hooks of a linked file cannot be approved" in capsys.readouterr().err
+    assert "hooks in a linked file cannot be approved" in capsys.readouterr().err
     assert (bench.root / "real.json").read_text() == "{}"
 
 

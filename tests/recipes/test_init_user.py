@@ -75,7 +75,7 @@ def test_what_it_says_to_try_next_can_be_tried(
 
     printed = capsys.readouterr()
     steps = printed.out.partition("Next:\n")[2].splitlines()
-    assert steps[0] == "  # nothing to approve: the hooks are your own, and run in every project"
+    assert steps[0] == "  # no approval needed: these are your own hooks, and they run in every project"
     assert "llxprt-hooks trust" not in printed.out
     tried = subprocess.run(["bash", "-c", steps[1]], cwd=bench.root, capture_output=True, text=True)
     assert tried.returncode == 2
@@ -147,8 +147,12 @@ def test_links_of_the_user_are_followed_and_stay(home: Path, tmp_path: Path) -> 
 
 
 NOTICES = {
-    "hooks are off": ('{"enableHooks": false}', 0o600, "Hooks are off in ~/.llxprt/settings.json, and were left so."),
-    "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Turn it on: llxprt-hooks enable cost-cap"),
+    "hooks are off": (
+        '{"enableHooks": false}',
+        0o600,
+        "Hooks are disabled in ~/.llxprt/settings.json; this",
+    ),
+    "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Run: llxprt-hooks enable cost-cap"),
     "writable": ("{}", 0o666, "chmod go-w ~/.llxprt/settings.json"),
 }
 
@@ -178,7 +182,7 @@ def test_a_project_cannot_be_named_with_it(
     bench: RecipeProject, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init("cost-cap", "-C", str(bench.root)) == 64
-    assert "leave one of them out" in capsys.readouterr().err
+    assert "Use only one of them" in capsys.readouterr().err
     assert list(home.iterdir()) == list(bench.root.iterdir()) == []
 
 

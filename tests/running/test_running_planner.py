@@ -203,6 +203,13 @@ class TestExplanation:
 
         assert (hook.runs, hook.why) == (True, "it is for all")
 
+    def test_an_event_without_matchers_is_explained_as_such(self) -> None:
+        planner = HookPlanner(registry_of({"BeforeModel": [group("check", matcher="gemini")]}))
+
+        [hook] = planner.explain(HookEventName.BEFORE_MODEL)
+
+        assert (hook.runs, hook.why) == (True, "BeforeModel does not look at matchers")
+
     def test_where_hooks_are_off_that_is_why_none_runs(self) -> None:
         planner = HookPlanner(registry_of({"BeforeTool": [group("a"), group("b", matcher="^read")]}))
 

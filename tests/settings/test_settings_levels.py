@@ -236,8 +236,8 @@ BROKEN: list[tuple[bytes, int, int, str]] = [
     (b"", 1, 1, "expected a value, found the end of the file"),
     (b" [1]", 1, 2, "expected an object in braces, found an array"),
     (b"7", 1, 1, "expected an object in braces, found 7"),
-    (b'{\n "\xc3\xa9\xff": 1}', 2, 4, "the byte 0xff is not UTF-8, save the file in that encoding"),
-    ("{}".encode("utf-16"), 1, 1, "the byte 0xff is not UTF-8, save the file in that encoding"),
+    (b'{\n "\xc3\xa9\xff": 1}', 2, 4, "the byte 0xff is not valid UTF-8; save the file as UTF-8"),
+    ("{}".encode("utf-16"), 1, 1, "the byte 0xff is not valid UTF-8; save the file as UTF-8"),
     (b"[" * 100_000, 1, 101, "objects and arrays are nested more than 100 levels deep here"),
 ]
 
@@ -315,7 +315,7 @@ WRONG_FIELDS = [
     ('{"hooksConfig": true}', 17, '"hooksConfig" must be an object, found true, which is ignored'),
     ('{"hooksConfig": {"enabled": {}}}', 29, '"enabled" must be true or false, found an object, which is ignored'),
     ('{"hooksConfig": {"disabled": "a"}}', 30, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" lists strings, found 7, which is ignored'),
+    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
     ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
     ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
     ('{"hooks": {"BeforeTool": 7}}', 26, '"BeforeTool" must be an array of hook groups, found 7, which is ignored'),

@@ -437,16 +437,14 @@ class TestRefusal:
         file = write(project / "config" / "llxprt.json", SETTINGS)
         project_file.symlink_to(file)
 
-        self.refused(project, f"this is a link to {file}, so what this file says about hooks is skipped")
+        self.refused(project, f"this is a link to {file}, so the hook settings in this file are ignored")
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o620])
     def test_a_file_that_others_can_write_is_refused(self, cloned: Path, project_file: Path, mode: int) -> None:
         grant_trust(cloned)
         project_file.chmod(mode)
 
-        self.refused(
-            cloned, f"group or others may write to this file (mode {mode:04o}; `chmod go-w` takes that right away)"
-        )
+        self.refused(cloned, f"group or others may write to this file (mode {mode:04o}; fix it with `chmod go-w`)")
 
     def test_a_broken_file_is_refused_once(self, project: Path, project_file: Path, write: Write) -> None:
         write(project_file, '{"hooks": }')

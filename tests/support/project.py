@@ -218,10 +218,12 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-def _group(given: str | Mapping[str, Any]) -> Mapping[str, Any]:
+def _group(given: Any) -> Any:
     if isinstance(given, str):
         return {"hooks": [{"type": "command", "command": given}]}
-    return given if "hooks" in given else {"hooks": [{"type": "command", **given}]}
+    if not isinstance(given, Mapping) or "hooks" in given:
+        return given
+    return {"hooks": [{"type": "command", **given}]}
 
 
 def _bytes(content: Content) -> bytes:

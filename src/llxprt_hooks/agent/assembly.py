@@ -1,4 +1,4 @@
-"""An agent put together from its parts."""
+"""Assemble an agent from its parts."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ DEFAULT_MODEL = "gemini-2.5-flash"
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """What a user may choose."""
+    """Options of the agent."""
 
     directory: str = "."
     model: str | None = None
     replay: str | None = None
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
     log_payloads: bool = False
-    """Record what hooks are sent."""
+    """Whether the hook log includes the payloads sent to hooks."""
 
 
 def assemble(
     options: AgentOptions, audience: Audience, *, ask: Ask | None = None, observer: HookObserver | None = None
 ) -> Session:
-    """A session in a project folder, with the project's hooks."""
-    provider = _provider(options)  # first: one that cannot be had is no reason for a transcript
-    record = HookLog(options.directory, payloads=options.log_payloads)
-    config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
+    """Create a session in a project folder, with the project's hooks."""
+    provider = _provider(options)  # first, so that a failure here leaves no transcript behind
+    hook_log = HookLog(options.directory, payloads=options.log_payloads)
+    config = Config.load(options.directory, observer=Observers(hook_log, *([observer] if observer else [])))
     transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
     approval = Approval(options.approval_mode, ask=ask, announce=partial(_announce_approval, config))
@@ -68,7 +68,7 @@ def assemble(
 
 
 def _announce_approval(config: Config, tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """Approval is needed for a call: notify the Notification hooks."""
+    """Fire Notification hooks: a call needs approval."""
     details = {"tool_name": tool.name, "tool_input": dict(arguments)}
     fire_notification_hook(config, NotificationType.TOOL_PERMISSION, f"{tool.name} needs approval", details)
 

@@ -1,4 +1,4 @@
-"""The events of an agent and the interface of what shows them: a screen, a JSON document, a stream of JSON lines."""
+"""The agent's events, and the interface of an audience that shows them: a screen, JSON or JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AgentEvent:
-    """Something that happened. ``type`` is its name in JSON output."""
+    """Base class of events. ``type`` is the event's name in JSON output."""
 
     type: ClassVar[str]
 
@@ -21,7 +21,7 @@ class AgentEvent:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText(AgentEvent):
-    """A piece of the model's answer, to be shown now."""
+    """A piece of the model's answer, to show immediately."""
 
     type: ClassVar[str] = "text"
     text: str
@@ -29,7 +29,7 @@ class AnswerText(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class AnswerEnd(AgentEvent):
-    """The answer is complete; ``text`` is all that was shown of it."""
+    """The answer is complete. ``text`` is the whole text that was shown."""
 
     type: ClassVar[str] = "answer"
     text: str
@@ -37,7 +37,7 @@ class AnswerEnd(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolState(AgentEvent):
-    """A tool call has changed its state."""
+    """A tool call changed its state."""
 
     type: ClassVar[str] = "tool_call"
     call: ToolCall
@@ -48,7 +48,7 @@ class ToolState(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelBlocked(AgentEvent):
-    """A hook kept the model from being called, and gave no answer in its place."""
+    """A hook blocked the model call and supplied no answer instead."""
 
     type: ClassVar[str] = "blocked"
     reason: str
@@ -64,14 +64,14 @@ class Stopped(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class WarningEvent(AgentEvent):
-    """Something the user should know."""
+    """A warning for the user."""
 
     type: ClassVar[str] = "warning"
     message: str
 
 
 class Audience(Protocol):
-    """Shows what happens."""
+    """Shows events to the user."""
 
     def handle(self, event: AgentEvent) -> None:
         """Show an event."""

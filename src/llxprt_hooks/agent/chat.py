@@ -1,4 +1,4 @@
-"""The model side: one model call, from the request to the stored answer, with its three hooks around it."""
+"""Make model calls: from the request to the stored answer, with the three model events around each call."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one model call."""
+    """The outcome of one model call."""
 
     response: types.GenerateContentResponse = field(
         default_factory=lambda: types.GenerateContentResponse(candidates=[])
     )
     restriction: Restriction = field(default_factory=Restriction)
     shown: str | None = None
-    """The text that the user got to see; None where nobody answered."""
+    """The text that was shown to the user, or None without an answer."""
     blocked: str | None = None
-    """Why the model was not called, if it was not and nothing answered in its place."""
+    """Why the model call was blocked, if no hook supplied an answer instead."""
     stop_reason: str | None = None
     usage: types.GenerateContentResponseUsageMetadata | None = None
-    """What the model call cost, also where a hook replaced the response."""
+    """Token usage of the model call, also if a hook replaced the response."""
+    by_model: bool = False
+    """Whether the model was called; otherwise a hook answered, or nobody did."""
 
 
 class Chat:
-    """A conversation with the model. ``history`` keeps what was said, not what hooks added for one request."""
+    """A conversation with the model. ``history`` excludes what hooks added to a single request."""
 
     def __init__(
         self, config: Config, provider: Provider, audience: Audience, *, model: str, request_config: dict[str, Any]
@@ -48,24 +50,24 @@ class Chat:
         self._model = model
         self._request_config = request_config
         self._notes: tuple[str, ...] = ()
-        """What hooks have to say to the model with the next request."""
+        """System messages from hooks for the next request."""
         self.history: list[types.Content] = []
         self.usage: types.GenerateContentResponseUsageMetadata | None = None
 
-    def aside(self) -> Chat:
-        """A chat that begins with the same history, has no tools, and is shown to nobody."""
+    def fork(self) -> Chat:
+        """Return a chat with a copy of the history, without tools and without output."""
         request_config = {name: value for name, value in self._request_config.items() if name != "tools"}
         chat = Chat(self._config, self._provider, NullAudience(), model=self._model, request_config=request_config)
         chat.history = list(self.history)
         return chat
 
-    def restart(self, *said: types.Content) -> None:
-        """Begin anew, with no more than this said."""
-        self.history = list(said)
+    def restart(self, *history: types.Content) -> None:
+        """Replace the history."""
+        self.history = list(history)
         self.usage = None
 
     async def ask(self) -> Answer:
-        """Have the model answer the history as it is."""
+        """Send the history to the model and return its answer."""
         held_back = has_hooks_for(self._config, HookEventName.AFTER_MODEL)
         answered: list[types.GenerateContentResponse] = []
 
@@ -73,7 +75,9 @@ class Chat:
             answered.append(await self._stream(request, held_back=held_back))
             return answered[0]
 
-        result = await execute_model_with_hooks(self._config, self._request(), call, notes=self._notes)
+        request_config = types.GenerateContentConfig(**self._request_config)
+        request = GenerateContentParameters(self._model, list(self.history), request_config)
+        result = await execute_model_with_hooks(self._config, request, call, notes=self._notes)
         self._notes = result.notes
         if result.response is None:
             return self._unanswered(result)
@@ -82,16 +86,20 @@ class Chat:
         shown = "" if result.suppress_output else shown_text(result.response)
         if held_back or not answered:
             self._show(shown)
-        self._store(result.response)
+        if (content := first_content(result.response)) is not None:
+            self.history.append(content)
         self._audience.handle(AnswerEnd(shown))
-        return Answer(result.response, result.restriction, shown, stop_reason=result.stop_reason, usage=usage)
-
-    def _request(self) -> GenerateContentParameters:
-        config = types.GenerateContentConfig(**self._request_config)
-        return GenerateContentParameters(self._model, list(self.history), config)
+        return Answer(
+            result.response,
+            result.restriction,
+            shown,
+            stop_reason=result.stop_reason,
+            usage=usage,
+            by_model=bool(answered),
+        )
 
     async def _stream(self, request: GenerateContentParameters, *, held_back: bool) -> types.GenerateContentResponse:
-        """Call the model; show the answer as it comes, unless an AfterModel hook is to see it first (D-14)."""
+        """Call the model. Show the answer as it arrives, unless an AfterModel hook must see it first (D-14)."""
         chunks: list[types.GenerateContentResponse] = []
         async for chunk in self._provider.stream(request):
             chunks.append(chunk)
@@ -100,7 +108,7 @@ class Chat:
         return complete_answer(chunks)
 
     def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse]) -> Answer:
-        """The model was not called, and no hook answered in its place (HOOK-138, 174, 202)."""
+        """Handle a blocked or stopped call without a synthetic answer (HOOK-138, 174, 202)."""
         if result.blocked and result.stop_reason is None:
             self._audience.handle(ModelBlocked(result.reason or ""))
         return Answer(blocked=result.reason if result.blocked else None, stop_reason=result.stop_reason)
@@ -108,8 +116,3 @@ class Chat:
     def _show(self, text: str) -> None:
         if text:
             self._audience.handle(AnswerText(text))
-
-    def _store(self, response: types.GenerateContentResponse) -> None:
-        content = first_content(response)
-        if content is not None:
-            self.history.append(content)

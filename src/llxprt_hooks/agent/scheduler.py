@@ -1,4 +1,4 @@
-"""The tool side: runs the calls of one answer, each within its hooks."""
+"""Run the tool calls of one answer, each with its hooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CallState(StrEnum):
-    """Where a call stands. A finished one, blocked or not, is idle and stays so (HOOK-129, 130, 204)."""
+    """The state of a call. A finished call, blocked or not, is idle and stays idle (HOOK-129, 130, 204)."""
 
     SCHEDULED = "scheduled"
     AWAITING_APPROVAL = "awaiting_approval"
@@ -43,20 +43,19 @@ class CallStatus(StrEnum):
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call that the model asked for, and what became of it."""
+    """One call that the model requested, and its outcome."""
 
     name: str
     args: dict[str, Any]
-    """As asked for, then as executed."""
+    """As requested; once the tool runs, as executed."""
     id: str | None = None
     state: CallState = CallState.SCHEDULED
     status: CallStatus | None = None
     result: ToolResult = field(default_factory=ToolResult)
 
     @classmethod
-    def of(cls, asked: types.FunctionCall) -> ToolCall:
-        """What a part of the model's answer asks for."""
-        return cls(asked.name or "", dict(asked.args or {}), asked.id)
+    def of(cls, requested: types.FunctionCall) -> ToolCall:
+        return cls(requested.name or "", dict(requested.args or {}), requested.id)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -68,7 +67,7 @@ class ToolCall:
 
 
 class Scheduler:
-    """Runs tool calls concurrently; their results come in the order of the calls."""
+    """Runs tool calls concurrently."""
 
     def __init__(
         self, config: Config, workspace: Workspace, tools: Mapping[str, Tool], approval: Approval, audience: Audience
@@ -80,7 +79,7 @@ class Scheduler:
         self._audience = audience
 
     async def run(self, calls: Sequence[ToolCall], restriction: Restriction) -> None:
-        """Run the calls of one answer, each to its end, interrupted or not; none is ever tried again."""
+        """Run the calls of one answer. Each call ends with a result, even if interrupted. No call is retried."""
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
@@ -93,13 +92,11 @@ class Scheduler:
 
     async def _run(self, call: ToolCall, restriction: Restriction) -> None:
         tool = self._tools.get(call.name)
-        if (forbidden := restriction.refusal(call.name)) is not None:
-            return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(forbidden))
+        if (refusal := restriction.refusal(call.name)) is not None:
+            return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
         if tool is None:
-            known = ", ".join(self._tools)
-            return self._finish(
-                call, CallStatus.ERROR, ToolResult.failure(f"There is no tool {call.name!r}. The tools are {known}.")
-            )
+            unknown = f"Unknown tool {call.name!r}. Available tools: {', '.join(self._tools)}."
+            return self._finish(call, CallStatus.ERROR, ToolResult.failure(unknown))
         if self._approval.needed(tool):
             self._enter(call, CallState.AWAITING_APPROVAL)
             refusal = await self._approval.refusal(tool, call.args)
@@ -129,11 +126,11 @@ class Scheduler:
         self._enter(call, CallState.IDLE)
 
 
-_BY_HOOK = ("hook_blocked", "hook_stopped")
+_HOOK_ERRORS = ("hook_blocked", "hook_stopped")
 
 
 def _status(result: ToolResult) -> CallStatus:
     if result.error is None:
         return CallStatus.SUCCESS
     kind = result.error.get("type") if isinstance(result.error, Mapping) else None
-    return CallStatus.BLOCKED if kind in _BY_HOOK else CallStatus.ERROR
+    return CallStatus.BLOCKED if kind in _HOOK_ERRORS else CallStatus.ERROR

@@ -1,4 +1,4 @@
-"""A tool configuration as the Gemini API takes it (D-15)."""
+"""Convert a tool configuration to what the Gemini API accepts (D-15)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Mode = types.FunctionCallingConfigMode
 
 
 def sendable_tool_config(tool_config: types.ToolConfig | None, declared: Collection[str]) -> types.ToolConfig | None:
-    """The tool configuration as the Gemini API takes it.
+    """Return the tool configuration in the form the Gemini API accepts.
 
-    It knows only declared tools, takes names with ANY and VALIDATED only, and reads an empty list as no restriction;
-    so AUTO with names is sent as VALIDATED, and names that come to nothing as NONE.
+    The API accepts only names of declared tools, and only with ANY or VALIDATED. It treats an empty list as no
+    restriction. So AUTO with names is sent as VALIDATED, and a list without any declared tool as NONE.
     """
     calling = tool_config.function_calling_config if tool_config else None
     if tool_config is None or calling is None or calling.allowed_function_names is None:

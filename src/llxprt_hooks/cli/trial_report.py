@@ -1,4 +1,4 @@
-"""A fired event, printed for people."""
+"""Print the result of ``fire`` for people."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.inspection.trial import Trial
 
-MOST_LINES = 100
-"""Of one stream or payload; ``--json`` has all of them."""
+MAX_LINES = 100
+"""Lines printed of one stream or payload. ``--json`` prints all."""
 
-LONGEST_LINE = 2000
+MAX_LINE_LENGTH = 2000
 
 
 def print_trial(trial: Trial) -> None:
-    """Everything there is to see: plan, payload, each hook, the outcome, advice."""
+    """Print the plan, the payload, each hook's result, the outcome and hints."""
     console = stdout_console()
     _print_plan(console, trial)
     shown: Mapping[str, Any] | None = None
@@ -48,7 +48,7 @@ def print_trial(trial: Trial) -> None:
 
 def _print_plan(console: Console, trial: Trial) -> None:
     running = len(trial.running)
-    order = "one after another" if trial.sequential else "side by side"
+    order = "sequentially" if trial.sequential else "in parallel"
     count = f"{running or 'no'} hook{'' if running == 1 else 's'}" + (f", {order}" if running > 1 else "")
     print_line(console, (trial.event_name, "bold"), f"  plan: {count}")
     for hook in trial.plan:
@@ -73,15 +73,15 @@ def _print_result(console: Console, result: HookExecutionResult) -> None:
 def _print_outcome(console: Console, trial: Trial) -> None:
     if trial.output is not None:
         _print_block(console, "merged", _indented(trial.output.to_dict()))
-    said = effects(trial.event_name, trial.output) if trial.output else []
+    found = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
         print_wrapped(console, ("blocked", "red bold"), f": {trial.reason}" if trial.reason else "")
     elif trial.should_stop:
         print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:
-        print_wrapped(console, ("allowed", "green bold"), f": {'; '.join(said) or 'nothing changed'}")
+        print_wrapped(console, ("allowed", "green bold"), f": {'; '.join(found) or 'nothing changed'}")
         return
-    for effect in said[1:]:
+    for effect in found[1:]:
         print_wrapped(console, f"  and {effect}")
 
 
@@ -92,12 +92,12 @@ def _indented(value: Mapping[str, Any]) -> str:
 def _print_block(console: Console, title: str, text: str) -> None:
     print_line(console, (f"  {title}", "dim"))
     lines = text.rstrip("\n").split("\n")
-    for each in lines[:MOST_LINES]:
-        cut = len(each) - LONGEST_LINE
-        more = (f"… and {cut} characters; --json has all", "dim") if cut > 0 else ""
-        print_line(console, f"    {each[:LONGEST_LINE].removesuffix(chr(13))}", more)
-    if len(lines) > MOST_LINES:
-        print_line(console, (f"    … and {len(lines) - MOST_LINES} lines; --json has all", "dim"))
+    for each in lines[:MAX_LINES]:
+        cut = len(each) - MAX_LINE_LENGTH
+        more = (f"… and {cut} more characters; --json prints all", "dim") if cut > 0 else ""
+        print_line(console, f"    {each[:MAX_LINE_LENGTH].removesuffix(chr(13))}", more)
+    if len(lines) > MAX_LINES:
+        print_line(console, (f"    … and {len(lines) - MAX_LINES} more lines; --json prints all", "dim"))
 
 
 def _one_line(text: str) -> str:

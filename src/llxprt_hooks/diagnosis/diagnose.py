@@ -1,4 +1,4 @@
-"""From files to diagnostics: the tables of checks, and the functions that go through them."""
+"""Runs all checks on an inspection."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
 
 
 def diagnose(inspection: Inspection) -> list[Diagnostic]:
-    """All that is found, file by file, each in the order of its text; what is in no settings file comes last."""
+    """Return all diagnostics, sorted by file and position; those outside settings files come last."""
     order = {file: number for number, file in enumerate(inspection.looked_for)}
     found = dict.fromkeys([*inspection.unread, *_findings(inspection)])
     return sorted(found, key=lambda each: (order.get(each.file, len(order)), each.file, each.line, each.column))

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.results import AggregatedHookResult
-from llxprt_hooks.events import MergeStrategy
+from llxprt_hooks.events import MergeStrategy, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.protocol.outputs import BLOCKING, BeforeToolHookOutput
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -42,13 +43,12 @@ class HookAggregator:
             results=list(results),
         )
 
-    def _merge(
-        self, outputs: Sequence[DefaultHookOutput | None], event_name: HookEventName
-    ) -> DefaultHookOutput | None:
-        given = [output for output in outputs if output is not None]
-        if not given:
+    def _merge(self, outputs: Outputs, event_name: HookEventName) -> DefaultHookOutput | None:
+        if not outputs:
             return None
-        fields = _STRATEGIES[event_name.spec.merge](given, event_name.spec.merged_object)
+        if event_name.spec.output is OutputKind.BEFORE_TOOL:  # each hook's own `permissionDecision` counts (D-26)
+            outputs = [BeforeToolHookOutput(output.to_dict(), implied=output.implied) for output in outputs]
+        fields = _STRATEGIES[event_name.spec.merge](outputs, event_name.spec.merged_object)
         return create_specific_hook_output(event_name, fields, translator=self._translator)
 
 
@@ -62,6 +62,7 @@ def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
     contexts = _joined(output.get_additional_context() for output in outputs)
     if contexts:
         specific["additionalContext"] = contexts
+    specific |= _merge_permissions(outputs, specific)
     if specific:
         merged["hookSpecificOutput"] = specific
     return merged
@@ -112,12 +113,33 @@ def _counting_outputs(results: Sequence[HookExecutionResult]) -> list[DefaultHoo
 
 def _or_decision(outputs: Outputs) -> str | None:
     """One rule for one hook and for several: the last blocking word, else ask, else allow unless a hook stops."""
-    blocks = [output.decision for output in outputs if output.is_blocking_decision()]
+    blocks = [_words(output)[-1] for output in outputs if output.is_blocking_decision()]
     if blocks:
         return blocks[-1]
-    if any(output.decision == "ask" for output in outputs):
+    if any("ask" in _words(output) for output in outputs):
         return "ask"
     return None if any(output.should_stop_execution() for output in outputs) else "allow"
+
+
+def _words(output: DefaultHookOutput) -> list[str]:
+    """The decisions of one hook, the one that blocks last."""
+    words = [output.decision, output.permission_decision]
+    return sorted((word for word in words if word is not None), key=BLOCKING.__contains__)
+
+
+def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
+    """Deny beats ask beats allow, and the reason is that of the hooks that block (D-26)."""
+    given = [word for output in outputs if (word := output.permission_decision) is not None]
+    if not given:
+        return {}
+    blocking = [output for output in outputs if output.is_blocking_decision()]
+    denied = [word for word in given if word in BLOCKING]
+    permission = denied[-1] if denied else "ask" if "ask" in given else given[-1]
+    if not blocking:
+        return {"permissionDecision": permission}
+    reasons = _joined((output.hook_specific_output or {}).get("permissionDecisionReason") for output in blocking)
+    specific.pop("permissionDecisionReason", None)
+    return {"permissionDecision": permission, **({"permissionDecisionReason": reasons} if reasons else {})}
 
 
 def _merge_common(outputs: Outputs) -> Fields:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
+from llxprt_hooks.settings.shape import FieldProblem, FieldReader, found_words
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -47,8 +50,7 @@ class ConfigSource(StrEnum):
 _SOURCES = tuple(ConfigSource)
 
 
-@dataclass(frozen=True, slots=True)
-class HookConfig:
+class HookConfig(msgspec.Struct, frozen=True):
     """One hook: what to run, in the form of its type, and how. ``timeout`` is in milliseconds."""
 
     type: str
@@ -92,8 +94,7 @@ class HookSet:
     """The file that it was read from, for the line and column of problems."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookDefinition:
+class HookDefinition(msgspec.Struct, frozen=True):
     """One hook together with its group's event, matcher and mode."""
 
     config: HookConfig
@@ -119,28 +120,32 @@ def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldP
         names = " or ".join(f'"{name}"' for name in settings_executors())
         message = f"`type` must be {names}, found {found_words(fields.get('type'))}"
         return None, [FieldProblem("type", message, discards=True)]
-    own, problems = read_fields(executor.fields, fields)
-    fatal = [problem for problem in problems if problem.discards]
-    spec = fatal or executor.read(own)
+    values, problems = _reader(executor).read(fields)
+    spec = [problem for problem in problems if problem.discards] or executor.read(values)
     if isinstance(spec, list):
         return None, spec
-    common, ignored = read_fields(HOOK_FIELDS, fields)
     config = HookConfig(
         type=fields["type"],
         spec=spec,
-        timeout=float(min(common["timeout"], _LONGEST_TIMEOUT)),
-        name=common["name"],
-        description=common["description"],
-        fail_closed=common["failClosed"],
+        timeout=float(min(values["timeout"], _LONGEST_TIMEOUT)),
+        name=values["name"],
+        description=values["description"],
+        fail_closed=values["failClosed"],
     )
-    return config, problems + ignored
+    return config, problems
+
+
+@cache
+def _reader(executor: Executor[Any]) -> FieldReader:
+    return FieldReader({**(executor.fields or {}), **HOOK_FIELDS})
 
 
 _LONGEST_TIMEOUT: Final = 1e12
 """Thirty years: beyond that an event loop's clock arithmetic has no meaning."""
 
-_GROUP_FIELDS: Final = {
-    event: {key: field for key, field in shape.fields.items() if key != "hooks"} for event, shape in GROUPS.items()
+_GROUP_READERS: Final = {
+    event: FieldReader({key: field for key, field in shape.fields.items() if key != "hooks"})
+    for event, shape in GROUPS.items()
 }
 
 
@@ -167,7 +172,7 @@ class _Reader:
             return None
 
     def _group(self, event_name: HookEventName, group: HookGroup, found: list[HookDefinition]) -> None:
-        fields, problems = read_fields(_GROUP_FIELDS[event_name], group.fields)
+        fields, problems = _GROUP_READERS[event_name].read(group.fields)
         for problem in problems:
             self._report((*group.path, problem.key), problem.message, group.path)
         matcher = group.fields.get("matcher")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks.engine.bus_connection import BusConnection
+from llxprt_hooks.engine.bus_connection import BusConnection, close_connection
 from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
 from llxprt_hooks.engine.reporting import report_end, report_start
 from llxprt_hooks.engine.results import (
@@ -135,7 +135,7 @@ class HookEventHandler:
     async def fire_notification_event(
         self, notification_type: str, message: str, details: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
-        """The user is being told or asked something."""
+        """The user is notified or asked something."""
         fields = {"notification_type": notification_type, "message": message, "details": details or {}}
         return await self._fire(HookEventName.NOTIFICATION, fields)
 
@@ -164,7 +164,7 @@ class HookEventHandler:
         return await self._fire(event, fields, base, accept_unmarked=True)
 
     def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
-        """Whether any hook would run; a look-up, nothing more."""
+        """Whether any hook would run. After the first call for a subject, this is a dictionary lookup."""
         return self._planner.create_execution_plan(event_name, subject) is not None
 
     def fails_closed(self, event_name: HookEventName, subject: str | None = None) -> bool:
@@ -173,7 +173,7 @@ class HookEventHandler:
         return plan is not None and plan.fail_closed
 
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
-        """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
+        """Extract the fields that every caller must act on: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
         if output is None:
             return ProcessedHookResult(result, False, None, None, False)
@@ -202,13 +202,14 @@ class HookEventHandler:
         try:
             await connection.opened()
         except Exception:
-            self._connections.remove(connection)
+            if connection in self._connections:
+                self._connections.remove(connection)
             raise
 
     async def disconnect(self) -> None:
         """Unsubscribe from every message bus."""
         while self._connections:
-            await self._connections.pop().close()
+            await close_connection(self._connections.pop().close(), self._log)
 
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting for one that unsubscribes asynchronously."""
@@ -249,6 +250,8 @@ class HookEventHandler:
             aggregated = self._aggregator.aggregate_results(results, event_name)
         except Exception as error:
             aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
+            if plan is not None:
+                event_id = event_id or self._report_start(event_name, plan, {})
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
@@ -261,7 +264,7 @@ class HookEventHandler:
         try:
             report_start(self._log, event)
         except Exception as error:
-            self._log.warning("%s: its plan could not be logged: %s", event_name, error)
+            self._log.warning("%s: logging its plan failed: %s", event_name, error)
         notify(self._observer, "event_started", event)
         return event_id
 
@@ -274,7 +277,7 @@ class HookEventHandler:
             event = EventEnded(event_id, event_name, processed, wall_time)
             report_end(self._log, event)
         except Exception as error:
-            self._log.warning("%s: the report of it failed: %s", event_name, error)
+            self._log.warning("%s: logging its results failed: %s", event_name, error)
             return
         if event_id:
             notify(self._observer, "event_ended", event)
@@ -324,5 +327,5 @@ def _narrowed(event_name: object) -> HookEventName:
     except ValueError:
         supported = ", ".join(HookEventName)
         raise HookStageError(
-            "unsupported_event", f"{event_name!r:.60} is no hook event; the events are {supported}"
+            "unsupported_event", f"unknown hook event {event_name!r:.60}; expected one of {supported}"
         ) from None

@@ -62,7 +62,7 @@ class PlannedHook:
 
 
 class HookPlanner:
-    """Makes plans, and remembers them: the same event and subject are looked up, not planned again."""
+    """Makes plans and caches them: planning the same event and subject again is a lookup."""
 
     def __init__(self, registry: HookRegistry) -> None:
         self._registry = registry
@@ -76,12 +76,12 @@ class HookPlanner:
         events that have none.
         """
         if self._revision != self._registry.revision or len(self._plans) >= _REMEMBERED_PLANS:
-            self._plans.clear()
-            self._revision = self._registry.revision
+            self._revision, self._plans = self._registry.revision, {}
+        plans = self._plans  # another thread may replace it while this one plans; then the plan is not kept
         try:
-            return self._plans[event_name, subject]
+            return plans[event_name, subject]
         except KeyError:
-            plan = self._plans[event_name, subject] = self._plan(event_name, subject)
+            plan = plans[event_name, subject] = self._plan(event_name, subject)
             return plan
 
     def explain(

@@ -85,9 +85,13 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         result.error,
         result.signal or f"exit code {result.exit_code}",
         result.stderr[:LOGGED_TEXT].strip() or "empty",
-        "blocks, as its settings ask for" if result.hook_config.fail_closed else "changes nothing",
+        "blocks because failClosed is set" if _closes(event_name, result) else "changes nothing",
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
+
+
+def _closes(event_name: HookEventName, result: HookExecutionResult) -> bool:
+    return result.hook_config.fail_closed and event_name.spec.can_block
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:

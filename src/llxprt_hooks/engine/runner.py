@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, Runtime
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
-from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
+from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block
+from llxprt_hooks.protocol.outputs import merged_by_key
 from llxprt_hooks.shell.environment import process_environment
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class HookRunner:
             verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             cause = error
-            verdict = HookVerdict(False, error=f"could not be run: {str(error) or type(error).__name__}")
+            verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
         result = HookExecutionResult(
             hook_config=config,
             event_name=event_run.event_name,
@@ -94,10 +95,11 @@ class HookRunner:
             error=None if verdict.error is None else _failure(config, verdict.error, cause),
             hint=verdict.hint,
             hook_input=event_run.hook_input,
+            event_id=event_run.event_id,
+            execution_id=execution_id,
         )
         if config.fail_closed:
             result = _apply_fail_closed(result)
-        result.set_ids(event_run.event_id, execution_id)
         notify(self._observer, "hook_ended", result)
         return result
 
@@ -111,13 +113,13 @@ def apply_hook_output_to_input(
         return hook_input
     if event_name.spec.merged_object:
         changes = answer.get(field)
-        return {**hook_input, field: {**hook_input[field], **changes}} if changes else hook_input
+        return {**hook_input, field: merged_by_key(hook_input[field], changes)} if changes else hook_input
     context = answer.get("additionalContext")
     return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
 
 
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
-    """A failure of a hook that must not fail is its explicit block, with a reason that says so."""
+    """Turn the failure of a hook with ``failClosed`` into an explicit block."""
     if result.error is None:
         return result
     return replace(result, output=fail_closed_block(str(result.error)))

@@ -81,7 +81,7 @@ def _type_field() -> dict[str, Field]:
 
 
 HOOK: Final = Shape("hook", "What to run, and how.", HOOK_FIELDS)
-"""Stands for a hook of any type in the shapes below; ``hook_shape`` tells what one of a certain type may have."""
+"""A hook of any type, for the shapes below. ``hook_shape`` is the shape of a hook of one type."""
 
 _EXAMPLE: Final = {"type": "command", "name": "check", "command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
@@ -95,7 +95,7 @@ def _group(spec: EventSpec) -> Shape:
             "hooks": Field(ArrayOf(HOOK), "The hooks of the group.", required=True),
             "sequential": Field(
                 _BOOLEAN,
-                "Whether the hooks run one after another, each seeing what the one before changed, up to the first "
+                "Whether the hooks run sequentially, each seeing what the one before changed, up to the first "
                 "that blocks. One such group makes a chain of all hooks that match the event.",
                 default=False,
                 nullable=True,
@@ -185,7 +185,7 @@ TOOLS: Final = Shape(
 
 SETTINGS: Final = Shape(
     "settings",
-    "What `.llxprt/settings.json` says about hooks. Other keys belong to other parts of the agent.",
+    "The hook settings in `.llxprt/settings.json`. Other keys belong to other parts of the agent.",
     {
         "enableHooks": Field(
             _BOOLEAN, "Whether hooks run. The project's word counts over the user's and the system's.", default=False

@@ -1,4 +1,4 @@
-"""What a hook's output does, in words."""
+"""Describes the effects of a hook's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 100
 
 
 def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
-    """The effects of an output for its event, a phrase each; empty when it has none.
+    """Return the effects of an output for its event, one phrase each.
 
     >>> from llxprt_hooks import DefaultHookOutput
     >>> effects(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))

@@ -1,4 +1,4 @@
-"""Advice on the classic mistakes of hook authors, drawn from what a hook did."""
+"""Advice for hook authors on common mistakes, based on a hook's result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Advice = Iterator[str]
 
 _SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
-"""Claude Code's names for what is called otherwise here."""
+"""Claude Code's field names, and their names here."""
 
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
@@ -31,7 +31,7 @@ _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
-    """What the author of a hook may want to know; empty when all seems well."""
+    """Return advice for the author of a hook; empty if no mistake was found."""
     name = " ".join(result.hook_config.identity.split())
     return [f"{name}: {hint}" for advise in _ADVISERS for hint in advise(result)]
 
@@ -56,9 +56,9 @@ def _text_around_json(result: HookExecutionResult) -> Advice:
         return
     start, end = text.find("{"), text.rfind("}")
     if start >= 0 and _object(text[start : end + 1]):
-        yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
+        yield "it printed other text around its JSON, so all of it was treated as a message: print only JSON"
     elif text.strip().startswith("{") and text.strip().endswith("}"):
-        yield f"what it printed looks like JSON but is none ({_json_error(text)}), so it was taken as a message"
+        yield f"its output looks like JSON but is not valid ({_json_error(text)}), so it was treated as a message"
 
 
 def _exit_1_for_2(result: HookExecutionResult) -> Advice:
@@ -76,7 +76,7 @@ def _short_timeout(result: HookExecutionResult) -> Advice:
         return
     if timeout < 1000:
         meant = f"{timeout:g} s would be {timeout * 1000:g}"
-        yield f"its time-out is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
+        yield f"its timeout is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
     else:
         yield "does it wait for input, a lock or the network? If it just takes long, give it a longer `timeout`"
 
@@ -92,17 +92,17 @@ def _not_started(result: HookExecutionResult) -> Advice:
 
 def _shell_error(result: HookExecutionResult) -> Advice:
     if result.exit_code == EXIT_CODE_BLOCKING_ERROR and "syntax error" in result.stderr:
-        yield "the shell could not read the command, and its exit code for that is 2, which blocks"
+        yield "the shell could not parse the command and exited with 2, which blocks"
 
 
 def _script_not_found(result: HookExecutionResult) -> Advice:
-    """What python3, dash and others say of a script that is not there, bash aside, which ends with 127."""
+    """python3, dash and others exit with 2 if the script does not exist; bash exits with 127."""
     if result.exit_code == EXIT_CODE_BLOCKING_ERROR and _CANNOT_OPEN.search(result.stderr):
-        yield "its interpreter did not find the script, and ends with 2 then, which blocks: is the path right?"
+        yield "its interpreter did not find the script and exited with 2, which blocks: is the path right?"
 
 
 def _fields(result: HookExecutionResult) -> Advice:
-    """Fields that are not read: of another name, in another place, or of another type."""
+    """Report fields that are not read: an unknown name, the wrong place, or the wrong type."""
     fields = _object(result.stdout) if result.success else None
     if fields is None:
         return
@@ -116,14 +116,14 @@ def _fields(result: HookExecutionResult) -> Advice:
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
     if fields and not any(name in FIELDS or name in _SPECIFIC_FIELDS or closest(name, FIELDS) for name in fields):
-        yield f"none of the fields that it printed is read; those that are: {', '.join(FIELDS)}"
+        yield f"none of the fields that it printed is read; known fields: {', '.join(FIELDS)}"
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'
     yield from output_problems(fields)
 
 
 def _not_awaited(result: HookExecutionResult) -> Advice:
-    """An answer to an event whose caller does not wait for its hooks."""
+    """Report answers to an event whose caller does not wait for its hooks."""
     event, output = result.event_name, _answer(result)
     if output is None or event.spec.awaited:
         return
@@ -168,12 +168,12 @@ def _answer_without_block(result: HookExecutionResult) -> Advice:
 
 
 def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
-    """The output of a hook that did not fail."""
+    """Return the output of a hook that did not fail."""
     return result.output if result.error is None else None
 
 
 def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
-    """The output of a hook that did not fail, as the event's caller reads it, if that waits for its hooks."""
+    """Return the output of a hook that did not fail, as the caller reads it, if the caller waits for hooks."""
     output = _answer(result)
     if output is None or not result.event_name.spec.awaited:
         return None
@@ -198,7 +198,7 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object that a text is, as hooks' outputs are read: it may be encoded twice (HOOK-193)."""
+    """Parse a JSON object as hook output is parsed: it may be encoded twice (HOOK-193)."""
     try:
         value = read_json_text(text)
         if isinstance(value, str):

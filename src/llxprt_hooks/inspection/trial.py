@@ -1,4 +1,4 @@
-"""One event fired to try its hooks: the plan, the runs, and the outcome."""
+"""Fires one event to try its hooks: the plan, the results, and the outcome."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.trust.load import Settings
 
 _RESULT_FIELDS = {
     "name": "hook",
@@ -39,21 +40,21 @@ _RESULT_FIELDS = {
     "error": "error",
     "output": "output",
 }
-"""The names in ``fire --json`` of the fields of a hook's result."""
+"""The field names in ``fire --json``, and those of a hook's result."""
 
 
 class InvalidInputError(ValueError):
-    """The input that was given for an event does not fit it."""
+    """The input does not fit the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was planned, what ran, and what it means."""
+    """The plan, the results and the outcome of a trial."""
 
     event_name: HookEventName
     plan: list[PlannedHook] = field(default_factory=list)
     result: AggregatedHookResult | None = None
-    """None when nothing was to be run."""
+    """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
 
     @property
@@ -88,12 +89,12 @@ class Trial:
 
     @property
     def failures(self) -> list[str]:
-        """What the engine itself failed at."""
+        """Errors of the engine itself."""
         errors = self.result.errors if self.result else []
         return [str(error) for error in errors if isinstance(error, HookStageError)]
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``fire --json`` prints."""
+        """Return the output of ``fire --json``."""
         return {
             "event": self.event_name.value,
             "plan": {"sequential": self.sequential, "hooks": [_planned(hook.definition) for hook in self.running]},
@@ -115,7 +116,7 @@ async def attempt(
     run: bool,
     observer: HookObserver | None = None,
 ) -> Trial:
-    """Plan an event and, unless it is only to be planned, fire it. Base fields that are given are used as they are.
+    """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
 
     Raises ``InvalidInputError`` if the input does not fit the event.
     """
@@ -132,17 +133,18 @@ async def attempt(
             fields = {name: _marked(name, value) for name, value in hook_input.items()}
             result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
     plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
+    settings = loaded_settings(config)
     hints = [
-        *_from_settings(config, registry),
+        *map(str, (*settings.problems, *registry.problems, *settings.notices)),
         *_unknown_fields(event_name, hook_input),
-        *_why_nothing_runs(config, plan, event_name),
+        *_why_nothing_runs(settings, plan, event_name),
         *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
     return Trial(event_name, plan, result, hints)
 
 
 def meaning(result: HookExecutionResult) -> str:
-    """What one hook's run means for its event, in words."""
+    """Describe what a hook's result means for its event."""
     blocks = result.output is not None and result.output.is_blocking_decision()
     if result.error is not None and not blocks:
         return "nothing: a hook that failed counts as not run"
@@ -166,7 +168,7 @@ def _result(result: HookExecutionResult) -> dict[str, Any]:
 
 
 def _marked(name: str, value: Any) -> Any:
-    """Model data that is given to a trial is in hook format (D-38); only what cannot be is left to the translator."""
+    """Mark model data in hook format (D-38); other data is left to the translator."""
     has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
     return HookFormat(value) if has_shape is not None and has_shape(value) else value
 
@@ -176,8 +178,7 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
     unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
     if not unknown:
         return []
-    are = "are no fields" if len(unknown) > 1 else "is no field"
-    return [f"{', '.join(unknown)} {are} of {event_name}, and not sent; its fields are {', '.join(known)}"]
+    return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]
 
 
 def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
@@ -191,14 +192,9 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     return [*unapproved, *HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)]
 
 
-def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
-    settings = loaded_settings(config)
-    return [*map(str, settings.problems), *map(str, registry.problems), *settings.notices]
-
-
-def _why_nothing_runs(config: Config, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
+def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
     if any(hook.runs for hook in plan):
         return []
     if not plan:
         return [f"no hook is configured for {event_name}"]
-    return [why_off(loaded_settings(config)) or "no hook was chosen; the plan says why"]
+    return [why_off(settings) or "no hook was chosen; the plan shows why"]

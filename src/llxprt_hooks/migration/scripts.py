@@ -1,4 +1,4 @@
-"""What in a project's scripts still speaks another agent's language: migrating settings does not change scripts."""
+"""Finds Claude Code's names in a project's scripts, which the migration of settings does not change."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST_PROBLEMS: Final = 20
 
 
 def foreign_words(texts: Iterable[str], project: Path) -> list[Problem]:
-    """Where scripts that hooks name use Claude Code's names for tools, events and fields."""
+    """Return where the hooks' scripts use Claude Code's names for tools, events and fields."""
     try:
         files = project_scripts(texts, project)
-    except ScriptsError:  # told by `trust`, which needs to know
+    except ScriptsError:  # reported by `trust`
         return []
     found = (
         Problem(project / file, word.line, word.column, f"`{word.name}`: {word.meaning}")

@@ -112,6 +112,11 @@ class DefaultHookOutput:
         }
         return {name: value for name, value in fields.items() if value is not None}
 
+    @property
+    def permission_decision(self) -> str | None:
+        """The compatibility field ``permissionDecision``, in the output of the event that honors it."""
+        return None
+
     def is_blocking_decision(self) -> bool:
         """Whether the decision is "block" or "deny"."""
         return self.decision in BLOCKING
@@ -159,8 +164,13 @@ class BeforeToolHookOutput(DefaultHookOutput):
 
     __slots__ = ()
 
+    @property
+    def permission_decision(self) -> str | None:
+        word: str | None = self._specific("permissionDecision")
+        return word
+
     def is_blocking_decision(self) -> bool:
-        return self._specific("permissionDecision") in BLOCKING or super().is_blocking_decision()
+        return self.permission_decision in BLOCKING or super().is_blocking_decision()
 
     def get_effective_reason(self) -> str:
         return self._specific("permissionDecisionReason") or super().get_effective_reason()
@@ -169,6 +179,11 @@ class BeforeToolHookOutput(DefaultHookOutput):
         """Return the arguments that the hook set, to be merged over the original ones."""
         tool_input: dict[str, Any] | None = self._specific("tool_input")
         return tool_input
+
+
+def merged_by_key(base: object, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a hook's changes to an object by top-level key. They replace arguments that are not an object."""
+    return {**(base if isinstance(base, Mapping) else {}), **changes}
 
 
 def output_problems(data: Mapping[str, Any]) -> list[str]:

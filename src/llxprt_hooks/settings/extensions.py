@@ -1,11 +1,11 @@
-"""The extensions a user has installed, and the hooks they bring.
+"""The extensions a user has installed, and their hooks.
 
-In ``hooks/hooks.json`` the text ``${extensionPath}`` stands for the extension's folder. In a command line it is put in
-so that the shell reads exactly that path, whatever characters it has: outside quotes as a quoted word, inside double
-or single quotes so that the surrounding quotes still close where the author closed them. A path of letters, digits
-and ``_ @ % + = : , . / -`` needs none of this and goes in as it is. For any other path, a command in which quotes do
-not tell the whole story (command substitution, here-documents, ``eval``, ``sh -c`` and the like) cannot be made safe
-by quoting: that hook is left out, with a problem that says why.
+In ``hooks/hooks.json`` the text ``${extensionPath}`` is replaced by the extension's folder. In a command line the path
+is quoted so that the shell reads exactly that path, whatever characters it contains: as a quoted word outside quotes;
+inside double or single quotes so that the surrounding quotes still close where the author closed them. A path of
+letters, digits and ``_ @ % + = : , . / -`` is inserted unquoted. With any other path, quoting cannot make a command
+safe if it uses command substitution, here-documents, ``eval``, ``sh -c`` and the like: the hook is skipped, and a
+problem explains why.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ PLACEHOLDER: Final = "${extensionPath}"
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension and the hooks it brings, in the shape of a settings file's ``hooks``."""
+    """An extension and its hooks, in the format of ``hooks`` in a settings file."""
 
     name: str
     hooks: Mapping[str, Any]
     is_active: bool = True
     path: Path | None = None
     document: Document | None = field(default=None, repr=False, compare=False)
-    """The file that the hooks were read from, if it has exactly these: then problems have a line and a column."""
+    """The file the hooks were read from, if it contains exactly these hooks. Gives problems a line and a column."""
 
 
 def find_extensions(folder: Path, shell_keys: Collection[str]) -> tuple[tuple[Extension, ...], list[Problem]]:
-    """The extensions in a folder, by name, and what is wrong with them; ``shell_keys`` name the command lines."""
+    """Return the extensions in a folder by name, and their problems. ``shell_keys`` are hook keys with shell code."""
     problems: list[Problem] = []
     try:
         paths = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
@@ -59,7 +59,7 @@ def find_extensions(folder: Path, shell_keys: Collection[str]) -> tuple[tuple[Ex
 
 
 def place_path(command: str, path: str) -> str | None:
-    """Put a path in place of ``${extensionPath}`` in a shell command; ``None`` where no quoting can make it safe.
+    """Replace ``${extensionPath}`` in a shell command by a path; return ``None`` if no quoting makes that safe.
 
     >>> print(place_path('cat "${extensionPath}/a" ${extensionPath}/b', "/my ext"))
     cat ""'/my ext'"/a" '/my ext'/b
@@ -101,7 +101,7 @@ _NEXT_QUOTE: Final = {
 
 
 def _open_quote(text: str, quote: str) -> str:
-    """The quote that is open after a piece of shell text, given the one that was open before it."""
+    """Return the quote that is open after a piece of shell text, given the one open before it."""
     at = 0
     while found := _NEXT_QUOTE[quote].match(text, at):
         quote = "" if quote else found[1]
@@ -139,18 +139,18 @@ def _with_hooks(
 ) -> Extension:
     reader = FieldReader(document)
     if document.root.at("hooks") is None:
-        reader.report(document.root, 'expected the events under the key "hooks", which is missing')
+        reader.report(document.root, 'missing key "hooks", which contains the events')
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
-            reader.report(node, f'"{key}" is ignored: an extension cannot switch hooks')
-    placing = _Placing(reader, str(path), shell_keys)
-    hooks = {event: placing.value(groups) for event, groups in reader.events(document.root).items()}
+            reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
+    inserter = _PathInserter(reader, str(path), shell_keys)
+    hooks = {event: inserter.value(groups) for event, groups in reader.events(document.root).items()}
     problems += document.duplicate_keys() + reader.problems
-    return Extension(name, hooks, path=path, document=None if placing.left_out else document)
+    return Extension(name, hooks, path=path, document=None if inserter.left_out else document)
 
 
-class _Placing:
-    """Turns nodes into values with the extension's path in its place."""
+class _PathInserter:
+    """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
     def __init__(self, reader: FieldReader, path: str, shell_keys: Collection[str]) -> None:
         self._reader = reader
@@ -178,7 +178,7 @@ class _Placing:
         self.left_out = True
         self._reader.report(
             unsafe,
-            f"this hook is left out: {PLACEHOLDER} stands where the characters of {self._path} could be read as "
-            f"shell code; rename that folder, or put the command into a script of the extension",
+            f"this hook is skipped: {PLACEHOLDER} is used where the shell could read parts of {self._path} as "
+            f"code; rename that folder, or move the command into a script of the extension",
         )
         return True

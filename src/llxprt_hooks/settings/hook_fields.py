@@ -1,4 +1,4 @@
-"""What one file says about hooks, each field by itself: a wrong one is reported and ignored, the others stand."""
+"""Reads the hook fields of one settings file. Each invalid field is reported and ignored; the others still apply."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ ENABLING_KEYS: Final = (
     ("hooksConfig", "enabled"),
     ("hooks", "enabled"),
 )
-"""The keys that switch hooks on or off. The others are read where the first is absent; one false among them wins."""
+"""The keys that turn hooks on or off. The first takes precedence; among the others, ``false`` wins."""
 
 DISABLED_LISTS: Final = (("hooksConfig", "disabled"), ("hooks", "disabled"))
-"""The keys that list hooks that are switched off; all lists are joined."""
+"""The keys that list disabled hooks; all lists are joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookFields:
-    """The fields of one settings file that are about hooks."""
+    """The hook fields of one settings file."""
 
     enabled: bool | None
-    """Whether hooks are on, or ``None`` where the file does not say."""
+    """Whether hooks are on; ``None`` if the file does not set it."""
     hooks: Mapping[str, list[Any]]
     """Event name to hook groups."""
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
-    """Which variables hooks inherit, or ``None`` where the file does not say."""
+    """Which variables hooks inherit; ``None`` if the file does not set it."""
     problems: tuple[Problem, ...]
 
 
 def read_hook_fields(document: Document) -> HookFields:
-    """The hook fields of a settings file."""
+    """Return the hook fields of a settings file."""
     reader = FieldReader(document)
     config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
     reader.member(document.root, "tools", Kind.OBJECT)
@@ -60,30 +60,30 @@ def read_hook_fields(document: Document) -> HookFields:
 
 
 class FieldReader:
-    """Takes fields of the expected kind out of a document and collects problems with the others."""
+    """Reads fields of the expected kind from a document and collects problems with the others."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self.problems: list[Problem] = []
 
     def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
-        """The value of a key, or ``None`` where it is absent or of another kind."""
+        """Return the value of a key, or ``None`` if it is missing or of another kind."""
         node = parent.at(key) if parent else None
         return node if node and self._is(kind, node, f'"{key}" must be {kind}') else None
 
     def switch(self, parent: Node | None, key: str) -> bool | None:
-        """A boolean field."""
+        """Return a boolean field, or ``None``."""
         node = self.member(parent, key, Kind.BOOLEAN)
         return bool(node.scalar) if node else None
 
     def strings(self, parent: Node | None, key: str) -> list[str]:
-        """A list of strings; an element that is none is left out by itself."""
+        """Return a list of strings, without elements of other kinds."""
         node = self.member(parent, key, Kind.ARRAY)
-        expected = f'"{key}" lists strings'
+        expected = f'"{key}" must list strings'
         return [str(item.scalar) for item in node.items if self._is(Kind.STRING, item, expected)] if node else []
 
     def events(self, root: Node) -> dict[str, Node]:
-        """The arrays of hook groups under ``hooks``, by event name."""
+        """Return the arrays of hook groups under ``hooks``, by event name."""
         hooks = self.member(root, "hooks", Kind.OBJECT)
         groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return {

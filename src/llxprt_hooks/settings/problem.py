@@ -1,4 +1,4 @@
-"""What is wrong with a settings file, and where."""
+"""A problem in settings, with its location."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence about one place in settings; line and column are 1-based, 1:1 for a file as a whole."""
+    """A message about one place in settings. Line and column are 1-based; 1:1 for the file as a whole."""
 
     file: Path | None
-    """None for hooks that a program passed in, which have no line and column either."""
+    """None for hooks passed in by a program, which have no line and column either."""
     line: int
     column: int
     message: str

@@ -1,4 +1,4 @@
-"""Replace the text of a settings file by a new one that was derived from it."""
+"""Replaces the text of a settings file, unless it was modified since it was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangedMeanwhileError(Exception):
 
 
 def rewrite(file: Path, before: str, after: str) -> None:
-    """Replace a file's text, empty if there is no file; raise if the file no longer has the text ``before``."""
+    """Replace a file's text; raise if it is no longer ``before`` (empty for a missing file)."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(file):
         document = read_document(file)

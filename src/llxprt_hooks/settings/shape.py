@@ -75,26 +75,32 @@ class FieldProblem(NamedTuple):
     """Whether the object cannot be used because of it; otherwise only this value is ignored."""
 
 
-def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
-    """The declared values of an object, with defaults for those that are absent or do not fit.
+class FieldReader:
+    """Reads objects by their declaration. Made once for each declaration: there may be thousands of objects.
 
-    >>> read_fields({"timeout": Field(Scalar(Kind.NUMBER, above=0), "", default=60)}, {"timeout": -1})[1][0].message
+    >>> reader = FieldReader({"timeout": Field(Scalar(Kind.NUMBER, above=0), "", default=60)})
+    >>> reader.read({"timeout": -1})[1][0].message
     '`timeout` is ignored: expected a number above 0, found -1'
     """
-    values: dict[str, Any] = {}
-    problems: list[FieldProblem] = []
-    for key, field in fields.items():
-        value = given.get(key)
-        if value is None:
-            values[key] = field.default
-            if field.required or (key in given and not field.nullable):
+
+    def __init__(self, fields: Mapping[str, Field]) -> None:
+        self._fields = fields
+        self._defaults = {key: field.default for key, field in fields.items()}
+        self._required = [key for key, field in fields.items() if field.required]
+
+    def read(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
+        """The declared values of an object, with defaults for those that are absent or do not fit."""
+        values = self._defaults.copy()
+        problems = [_misfit(key, self._fields[key], None) for key in self._required if given.get(key) is None]
+        for key, value in given.items():
+            field = self._fields.get(key)
+            if field is None or (value is None and (field.nullable or field.required)):
+                continue
+            if value is not None and _fits(field.value, value):
+                values[key] = value
+            else:
                 problems.append(_misfit(key, field, value))
-        elif _fits(field.value, value):
-            values[key] = value
-        else:
-            values[key] = field.default
-            problems.append(_misfit(key, field, value))
-    return values, problems
+        return values, problems
 
 
 def _misfit(key: str, field: Field, value: object) -> FieldProblem:
@@ -146,4 +152,4 @@ def _fits(declared: Value, value: object) -> bool:
         return fits_limits(declared, value)
     if isinstance(declared, ArrayOf):
         return isinstance(value, list) and all(_fits(declared.element, element) for element in value)
-    return isinstance(value, Mapping) and not read_fields(declared.fields, value)[1]
+    return isinstance(value, Mapping) and not FieldReader(declared.fields).read(value)[1]

@@ -77,7 +77,7 @@ def observe(config: Config, event_name: HookEventName, **fields: Any) -> None:
 async def settle(config: Config, seconds: float = 5.0) -> int:
     """Wait for the events that still run on this event loop; return how many are left after the timeout."""
     loop = asyncio.get_running_loop()
-    running = {task for task in _running.get(config, ()) if task.get_loop() is loop}
+    running = {task for task in tuple(_running.get(config, ())) if task.get_loop() is loop}
     if not running:
         return 0
     _, left = await asyncio.wait(running, timeout=seconds)

@@ -72,7 +72,7 @@ async def fire_before_model_hook(
         result = await handler.fire_before_model_event(request, translator=translator)
         return _before_model(handler.process_common_hook_output_fields(result), request, translator)
     except Exception as error:
-        block = output_after_failure(handler, HookEventName.BEFORE_MODEL, error)
+        block = output_after_failure(config, handler, HookEventName.BEFORE_MODEL, error)
         effect = "called" if block is None else "not called"
         log.warning("BeforeModel hooks failed, the model is %s", effect, exc_info=True)
         return BeforeModelHookResult(blocked=block is not None, reason=None if block is None else block.reason)

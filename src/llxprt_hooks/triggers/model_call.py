@@ -86,6 +86,7 @@ class HookedModelCall(Generic[RequestT]):
             self._add_system_message(note)
         if self._selects_tools():
             selection = await fire_before_tool_selection_hook(self._config, self.request, translator=self._choice)
+            self._notes = (*self._notes, *_noted(selection.system_message))
             if selection.should_stop:
                 return ModelCallResult(stop_reason=selection.stop_reason, notes=self._notes)
             if selection.tool_config is not None:

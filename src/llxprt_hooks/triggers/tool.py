@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.inputs import name_text
-from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
+from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, merged_by_key
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
@@ -38,7 +38,7 @@ async def fire_before_tool_hook(
             return None
         return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
     except Exception as error:
-        output = output_after_failure(handler, HookEventName.BEFORE_TOOL, error, tool_name)
+        output = output_after_failure(config, handler, HookEventName.BEFORE_TOOL, error, tool_name)
         effect = "runs" if output is None else "is blocked"
         log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
         return output
@@ -73,7 +73,7 @@ async def execute_tool_with_hooks(
     only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
     call that it does not allow does not run and fires no event.
     """
-    if restriction is not None and (refusal := restriction.refusal(tool_name)) is not None:
+    if restriction is not None and (refusal := restriction.refusal(name_text(tool_name))) is not None:
         return ToolResult.failure(refusal, "restricted")
     hooked = config.enable_hooks
     before = await fire_before_tool_hook(config, tool_name, tool_input) if hooked else None
@@ -93,7 +93,7 @@ async def execute_tool_with_hooks(
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
     changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
-    return {**tool_input, **changes} if changes else tool_input
+    return merged_by_key(tool_input, changes) if changes else tool_input
 
 
 def _not_run(before: DefaultHookOutput) -> ToolResult:

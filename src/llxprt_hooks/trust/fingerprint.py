@@ -1,4 +1,4 @@
-"""What a project says about hooks, as one hash: whatever could change what runs, changes it."""
+"""One hash over a project's hook settings and scripts: it changes with everything that could change what runs."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 
 
 class HookCommand(NamedTuple):
-    """A hook that would run, and when."""
+    """A hook in the settings, for display and approval."""
 
     event: str
     matcher: str
     command: str
-    """What it runs, in one line; all of the entry where that cannot be told."""
+    """What it runs, in one line; all fields of the entry if it is not a valid hook."""
     details: Mapping[str, str] = {}
     """All other fields of the hook and its group, except its description."""
     script_texts: tuple[str, ...] = ()
-    """Where files of the project may be named."""
+    """Texts that may name files of the project."""
 
 
 def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All that settings say about hooks, as it stands there; empty where they say nothing."""
-    said = {key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig") if settings.get(key, {}) != {}}
+    """Return everything in the settings that concerns hooks, unchanged; empty if there is nothing."""
+    statement = {key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig") if settings.get(key, {}) != {}}
     tools = settings.get("tools")
     if isinstance(tools, Mapping) and "enableHooks" in tools:
-        said["tools"] = {"enableHooks": tools["enableHooks"]}
-    return said
+        statement["tools"] = {"enableHooks": tools["enableHooks"]}
+    return statement
 
 
 def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
-    """Every hook in a settings' ``hooks``, in order, also those that cannot be used."""
+    """Return every hook under ``hooks``, in order, including invalid ones."""
     return tuple(map(_hook_command, hook_entries(settings.get("hooks"))))
 
 
@@ -58,7 +58,7 @@ def _hook_command(entry: HookEntry) -> HookCommand:
 
 
 def _shown(hook: Mapping[str, Any], key: str) -> str:
-    """A field of a hook as JSON; of a secret one only that it is there, or the keys that it has."""
+    """Return a field of a hook as JSON; for a secret field only its keys or a placeholder."""
     field, value = hook_shape(hook.get("type")).fields.get(key), hook[key]
     if field is None or not field.secret:
         return _json(value)
@@ -70,15 +70,15 @@ def _json(value: object) -> str:
 
 
 def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | None = None) -> str:
-    """The SHA-256 of what settings say about hooks, and of the ``project_scripts`` that their hooks name.
+    """Return the SHA-256 of the hook settings and of the ``project_scripts`` that the hooks name.
 
     The order of keys does not matter, the order of lists does.
     """
-    said = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
-    canonical = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    covered = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
+    canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
-    """The same in parts, each with its SHA-256, to tell later which of them have changed."""
+    """Return a SHA-256 for the settings and for each script, to find out later which have changed."""
     return {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings), **scripts}

@@ -1,4 +1,4 @@
-"""From files on disk to merged, trusted hook settings."""
+"""Loads the settings of all levels, and merges those that are trusted."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ log = debug_logger("settings")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The merged settings of all files, without those of a project that is not trusted."""
+    """The merged settings of all files, without those of an untrusted project."""
 
     enabled: bool
     enabled_if_approved: bool
-    """Whether hooks would be on if the project were approved; the same as ``enabled`` where it is."""
+    """Whether hooks would be on if the project were approved."""
     sources: tuple[HookSource, ...]
     """The levels that have hooks, highest priority first."""
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
-    """The same, together with the list of a project that is not approved."""
+    """The disabled hooks, including those of a project that is not approved."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
     notices: tuple[str, ...]
-    """What was skipped because it is not approved or not in this folder, and what to do about it."""
+    """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
 
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Nothing in a file makes this raise; mistakes are listed in ``problems``."""
+    """Read all levels and extensions. Never raises because of a file's content; mistakes are listed in ``problems``."""
     project = absolute_project(project_dir)
     contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
     documents = {level: content for level, content in contents.items() if isinstance(content, Document)}

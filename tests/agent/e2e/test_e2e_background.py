@@ -124,7 +124,7 @@ def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_goes_on(played
     assert (run.status, run.stdout) == (0, "Done.\n")
     lines = run.stderr.splitlines()
     assert all(line.startswith("llxprt-hooks: ") for line in lines)
-    assert len([line for line in lines if "no transcript" in line]) == 1
+    assert len([line for line in lines if "cannot write the transcript" in line]) == 1
     assert run.payloads("BeforeModel")[0]["transcript_path"] == ""
 
 

@@ -149,6 +149,25 @@ def test_a_summary_stands_in_the_place_of_the_conversation(played: Played) -> No
     assert [text for _, text in run.requests[4].texts][1:] == ["Another summary.", "three"]
 
 
+STOP_SUMMARIES = """grep -q summary && echo '{"continue": false, "stopReason": "enough"}' || true"""
+
+
+@scene(HTTP)
+def compression_that_a_hook_stops(project: AgentProject) -> AgentRun:
+    project.configure(AfterModel=STOP_SUMMARIES)
+    return converse(
+        project,
+        [answer("First."), answer("A short summary."), answer("Second.")],
+        [("one", "First"), ("/compress", "no summary"), ("two", "Second")],
+    )
+
+
+@pytest.mark.requirement("HOOK-048")
+def test_the_reason_of_a_stop_does_not_replace_the_conversation(played: Played) -> None:
+    run = played(compression_that_a_hook_stops, HTTP)
+    assert run.requests[2].texts == [("user", "one"), ("model", "First."), ("user", "two")]
+
+
 def test_a_cleared_conversation_begins_anew(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert len(run.requests) == 6

@@ -33,7 +33,7 @@ def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: I
         call("list_directory", dir_path="."),
     )
     with project.session(asked, answer("# Found\n\n- one `x`", "\n- two\n"), answer("Bye.")) as terminal:
-        assert "4 hooks are on" in terminal.see_prompt()
+        assert "4 hooks are enabled" in terminal.see_prompt()
         shown = terminal.ask("look around")
         assert "I look." in shown
         assert '✓ read_file file_path="b.txt"\n  read 1 line' in shown
@@ -66,7 +66,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Interact
         terminal.enter("")
         shown = terminal.see_prompt()
         assert "So be it." in shown
-        assert "The user did not allow this call of replace." in shown
+        assert "The user did not allow this replace call." in shown
     assert (project.root / "a.txt").read_text().endswith("29")
     assert (project.root / "b.txt").read_text() == "beta\n"
     assert not (project.root / "ran.txt").exists()
@@ -128,11 +128,11 @@ def test_commands_and_the_events_that_nobody_awaits(project: InteractiveProject)
         assert "[/guard] x is enabled" in terminal.ask("/hooks enable [/guard] x")
         assert "! no hook is called nobody" in terminal.ask("/hooks enable nobody")
         assert "! usage: /hooks" in terminal.ask("/hooks switch")
-        assert "! no such command" in terminal.ask("/nothing")
+        assert "! unknown command" in terminal.ask("/nothing")
         assert "/compress" in terminal.ask("/help")
-        assert "a summary has taken the place" in terminal.ask("/compress")
-        assert "the conversation is forgotten" in terminal.ask("/clear")
-        assert "there is nothing to compress yet" in terminal.ask("/compress")
+        assert "the conversation was replaced with a summary" in terminal.ask("/compress")
+        assert "the conversation was cleared" in terminal.ask("/clear")
+        assert "nothing to compress yet" in terminal.ask("/compress")
         assert "Fresh." in terminal.ask("three")
         until(lambda: len(project.noted("AfterAgent", "prompt")) == 3)
         assert "has no effect" not in terminal.display.text

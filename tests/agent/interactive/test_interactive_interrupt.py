@@ -90,7 +90,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line(project: InteractiveProject) -> No
         terminal.type(CTRL_C)
         until(lambda: terminal._read() and "never mind" not in terminal.display.text)
         terminal.type(CTRL_C)
-        terminal.see_flash("Ctrl-D or /quit ends the session.")
+        terminal.see_flash("Press Ctrl-D or type /quit to end the session.")
         terminal.see_prompt()
         assert "Yes?" in terminal.ask("you there?")
     assert "never mind" not in terminal.display.text

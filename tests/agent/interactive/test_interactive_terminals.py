@@ -28,7 +28,7 @@ def test_a_narrow_terminal_without_colour(project: InteractiveProject) -> None:
         assert "  blocked by a hook: files that are this\n  important are not for you\n" in shown
         assert "Words Words Words Words Words Words\n" in shown
         assert " value = function_of(one, two, three)\n" in shown
-        assert "/hooks enable NAME   switch it on again\n" in terminal.ask("/help")
+        assert "/hooks enable NAME   enable it again\n" in terminal.ask("/help")
         assert all(len(line) <= 40 for line in terminal.display.text.split("\n"))
         assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-9]|4[0-9]|9[0-7])m", terminal.raw)
 

@@ -115,7 +115,7 @@ async def test_glob_shows_a_link_to_a_file_inside(workspace: Workspace, tree: Pa
 
 @pytest.mark.parametrize("pattern", ["", ".", "/", "./"])
 async def test_glob_without_a_name_is_an_error(workspace: Workspace, pattern: str) -> None:
-    assert "names no file" in await fail(workspace, "glob", pattern=pattern)
+    assert "contains no file name" in await fail(workspace, "glob", pattern=pattern)
 
 
 @pytest.mark.parametrize("pattern", ["*/../../outside/*", "**/..", "src/.."])

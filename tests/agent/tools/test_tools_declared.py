@@ -71,7 +71,7 @@ async def test_a_missing_argument_is_named(workspace: Workspace, tool: str, miss
 async def test_an_argument_under_another_name_is_told(workspace: Workspace) -> None:
     message = await fail(workspace, "read_file", path="a.txt")
 
-    assert message == "read_file needs the string `file_path`, and got only `path`."
+    assert message == "read_file needs the string `file_path`, but got only `path`."
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""All files below a folder, in a time that has an end."""
+"""List all files below a folder, within a time limit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Until when a thread may work; the thread checks it regularly."""
+    """A time limit for a thread. The thread has to check it regularly."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds."""
+        """Return the remaining seconds."""
         return max(0.0, self._until - time.monotonic())
 
     def expire(self) -> None:
@@ -33,12 +33,12 @@ def walk(
 ) -> Iterator[Path]:
     """List the files below a place until the deadline; ``enter`` gets a folder's path relative to the place.
 
-    Links to files are files; links to folders are not entered, so that the walk has an end. What cannot be read is
-    passed over.
+    Links to files count as files. Links to folders are not followed, so the walk always ends. Unreadable folders are
+    skipped.
     """
-    waiting: list[tuple[str, ...]] = [()]
-    while waiting and deadline.left():
-        names = waiting.pop()
+    pending: list[tuple[str, ...]] = [()]
+    while pending and deadline.left():
+        names = pending.pop()
         folder = start.joinpath(*names)
         try:
             entries = workspace.entries(folder)
@@ -48,4 +48,4 @@ def walk(
             if entry.is_file:
                 yield folder / entry.name
         folders = [(*names, entry.name) for entry in entries if entry.is_folder and not entry.is_link]
-        waiting.extend(inner for inner in reversed(folders) if enter(inner))
+        pending.extend(inner for inner in reversed(folders) if enter(inner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import print_line, stdout_console
 
 
 @click.command("untrust")
@@ -16,7 +17,6 @@ def command(directory: str) -> int:
     Example:
       llxprt-hooks untrust -C path/to/project
     """
-    from llxprt_hooks.cli.terminal import print_line, stdout_console
     from llxprt_hooks.trust.status import TrustError, revoke_trust, trust_status
 
     try:

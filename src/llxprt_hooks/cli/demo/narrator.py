@@ -1,4 +1,4 @@
-"""Shows a session and, where a hook had a hand in it, which one and what it did."""
+"""Print a session, and which hooks affected it and how."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Narrator(HookObserver):
-    """An audience of the agent and an observer of its hooks."""
+    """The audience of the agent and the observer of its hooks."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -33,7 +33,7 @@ class Narrator(HookObserver):
         if isinstance(event, AnswerText):
             self._print(f"  {event.text}")
         elif isinstance(event, Stopped):
-            self._print(("  the agent has stopped", "yellow"))
+            self._print(("  the agent stopped", "yellow"))
         elif isinstance(event, ToolState):
             self._show_call(event.call)
 
@@ -46,9 +46,9 @@ class Narrator(HookObserver):
         if call.state is CallState.EXECUTING or call.status is CallStatus.RESTRICTED:
             self._print((f"  {call.name}", "cyan"), f" {arguments_line(call.args)}")
         if call.state is CallState.IDLE:
-            colour = "green" if call.status is CallStatus.SUCCESS else "red"
+            color = "green" if call.status is CallStatus.SUCCESS else "red"
             first, *others = [line for line in str(call.result.llm_content).splitlines() if line.strip()] or [""]
-            self._print((f"    {call.status}", colour), f" {first}")
+            self._print((f"    {call.status}", color), f" {first}")
             for line in others:
                 self._print(f"    {line}")
 

@@ -1,4 +1,4 @@
-"""What the agent is doing and what it is waiting for, in lines with a spinner."""
+"""Show what the agent is doing and waiting for, in lines with a spinner."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
 
 NOTICE_DELAY = 0.5
-"""Seconds after which the screen says which hook is being waited for."""
+"""Seconds before the screen shows that a hook is running."""
 
-_MOST_CALLS = 5
+_MAX_CALLS = 5
 
 
 @dataclass(eq=False, slots=True)
 class Wait:
-    """Something that takes its time."""
+    """A running tool call or hook."""
 
     what: str
     event_name: HookEventName | None = None
@@ -44,7 +44,7 @@ class Wait:
 
 
 class Progress:
-    """What the agent is doing right now."""
+    """The tool calls and hooks that are running now."""
 
     def __init__(self) -> None:
         self.working = False
@@ -58,7 +58,7 @@ class Progress:
         self.working, self.interrupted = True, False
 
     def end(self) -> None:
-        """Nothing is awaited any more; the end of hooks whose event was cancelled is not reported."""
+        """Stop working. Awaited hooks are removed: hooks of a cancelled event do not report their end."""
         self.working = False
         self._calls.clear()
         self.hooks = {key: wait for key, wait in self.hooks.items() if not wait.is_awaited}
@@ -81,13 +81,13 @@ class Progress:
         return len(list(self.lines("")))
 
     def lines(self, otherwise: str) -> Iterator[Text]:
-        """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
+        """Yield a line for each running call and one for awaited hooks, or ``otherwise`` if there are none."""
         calls = list(self._calls.values())
         hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > NOTICE_DELAY]
-        for wait in calls[:_MOST_CALLS]:
+        for wait in calls[:_MAX_CALLS]:
             yield self._line(wait.what, wait.seconds)
-        if len(calls) > _MOST_CALLS:
-            yield self._line(f"and {len(calls) - _MOST_CALLS} more")
+        if len(calls) > _MAX_CALLS:
+            yield self._line(f"and {len(calls) - _MAX_CALLS} more")
         if hooks:
             more = f" and {len(hooks) - 1} more" if len(hooks) > 1 else ""
             yield self._line(hooks[0].what + more, hooks[0].seconds)
@@ -96,8 +96,8 @@ class Progress:
         elif not (calls or hooks):
             yield self._line(otherwise)
 
-    def _line(self, words: str, seconds: float = 0.0) -> Text:
+    def _line(self, text: str, seconds: float = 0.0) -> Text:
         frame = self._spinner.render(time.monotonic())
         line = Text.assemble(*([frame] if isinstance(frame, Text) else []), no_wrap=True, overflow="ellipsis")
         line.append(f" {seconds:.0f} s" if seconds >= 1 else "", "dim")
-        return line.append(f" {words}")
+        return line.append(f" {text}")
