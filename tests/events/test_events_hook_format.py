@@ -207,7 +207,8 @@ async def test_a_mark_on_anything_else_is_a_failure_that_says_so(project: Events
 
     result = await handler.fire_before_model_event(HookFormat({"contents": "Hello"}))
 
-    assert "llm_request is marked as hook format, but lacks the fields" in str(result.errors[0])
+    found = "llm_request is marked as hook format, but is an object with the fields contents; expected an object with"
+    assert found in str(result.errors[0])
     assert project.runs() == 0
 
 

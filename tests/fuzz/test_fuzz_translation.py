@@ -241,7 +241,7 @@ async def fired(world: FuzzedProject, stdout: bytes) -> None:
     assert selection.tool_config is None or isinstance(selection.tool_config, types.ToolConfig)
     assert before.should_stop is after.should_stop is selection.should_stop
     try:
-        said = json.loads(stdout)
+        said = json.loads(stdout, parse_constant=int)  # raises: Infinity and NaN are not JSON
     except (ValueError, RecursionError):
         return
     if isinstance(said, dict) and said.get("continue") is False:

@@ -293,9 +293,9 @@ def _json_config(request: dict[str, Any]) -> Any:
     if request.get("config") is not None:
         return request["config"]
     generation = field(request, "generation_config")
-    apart = {"model", "contents", "config", "generation_config", "generationConfig"}
-    beside = {name: value for name, value in request.items() if name not in apart}
-    return {**(generation if isinstance(generation, dict) else {}), **beside}
+    excluded = {"model", "contents", "config", "generation_config", "generationConfig"}
+    others = {name: value for name, value in request.items() if name not in excluded}
+    return {**(generation if isinstance(generation, dict) else {}), **others}
 
 
 # Writing

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import HookFormat, LLMRequest, LLMResponse, TranslationError
 from llxprt_hooks.model.registry import resolve_translator
 
@@ -23,7 +24,8 @@ def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRe
     {'messages': [{'role': 'user', 'content': 'hi'}]}
     """
     if isinstance(value, HookFormat):
-        return cast("LLMRequest", _marked_data("llm_request", value, has_request_shape))
+        expected = "an object with a list of messages"
+        return cast("LLMRequest", _marked_data("llm_request", value, has_request_shape, expected))
     used = resolve_translator(translator)
     return used.to_hook_llm_request(_read(used.read_request, value, has_request_shape))
 
@@ -31,7 +33,8 @@ def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRe
 def response_payload(value: object, translator: TranslatorChoice = None) -> LLMResponse:
     """Return ``llm_response`` for hooks, from an SDK response, its JSON, or ``HookFormat`` data."""
     if isinstance(value, HookFormat):
-        return cast("LLMResponse", _marked_data("llm_response", value, has_response_shape))
+        expected = "an object with text, or with candidates whose parts are strings"
+        return cast("LLMResponse", _marked_data("llm_response", value, has_response_shape, expected))
     used = resolve_translator(translator)
     return used.to_hook_llm_response(_read(used.read_response, value, has_response_shape))
 
@@ -88,9 +91,11 @@ def _mark(
     return value
 
 
-def _marked_data(name: str, value: HookFormat[Any], has_shape: Callable[[object], bool]) -> dict[str, Any]:
+def _marked_data(
+    name: str, value: HookFormat[Any], has_shape: Callable[[object], bool], expected: str
+) -> dict[str, Any]:
     if not has_shape(value.data):
-        raise TranslationError(f"{name} is marked as hook format, but lacks the fields of the hook format.")
+        raise TranslationError(f"{name} is marked as hook format, but is {described(value.data)}; expected {expected}.")
     return dict(value.data)
 
 

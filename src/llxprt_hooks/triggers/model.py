@@ -135,7 +135,7 @@ def _changed_request(
     changed: RequestT | None = None
     for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
         try:
-            base = _read(output, request) if changed is None else changed
+            base = output.translator.read_request(request) if changed is None else changed
             wanted = output.translator.from_hook_llm_request({name: value}, base)
             changed = changed if wanted is base else wanted
         except Exception:
@@ -143,12 +143,6 @@ def _changed_request(
                 raise
             log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
     return changed
-
-
-def _read(output: BeforeModelHookOutput | BeforeToolSelectionHookOutput, request: T) -> T:
-    """Return the request in the translator's own form; callers may also pass its JSON."""
-    read: T = output.translator.read_request(request)
-    return read
 
 
 def _after_model(
@@ -210,7 +204,7 @@ def _selected_tools(output: BeforeToolSelectionHookOutput, request: Any) -> tupl
     """Return the tool configuration that hooks changed, with the tools; two Nones if they changed nothing."""
     if not (output.hook_specific_output or {}).get("toolConfig"):
         return None, None
-    request = _read(output, request)
+    request = output.translator.read_request(request)
     given, tools = output.translator.tool_config_of(request), output.translator.tools_of(request)
     tool_config, tools = output.apply_tool_config_modifications(given, tools)
     return (None, None) if tool_config is given else (tool_config, tools)
