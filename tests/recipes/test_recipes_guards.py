@@ -235,7 +235,6 @@ async def test_dangerous_commands_are_blocked_and_everyday_ones_are_not(bench: B
             "terraform plan",
             "kubectl get pods",
             "fdisk -l",
-            'echo "unclosed',
             "(cd build && rm -rf cache)",
         ],
     )
