@@ -98,3 +98,28 @@ def test_the_rates_of_dangerous_commands_are_as_stated() -> None:
         "dangerous-commands",
         {"with the parser": lambda command: judge(command, parser), "without": lambda command: judge(command, None)},
     )
+
+
+def test_the_rates_of_protected_files_are_as_stated(tmp_path: Path) -> None:
+    module = script("protected-files")
+    project = tmp_path / "shop"
+    for name, content in {
+        ".env": "API_TOKEN=s3cret\n",
+        "deploy/.env.production": "KEY=other\n",
+        "server.pem": "-----BEGIN\n",
+        "README.md": "# Shop\n",
+        "src/app.py": "def main(): ...\n",
+        "src/keys.py": "# TODO\n",
+        ".llxprt/settings.json": "{}\n",
+        ".git/config": "[core]\n",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(content)
+    (project / "link").symlink_to(".env")
+    module.PROJECT = str(project)
+
+    def judge(sample: Sample) -> object:
+        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+        return module.judge(tool, given, str(project))
+
+    check("protected-files", {"with the standard library": judge})
