@@ -123,3 +123,19 @@ def test_the_rates_of_protected_files_are_as_stated(tmp_path: Path) -> None:
         return module.judge(tool, given, str(project))
 
     check("protected-files", {"with the standard library": judge})
+
+
+def test_the_rates_of_secret_scanning_are_as_stated() -> None:
+    module = script("secret-scanning")
+    assert module.scan_line is not None, "detect-secrets is in the dev extra"
+    detector = module.scan_line
+
+    def judge(text: str, scan_line: Any) -> object:
+        module.scan_line = scan_line
+        text = text.replace("¦", "")  # in the corpus, so that no scanner takes it for a leak
+        return module.judge({"file_path": "settings", "content": text})
+
+    check(
+        "secret-scanning",
+        {"with detect-secrets": lambda text: judge(text, detector), "without": lambda text: judge(text, None)},
+    )
