@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -425,16 +427,67 @@ async def test_the_audit_log_has_what_the_agent_did(bench: Bench) -> None:
     assert (file.parent / ".gitignore").read_text() == "*\n"
 
 
-async def test_a_changed_audit_log_is_noticed(bench: Bench) -> None:
+def with_a_digit_changed(lines: list[str]) -> list[str]:
+    return [line.replace('"pattern": "3"', '"pattern": "4"') for line in lines]
+
+
+def rewritten(lines: list[str]) -> list[str]:
+    """The whole chain made anew, as somebody would who knows how it works."""
+    previous, made = "", []
+    for line in lines:
+        made.append(json.dumps({**json.loads(line), "input": {}, "previous": previous}))
+        previous = hashlib.sha256(made[-1].encode()).hexdigest()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "noticed"),
+    [
+        (with_a_digit_changed, "is not the one that was written"),
+        (lambda lines: lines[:3] + lines[4:], "line 4 is missing"),
+        (lambda lines: lines[:-1], "lines 8 to 8 are missing at the end"),
+        (lambda lines: lines[2:], "line 1 is missing"),
+        (lambda lines: [], "lines 1 to 8 are missing at the end"),
+        (rewritten, "line 8 is not the one that was written"),
+        (lambda lines: [*lines, lines[-1]], "line 9 is missing; line 8 is in its place"),
+    ],
+    ids=["changed", "taken out", "cut at the end", "cut at the beginning", "emptied", "rewritten", "added to"],
+)
+async def test_a_changed_audit_log_is_noticed(
+    change: Callable[[list[str]], list[str]], noticed: str, bench: Bench
+) -> None:
     bench.init("audit-log")
     await asyncio.gather(*(bench.verdict("glob", pattern=str(number)) for number in range(8)))
     file = bench.project / ".llxprt" / "state" / "audit.jsonl"
     assert len(audit_lines(bench)) == 8
     assert verify(bench).returncode == 0
 
-    file.write_text(file.read_text().replace('"pattern": "3"', '"pattern": "4"'))
+    file.write_text("".join(f"{line}\n" for line in change(file.read_text().splitlines())))
 
-    assert "not the one that was written" in verify(bench).stderr
+    assert noticed in verify(bench).stderr
+
+
+async def test_a_deleted_audit_log_is_noticed(bench: Bench) -> None:
+    bench.init("audit-log")
+    await bench.verdict("glob", pattern="*")
+    (bench.project / ".llxprt" / "state" / "audit.jsonl").unlink()
+
+    assert "1 lines were written" in verify(bench).stderr
+
+
+@pytest.mark.parametrize("name", [".gitignore", "audit.jsonl"])
+async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: Bench, tmp_path: Path) -> None:
+    bench.init("audit-log")
+    target = tmp_path / "elsewhere"
+    state = bench.project / ".llxprt" / "state"
+    state.mkdir()
+    (state / name).symlink_to(target)
+
+    event = {"timestamp": "t", "session_id": "s", "hook_event_name": "BeforeAgent", "cwd": str(bench.project)}
+    script = bench.project / ".llxprt" / "hooks" / "audit_log.py"
+    subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
+
+    assert not target.exists()
 
 
 # chat-notification
