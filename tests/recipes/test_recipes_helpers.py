@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from llxprt_hooks.recipes import find_recipe
 from tests.recipes.recipe_bench import Bench, mode_of, request, response, serving
 
 # pii-redaction
@@ -592,3 +594,98 @@ async def test_recipes_that_add_to_requests_and_redact_answers_go_together(bench
 
     assert output.system_message is not None
     assert len((output.hook_specific_output or {})["llm_request"]["messages"]) == 2
+
+
+# In a project that nobody approved
+
+
+def run_among_the_users_own(recipe: str, project: Path, tmp_path: Path, event: dict[str, Any], **variables: str) -> str:
+    """What a recipe prints that is not part of the project, as with ``init --user``."""
+    [(name, content)] = find_recipe(recipe).scripts.items()
+    script = tmp_path / "users" / name
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(content)
+    program = sys.executable if name.endswith(".py") else "sh"
+    base = {"timestamp": "t", "session_id": "s", "cwd": str(project)}
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [program, script],
+        cwd=project,
+        input=json.dumps({**base, **event}),
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WRITTEN = {
+    "hook_event_name": "AfterTool",
+    "tool_name": "write_file",
+    "tool_input": {"file_path": "a.py"},
+    "tool_response": {"llmContent": ""},
+}
+ASKED = {"hook_event_name": "BeforeModel", "llm_request": request("?")}
+TO_WRITE = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
+
+
+def hostile_project(bench: Bench) -> Path:
+    """A project in which every program of its own leaves a file behind."""
+    mark = 'touch "$(dirname "$0")/../../ran"'
+    fake_formatter(bench, mark)
+    bench.write("Makefile", "test:\n\ttouch ran\n")
+    bench.write("a.py", "x=1\n")
+    bench.write("b.py", "x=2\n")
+    git(bench.project, "init", "-q")
+    git(bench.project, "add", "a.py")
+    git(bench.project, "commit", "-qm", "one")
+    bench.write("a.py", "x=3\n")
+    bench.write(".gitattributes", "*.py filter=evil\n")
+    for name, value in {
+        "filter.evil.clean": "touch ran; cat",
+        "core.fsmonitor": "touch ran; false",
+        "log.showSignature": "true",
+        "gpg.program": "touch ran; false",
+    }.items():
+        git(bench.project, "config", name, value)
+    return bench.project / "ran"
+
+
+@pytest.mark.parametrize("variables", [{"LLXPRT_PROJECT_TRUSTED": "0"}, {}], ids=["not approved", "not said"])
+@pytest.mark.parametrize(
+    ("recipe", "event"),
+    [
+        ("format-on-write", WRITTEN),
+        ("test-after-edit", WRITTEN),
+        ("git-context", ASKED),
+        ("git-checkpoint", TO_WRITE),
+    ],
+)
+def test_no_program_of_a_project_runs_that_is_not_approved(
+    recipe: str, event: dict[str, Any], variables: dict[str, str], bench: Bench, tmp_path: Path
+) -> None:
+    ran = hostile_project(bench)
+
+    run_among_the_users_own(recipe, bench.project, tmp_path, event, **variables)
+
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(("recipe", "event"), [("format-on-write", WRITTEN), ("test-after-edit", WRITTEN)])
+def test_programs_of_an_approved_project_run(recipe: str, event: dict[str, Any], bench: Bench, tmp_path: Path) -> None:
+    ran = hostile_project(bench)
+
+    run_among_the_users_own(recipe, bench.project, tmp_path, event, LLXPRT_PROJECT_TRUSTED="1")
+
+    assert ran.exists()
+
+
+def test_git_context_still_names_the_branch_of_a_project_that_is_not_approved(bench: Bench, tmp_path: Path) -> None:
+    hostile_project(bench)
+
+    told = run_among_the_users_own("git-context", bench.project, tmp_path, ASKED, LLXPRT_PROJECT_TRUSTED="0")
+
+    assert "Branch: main" in told
+    assert "one" in told
+    assert "not approved" in told

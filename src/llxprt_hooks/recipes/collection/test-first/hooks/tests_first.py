@@ -56,11 +56,21 @@ def existing(names, project):
             yield os.path.join(folder, name)
 
 
+def is_approved(project):
+    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
+    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
+    if said is not None:
+        return said == "1"
+    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
+
+
 def is_changed(path, project):
-    """Whether a file differs from the last commit; without git every file counts as changed."""
+    """Whether a file differs from the last commit; every file does without git, or if the project is not approved."""
+    if not is_approved(project):  # `git status` runs filters that the repository names
+        return True
     try:
         done = subprocess.run(
-            ["git", "--no-optional-locks", "status", "--porcelain", "--", path],
+            ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--", path],
             cwd=project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
