@@ -28,6 +28,9 @@ PERSONAL = {
     "SSN 219-09-9999.": "SSN [social security number].",
     "Call +44 20 7946 0018 or (212) 555-0147.": "Call [phone] or [phone].",
     "From 8.8.8.8": "From [address]",
+    "From 2001:4860:4860::8888": "From [address]",
+    "Call 020 7946 0018 or phone 4155550132": "Call [phone] or phone [phone]",
+    "Card 4111\u00a01111\u00a01111\u00a01111": "Card [card]",
 }
 IMPERSONAL = (
     "Order 4111 1111 1111 1112 of 2026-11-15",
@@ -36,6 +39,7 @@ IMPERSONAL = (
     "DE00 3704 0044 0532 0130 00",
     "@decorator and a@b",
     "x = 3.14159265358979",
+    "At 12:30:45 on ::1, order 4155550132",
 )
 
 

@@ -139,3 +139,13 @@ def test_the_rates_of_secret_scanning_are_as_stated() -> None:
         "secret-scanning",
         {"with detect-secrets": lambda text: judge(text, detector), "without": lambda text: judge(text, None)},
     )
+
+
+def test_the_rates_of_ci_safety_net_are_as_stated() -> None:
+    module = script("ci-safety-net")
+
+    def judge(sample: Sample) -> object:
+        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": PROJECT})
+
+    check("ci-safety-net", {"with the standard library": judge})
