@@ -326,6 +326,19 @@ async def test_answers_at_the_same_time_are_all_counted(
     assert (mode_of(account), mode_of(account.parent)) == (0o600, 0o700)
 
 
+async def test_an_account_that_was_emptied_stops_the_agent(bench: Bench, home: Path) -> None:
+    bench.init("cost-cap")
+    await after_model(bench, response("…", (10, 1)))
+    [account] = (home / ".cache" / "llxprt-hooks" / "cost-cap").iterdir()
+    account.write_text("")
+
+    event = {"session_id": "s1", "hook_event_name": "BeforeModel", "llm_request": request("?")}
+    script = bench.project / ".llxprt" / "hooks" / "cost_cap.py"
+    done = subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
+
+    assert done.returncode == 1  # which blocks: the hook is failClosed
+
+
 # response-cache
 
 
