@@ -12,7 +12,7 @@ from typing import Any
 
 from figures import MICROSECONDS, MILLISECONDS, Line, undisturbed
 
-from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks
+from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
 
 Tool = Callable[[dict[str, Any]], Any]
 
@@ -54,7 +54,9 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
                 line.rounds.append(runner.run(overhead(config, calls)))
         first = Line("a tool name seen for the first time, 10,000 distinct matchers", MILLISECONDS, 25e-3)
         first.rounds = [runner.run(first_seen(large)) for _ in range(rounds + 1)]
-    lines = [*(line for line, _ in cases), first]
+        initial = Line("the first event with 10,000 hooks", MILLISECONDS, 80e-3)
+        initial.rounds = [runner.run(first_event(config_with(10_000))) for _ in range(min(rounds, 10) + 1)]
+    lines = [*(line for line, _ in cases), first, initial]
     for line in lines:
         del line.rounds[0]
     return lines
@@ -84,6 +86,13 @@ async def first_seen(config: Config) -> float:
     name = f"tool_{next(_fresh)}"
     started = time.process_time()
     await execute_tool_with_hooks(config, name, TOOL_INPUT, sync_tool)
+    return time.process_time() - started
+
+
+async def first_event(config: Config) -> float:
+    """Seconds of the first event of a configuration: all hooks are read, and those of the event are matched."""
+    started = time.process_time()
+    await fire_before_tool_hook(config, "unmatched", TOOL_INPUT)
     return time.process_time() - started
 
 

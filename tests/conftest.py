@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest_plugins = ["tests.support.fixtures"]
+
 # Workers that run tests side by side inherit the size of a terminal, which programs under test would take for theirs.
 for variable in ("COLUMNS", "LINES"):
     os.environ.pop(variable, None)

@@ -53,7 +53,7 @@ def _environment(version: str, python: str) -> Path:
     installed = folder / ".installed"
     if not installed.exists() or installed.stat().st_mtime < project.stat().st_mtime:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], check=True)
         installed.touch()
     return folder

@@ -11,20 +11,20 @@ PICTURE = Path(__file__).with_name("event.svg")
 # x, y, width, height, and the lines: the name, then what it does
 BOXES: list[tuple[int, int, int, int, tuple[str, ...]]] = [
     (10, 12, 124, 66, ("settings.json", "project, user, system,", "extensions")),
-    (154, 12, 124, 66, ("settings", "read, merge, trust")),
+    (154, 12, 124, 66, ("settings, trust", "read, merge, approve")),
     (298, 12, 124, 66, ("config", "which hooks,", "which session")),
-    (442, 12, 124, 66, ("system", "owns the parts")),
+    (442, 12, 124, 66, ("engine.system", "owns the parts")),
     (586, 12, 124, 66, ("registry", "definitions,", "checked once")),
     (10, 130, 170, 50, ("agent",)),
     (10, 250, 170, 66, ("triggers", "is any hook for this?")),
     (286, 130, 150, 260, ("event_handler", "fire")),
     (556, 130, 154, 54, ("planner", "which, in what order")),
-    (556, 199, 154, 54, ("translator", "SDK types ⇄ hook format")),
+    (556, 199, 154, 54, ("model", "SDK types ⇄ hook format")),
     (556, 268, 154, 54, ("aggregator", "many outputs, one")),
     (556, 336, 154, 54, ("reporting, observer",)),
-    (286, 446, 150, 54, ("runner", "side by side, or a chain")),
-    (556, 446, 154, 54, ("command + process", "spawn, feed, drain, end")),
-    (556, 536, 154, 54, ("protocol → outputs", "what that means")),
+    (286, 446, 150, 54, ("runner", "in parallel, or a chain")),
+    (556, 446, 154, 54, ("executors", "shell, process")),
+    (556, 536, 154, 54, ("protocol", "exit code, output")),
 ]
 
 # the corners of an arrow, what is written beside it, and where that is centred

@@ -1,20 +1,20 @@
-"""Hooks for Python agents: external scripts see, check, change, restrict and stop tool and model calls.
+"""Hooks for Python agents: external scripts observe, check, change, restrict and stop tool and model calls.
 
 The folders, from what a program calls down to what runs a hook:
 
 - ``triggers``: what an agent calls around its tool and model calls
-- ``config``: what a program hands over
-- ``trust``, ``settings``: which files count, and what they contain
-- ``engine``: settings in, decision out. Start with ``engine.event_handler``: the way of one event in one function
-- ``bus``: the same by message
+- ``config``: the configuration that a program passes
+- ``trust``, ``settings``: which files apply, and what they contain
+- ``engine``: settings in, decision out. Start with ``engine.event_handler``: one function has the pipeline of an event
+- ``bus``: the same over a message bus
 - ``model``: hook format to SDK types and back, one module per SDK
-- ``protocol``: what crosses the pipe between the engine and a hook
+- ``protocol``: what the engine and a hook send each other
 - ``shell``, ``process``: from a command string to a finished program
 
 On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happened, what is wrong), ``recipes`` and
 ``migration``, the reference ``agent``, and the command line, ``cli``.
 
-Names are imported when they are first used, so importing the package costs next to nothing.
+Names are imported on first use, so importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -61,13 +61,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
     from llxprt_hooks.inspection.log import HookLog as HookLog
+    from llxprt_hooks.model.conversation import Turn as Turn
+    from llxprt_hooks.model.format import HookFormat as HookFormat
+    from llxprt_hooks.model.format import TranslationError as TranslationError
     from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
     from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
-    from llxprt_hooks.model.translator import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.parameters import GenerateContentParameters as GenerateContentParameters
+    from llxprt_hooks.model.restriction import Restriction as Restriction
     from llxprt_hooks.model.translator import HookTranslator as HookTranslator
-    from llxprt_hooks.model.translator import TranslationError as TranslationError
     from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
     from llxprt_hooks.protocol.outputs import BlockingError as BlockingError
     from llxprt_hooks.protocol.outputs import DefaultHookOutput as DefaultHookOutput
@@ -75,12 +78,24 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.tool_result import ToolResult as ToolResult
     from llxprt_hooks.settings.extensions import Extension as Extension
     from llxprt_hooks.settings.problem import Problem as Problem
+    from llxprt_hooks.triggers.lifecycle import fire_after_agent_hook as fire_after_agent_hook
+    from llxprt_hooks.triggers.lifecycle import fire_before_agent_hook as fire_before_agent_hook
+    from llxprt_hooks.triggers.lifecycle import fire_notification_hook as fire_notification_hook
+    from llxprt_hooks.triggers.lifecycle import fire_pre_compress_hook as fire_pre_compress_hook
+    from llxprt_hooks.triggers.lifecycle import fire_session_end_hook as fire_session_end_hook
+    from llxprt_hooks.triggers.lifecycle import fire_session_start_hook as fire_session_start_hook
+    from llxprt_hooks.triggers.lifecycle import observe as observe
+    from llxprt_hooks.triggers.lifecycle import settle as settle
     from llxprt_hooks.triggers.model import AfterModelHookResult as AfterModelHookResult
     from llxprt_hooks.triggers.model import BeforeModelHookResult as BeforeModelHookResult
     from llxprt_hooks.triggers.model import BeforeToolSelectionHookResult as BeforeToolSelectionHookResult
     from llxprt_hooks.triggers.model import fire_after_model_hook as fire_after_model_hook
     from llxprt_hooks.triggers.model import fire_before_model_hook as fire_before_model_hook
     from llxprt_hooks.triggers.model import fire_before_tool_selection_hook as fire_before_tool_selection_hook
+    from llxprt_hooks.triggers.model_call import HookedModelCall as HookedModelCall
+    from llxprt_hooks.triggers.model_call import ModelCallResult as ModelCallResult
+    from llxprt_hooks.triggers.model_call import execute_model_with_hooks as execute_model_with_hooks
+    from llxprt_hooks.triggers.relevance import has_hooks_for as has_hooks_for
     from llxprt_hooks.triggers.tool import execute_tool_with_hooks as execute_tool_with_hooks
     from llxprt_hooks.triggers.tool import fire_after_tool_hook as fire_after_tool_hook
     from llxprt_hooks.triggers.tool import fire_before_tool_hook as fire_before_tool_hook
@@ -107,14 +122,22 @@ _EXPORTS = {
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
     "inspection.log": "HookLog",
+    "model.conversation": "Turn",
+    "model.format": "HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
-    "model.translator": "GenerateContentParameters HookTranslator TranslationError",
+    "model.parameters": "GenerateContentParameters",
+    "model.restriction": "Restriction",
+    "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
     "protocol.tool_result": "ToolResult",
     "settings.extensions": "Extension",
     "settings.problem": "Problem",
+    "triggers.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook fire_pre_compress_hook "
+    "fire_session_end_hook fire_session_start_hook observe settle",
     "triggers.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "
     "fire_after_model_hook fire_before_model_hook fire_before_tool_selection_hook",
+    "triggers.model_call": "HookedModelCall ModelCallResult execute_model_with_hooks",
+    "triggers.relevance": "has_hooks_for",
     "triggers.tool": "execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
     "trust.load": "Settings load_settings",
     "trust.status": "TrustStatus grant_trust revoke_trust trust_status",

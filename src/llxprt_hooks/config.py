@@ -1,7 +1,7 @@
-"""The configuration that a program hands to the hook functions.
+"""The configuration that a program passes to the hook functions.
 
-Made by the program itself, ``Config(…)``, or read from settings files, ``Config.load(…)``. Neither runs a hook nor
-builds any part of the engine; that happens when the first event fires.
+Create it in code with ``Config(…)``, or read settings files with ``Config.load(…)``. Neither runs a hook or creates any
+part of the engine; that happens when the first event fires.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
-from llxprt_hooks.engine.runner import DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.trust.load import Settings
 
 
 class Config:
-    """Which hooks there are, whether they run, and what every payload says of the session.
+    """The hooks, whether they are enabled, and the session fields of every payload.
 
     >>> config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]})
     """
@@ -43,25 +44,26 @@ class Config:
         disabled_hooks: Iterable[str] = (),
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
         self.session_id = session_id or str(uuid.uuid4())
-        self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks get it as text
+        self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks receive it as text
         self.transcript_path = os.fspath(transcript_path)
         self.enable_hooks = enable_hooks
         self.extensions = tuple(extensions)
-        self.disabled_hooks: Sequence[str] = tuple(disabled_hooks)
+        self.disabled_hooks: Sequence[str] = (*disabled_hooks, *_disabled_names(hooks or {}))
         self.message_bus = message_bus
         self.translator = translator
         self.observer = observer
         self.output_limit = output_limit
         self.settings: Settings | None = None
-        """What ``load`` found: problems, notices, trust; None for a configuration that a program made."""
-        self._settings_hooks: tuple[HookSet, ...] = (HookSet(hooks),) if hooks else ()
+        """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
+        events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
+        self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
         self._restricted: tuple[Mapping[str, str], Settings | None, Mapping[str, str]] = {}, None, {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
@@ -74,14 +76,14 @@ class Config:
         session_id: str | None = None,
         message_bus: MessageBus | None = None,
         transcript_path: str | os.PathLike[str] = "",
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
-        A broken file never raises: it is reported in ``config.settings.problems`` and the other files stand. Hooks of
-        a project run only if the user has approved them; what was skipped is in ``config.settings.notices``.
+        A broken file never raises: it is reported in ``config.settings.problems``, and the other files apply. Hooks of
+        a project run only if the user has approved them; skipped ones are listed in ``config.settings.notices``.
         """
         settings = load_settings(project_dir)
         config = cls(
@@ -97,7 +99,9 @@ class Config:
             output_limit=output_limit,
         )
         config.settings = settings
-        config._settings_hooks = tuple(HookSet(source.hooks, origin=str(source.file)) for source in settings.sources)
+        config._settings_hooks = tuple(
+            HookSet(source.hooks, origin=str(source.file), document=source.document) for source in settings.sources
+        )
         return config
 
     @property
@@ -107,16 +111,16 @@ class Config:
 
     @property
     def hook_sets(self) -> Sequence[HookSet]:
-        """The hooks as they stand in their files; all settings levels count as the project's (HOOK-085)."""
+        """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
         of_extensions = (
-            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}")
+            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}", extension.document)
             for extension in self.extensions
             if extension.is_active
         )
         return (*self._settings_hooks, *of_extensions)
 
     def inherited_environment(self) -> Mapping[str, str]:
-        """What hooks inherit of this process's environment: all of it, unless the settings say otherwise."""
+        """Return the environment that hooks inherit: all of this process's, unless the settings restrict it."""
         variables, settings = process_environment(), self.settings
         if settings is None or not settings.environment.rules:
             return variables
@@ -127,7 +131,7 @@ class Config:
         return restricted
 
     def get_hook_system(self) -> HookSystem | None:
-        """The hook system, made on the first call; None while hooks are disabled."""
+        """Return the hook system, created on the first call; None while hooks are disabled."""
         if not self.enable_hooks:
             return None
         return self._hook_system or self._make_hook_system()
@@ -137,3 +141,9 @@ class Config:
             if self._hook_system is None:
                 self._hook_system = HookSystem(self)
             return self._hook_system
+
+
+def _disabled_names(hooks: Mapping[str, Any]) -> list[str]:
+    """Return the hooks that a ``hooks`` object disables itself, as in settings files."""
+    names = hooks.get("disabled")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

@@ -1,8 +1,15 @@
-"""The eleven moments in an agent's life at which hooks run, and what is told at each of them."""
+"""The events at which hooks run, and all facts about them: one row per event in ``EVENTS``.
+
+A new event is a member of ``HookEventName`` and a row. This module has no behavior: the engine and the tools around it
+map the enumerations below to functions and classes.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import Any
 
 
 class HookEventName(StrEnum):
@@ -20,9 +27,14 @@ class HookEventName(StrEnum):
     PRE_COMPRESS = "PreCompress"
     NOTIFICATION = "Notification"
 
+    @property
+    def spec(self) -> EventSpec:
+        """The row of the event in ``EVENTS``."""
+        return EVENTS[self]
+
 
 class SessionStartSource(StrEnum):
-    """How a session came to be."""
+    """How a session started."""
 
     STARTUP = "startup"
     RESUME = "resume"
@@ -53,5 +65,235 @@ class NotificationType(StrEnum):
     TOOL_PERMISSION = "ToolPermission"
 
 
-CAN_BLOCK = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL})
-"""The in-scope events whose callers honour a block (HOOK-177 to 181); elsewhere it only ends a sequential chain."""
+class FieldKind(Enum):
+    """The type of a field of a payload."""
+
+    TEXT = auto()
+    WORD = auto()
+    """One of the field's ``values``."""
+    FLAG = auto()
+    OBJECT = auto()
+    MODEL_REQUEST = auto()
+    """An SDK's request, its JSON, or a request in hook format; hooks receive the hook format."""
+    MODEL_RESPONSE = auto()
+    TOOL_RESULT = auto()
+    """A ``ToolResult``, or the object that hooks receive for it."""
+
+
+class MatchKind(Enum):
+    """How a matcher is compared with the matched field."""
+
+    SEARCHED = auto()
+    """A regular expression that is found anywhere in the value."""
+    EXACT = auto()
+    IGNORED = auto()
+
+
+class MergeStrategy(Enum):
+    """How the outputs of several hooks become one (HOOK-190)."""
+
+    OR_DECISION = auto()
+    FIELD_REPLACEMENT = auto()
+    TOOL_SELECTION = auto()
+
+
+class OutputKind(Enum):
+    """The class of the merged output."""
+
+    DEFAULT = auto()
+    BEFORE_TOOL = auto()
+    BEFORE_MODEL = auto()
+    AFTER_MODEL = auto()
+    BEFORE_TOOL_SELECTION = auto()
+
+
+class Effect(Enum):
+    """What a caller does with one field of ``hookSpecificOutput``."""
+
+    REWRITE_ARGUMENTS = "tool_input", True
+    ADD_CONTEXT = "additionalContext", None
+    CHANGE_REQUEST = "llm_request", True
+    ANSWER_FOR_MODEL = "llm_response", False
+    REPLACE_ANSWER = "llm_response", None
+    RESTRICT_TOOLS = "toolConfig", None
+
+    def __init__(self, field: str, if_allowed: bool | None) -> None:
+        self.field = field
+        self.if_allowed = if_allowed
+        """True: only if nothing blocks or stops. False: only if something does. None: always."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventField:
+    """A field of an event's payload, besides the base fields that every event has."""
+
+    kind: FieldKind
+    sample: Any
+    """An example of it, for trying hooks without an agent."""
+    values: tuple[str, ...] = ()
+    """The known values. If the kind is ``WORD``, no other value is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSpec:
+    """The facts about one event."""
+
+    description: str
+    """When it fires and what hooks can do, for settings files and their JSON Schema."""
+    fields: Mapping[str, EventField]
+    match: MatchKind = MatchKind.IGNORED
+    matched_field: str = ""
+    """The field that matchers are compared with; empty if they are ignored."""
+    awaited: bool = False
+    """Whether callers wait for the hooks and apply their answers; other events are fire-and-forget (HOOK-203)."""
+    can_block: bool = False
+    """Whether callers honor a block (HOOK-177 to 181); for other events it only ends a sequential chain."""
+    effects: tuple[Effect, ...] = ()
+    """The fields of ``hookSpecificOutput`` that callers honor."""
+    suppressible: bool = False
+    """Whether ``suppressOutput`` hides something that the user would see."""
+    chained_field: str = ""
+    """The field that a hook in a chain can change for the next one (HOOK-211): an object is merged by top-level key
+    (HOOK-105, 216), and ``additionalContext`` is appended to a text."""
+    merge: MergeStrategy = MergeStrategy.OR_DECISION
+    output: OutputKind = OutputKind.DEFAULT
+    prints_context_elsewhere: bool = False
+    """Whether other agents add the output of this event's hooks to the conversation."""
+
+    @property
+    def matched_values(self) -> tuple[str, ...]:
+        """The known values of the matched field; empty if it can be anything."""
+        return self.fields[self.matched_field].values if self.matched_field else ()
+
+    @property
+    def merged_object(self) -> str:
+        """The chained field if it is an object, which parallel hooks change by top-level key too; otherwise empty."""
+        chained = self.fields.get(self.chained_field)
+        return self.chained_field if chained and chained.kind is not FieldKind.TEXT else ""
+
+    @property
+    def is_about_tool(self) -> bool:
+        """Whether the event is about one call of a tool."""
+        return "tool_name" in self.fields
+
+
+_TOOL_NAME = EventField(FieldKind.TEXT, "write_file")
+_TOOL_INPUT = EventField(FieldKind.OBJECT, {"file_path": "example.txt", "content": "Hello.\n"})
+_PROMPT = EventField(FieldKind.TEXT, "What does this project do?")
+_REQUEST = EventField(
+    FieldKind.MODEL_REQUEST,
+    {
+        "model": "gemini-2.5-flash",
+        "messages": [{"role": "user", "content": "What does this project do?"}],
+        "config": {"temperature": 0.7},
+    },
+)
+_RESPONSE = EventField(
+    FieldKind.MODEL_RESPONSE,
+    {
+        "text": "It runs hooks.",
+        "candidates": [
+            {"content": {"role": "model", "parts": ["It runs hooks."]}, "finishReason": "STOP", "index": 0},
+        ],
+        "usageMetadata": {"promptTokenCount": 12, "candidatesTokenCount": 4, "totalTokenCount": 16},
+    },
+)
+
+EVENTS: Mapping[HookEventName, EventSpec] = {
+    HookEventName.BEFORE_TOOL: EventSpec(
+        description="Before a tool runs: block it, or rewrite its arguments.",
+        fields={"tool_name": _TOOL_NAME, "tool_input": _TOOL_INPUT},
+        match=MatchKind.SEARCHED,
+        matched_field="tool_name",
+        awaited=True,
+        can_block=True,
+        effects=(Effect.REWRITE_ARGUMENTS,),
+        chained_field="tool_input",
+        output=OutputKind.BEFORE_TOOL,
+    ),
+    HookEventName.AFTER_TOOL: EventSpec(
+        description="After a tool ran: tell the model more, hide the result, stop.",
+        fields={
+            "tool_name": _TOOL_NAME,
+            "tool_input": _TOOL_INPUT,
+            "tool_response": EventField(
+                FieldKind.TOOL_RESULT, {"llmContent": "done", "returnDisplay": "done", "metadata": {}}
+            ),
+        },
+        match=MatchKind.SEARCHED,
+        matched_field="tool_name",
+        awaited=True,
+        effects=(Effect.ADD_CONTEXT,),
+        suppressible=True,
+    ),
+    HookEventName.BEFORE_MODEL: EventSpec(
+        description="Before the model is called: block, change the request, or answer.",
+        fields={"llm_request": _REQUEST},
+        awaited=True,
+        can_block=True,
+        effects=(Effect.CHANGE_REQUEST, Effect.ANSWER_FOR_MODEL),
+        chained_field="llm_request",
+        merge=MergeStrategy.FIELD_REPLACEMENT,
+        output=OutputKind.BEFORE_MODEL,
+    ),
+    HookEventName.AFTER_MODEL: EventSpec(
+        description="After the model answered: replace or hide the answer, or stop.",
+        fields={"llm_request": _REQUEST, "llm_response": _RESPONSE},
+        awaited=True,
+        effects=(Effect.REPLACE_ANSWER,),
+        suppressible=True,
+        merge=MergeStrategy.FIELD_REPLACEMENT,
+        output=OutputKind.AFTER_MODEL,
+    ),
+    HookEventName.BEFORE_TOOL_SELECTION: EventSpec(
+        description="Before the model chooses tools: restrict which it may call.",
+        fields={"llm_request": _REQUEST},
+        awaited=True,
+        effects=(Effect.RESTRICT_TOOLS,),
+        merge=MergeStrategy.TOOL_SELECTION,
+        output=OutputKind.BEFORE_TOOL_SELECTION,
+    ),
+    HookEventName.BEFORE_AGENT: EventSpec(
+        description="When the user's prompt arrives. The agent does not wait for it.",
+        fields={"prompt": _PROMPT},
+        chained_field="prompt",
+        prints_context_elsewhere=True,
+    ),
+    HookEventName.AFTER_AGENT: EventSpec(
+        description="When the agent has answered a prompt.",
+        fields={
+            "prompt": _PROMPT,
+            "prompt_response": EventField(FieldKind.TEXT, "It runs hooks."),
+            "stop_hook_active": EventField(FieldKind.FLAG, False),
+        },
+    ),
+    HookEventName.SESSION_START: EventSpec(
+        description="When a session begins.",
+        fields={"source": EventField(FieldKind.WORD, "startup", tuple(SessionStartSource))},
+        match=MatchKind.EXACT,
+        matched_field="source",
+        prints_context_elsewhere=True,
+    ),
+    HookEventName.SESSION_END: EventSpec(
+        description="When a session ends.",
+        fields={"reason": EventField(FieldKind.WORD, "exit", tuple(SessionEndReason))},
+        match=MatchKind.EXACT,
+        matched_field="reason",
+    ),
+    HookEventName.PRE_COMPRESS: EventSpec(
+        description="Before the conversation is compressed.",
+        fields={"trigger": EventField(FieldKind.WORD, "manual", tuple(PreCompressTrigger))},
+        match=MatchKind.EXACT,
+        matched_field="trigger",
+    ),
+    HookEventName.NOTIFICATION: EventSpec(
+        description="When the agent needs the user's attention.",
+        fields={
+            "notification_type": EventField(FieldKind.TEXT, "ToolPermission", tuple(NotificationType)),
+            "message": EventField(FieldKind.TEXT, "write_file needs approval"),
+            "details": EventField(FieldKind.OBJECT, {"tool_name": "write_file"}),
+        },
+        match=MatchKind.EXACT,
+        matched_field="notification_type",
+    ),
+}

@@ -1,8 +1,9 @@
-"""Local logging (nothing leaves the machine), switched on by ``DEBUG=llxprt:core:hooks:*``.
+"""Local logging (nothing leaves the machine), enabled with ``DEBUG=llxprt:core:hooks:*``.
 
-Each part of the engine logs under its own namespace with the standard library's ``logging``, so a program that
-configures logging sees the records without more ado. The ``DEBUG`` variable works as in Node's ``debug`` package:
-patterns separated by commas or spaces, ``*`` as a wildcard, a leading ``-`` to leave something out.
+Each part of the engine logs under its own namespace with the standard library's ``logging``. All loggers have one
+parent, ``llxprt_hooks``: a program sets its level, handlers, ``propagate`` or ``disabled`` to control them together.
+The ``DEBUG`` variable works as in Node's ``debug`` package: patterns separated by commas or spaces, ``*`` as a
+wildcard, a leading ``-`` to exclude.
 """
 
 from __future__ import annotations
@@ -11,28 +12,48 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
 from fnmatch import fnmatchcase
-from functools import partial
 
 ROOT = "llxprt:core:hooks"
+PARENT = logging.getLogger("llxprt_hooks")
 
 _loggers: dict[str, logging.Logger] = {}
 _stderr_handler: logging.Handler | None = None
 
 
+class GuardedLogger(logging.Logger):
+    """The engine's logger: passes records to a logger of the same name, which a program may configure.
+
+    The engine does not use that logger itself, because a handler that raises would undo what a hook decided (HOOK-111).
+    """
+
+    def __init__(self, target: logging.Logger) -> None:
+        super().__init__(target.name)
+        self.parent = self._target = target
+
+    def isEnabledFor(self, level: int) -> bool:  # the standard library's name
+        """Whether a record would be handled; unlike in the standard library, a disabled parent disables it too."""
+        return not PARENT.disabled and self._target.isEnabledFor(level)
+
+    def handle(self, record: logging.LogRecord) -> None:
+        try:
+            self._target.handle(record)
+        except Exception:
+            _handler().handleError(record)
+
+
 def debug_logger(part: str) -> logging.Logger:
-    """The logger of one part of the engine, say ``debug_logger("runner")``."""
+    """Return the logger of one part of the engine, for example ``debug_logger("runner")``."""
     logger = logging.getLogger(f"{ROOT}:{part}")
     if logger.name not in _loggers:
+        logger.parent = PARENT  # names with colons have no hierarchy of their own
         _loggers[logger.name] = logger
-        logger.handle = partial(_handle, logger.handle)  # type: ignore[method-assign]
     _switch(logger, os.environ.get("DEBUG", ""))
-    return logger
+    return GuardedLogger(logger)
 
 
 def apply_debug_variable() -> None:
-    """Read ``DEBUG`` again and switch every logger of the engine accordingly."""
+    """Read ``DEBUG`` again and enable or disable every logger of the engine accordingly."""
     patterns = os.environ.get("DEBUG", "")
     for logger in _loggers.values():
         _switch(logger, patterns)
@@ -52,14 +73,6 @@ def selects(patterns: str, namespace: str) -> bool:
     return chosen
 
 
-def _handle(handle: Callable[[logging.LogRecord], None], record: logging.LogRecord) -> None:
-    """A log handler of the program that raises must not undo what a hook decided (HOOK-111)."""
-    try:
-        handle(record)
-    except Exception:
-        _handler().handleError(record)
-
-
 def _switch(logger: logging.Logger, patterns: str) -> None:
     if selects(patterns, logger.name):
         logger.setLevel(logging.DEBUG)
@@ -71,12 +84,12 @@ def _switch(logger: logging.Logger, patterns: str) -> None:
 
 
 class _StderrHandler(logging.Handler):
-    """Writes to whatever ``sys.stderr`` is at the moment, also after a program replaced it."""
+    """Writes to the current ``sys.stderr``, also after a program replaced it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             print(self.format(record), file=sys.stderr)
-        except Exception:  # the standard library's own way of reporting a record that cannot be written
+        except Exception:  # the standard library reports a record that cannot be written the same way
             self.handleError(record)
 
 

@@ -1,4 +1,4 @@
-"""Text for people: escaped for a terminal, shortened, and the name that was probably meant."""
+"""Text for people: escape it for a terminal, shorten it, suggest the closest name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPACES: Final = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u200
 """Space characters other than the ASCII space: common in prose (French, Japanese), misleading in a command."""
 
 PROSE: Final = "\n\t" + SPACES
-"""What to keep in text that a person wrote for people."""
+"""Characters to keep in prose."""
 
 _NOT_PLAIN: Final = re.compile(r"[^\x20-\x7e]")
 _INVISIBLE: Final = re.compile(
@@ -56,7 +56,7 @@ def shorten(text: str, length: int) -> str:
 def closest(name: str, candidates: Iterable[str], *, similarity: float = 0.75) -> str | None:
     """Find the candidate that a name is probably a typo of. Case and separators do not count.
 
-    ``similarity`` is the required likeness, from 0 to 1.
+    ``similarity`` is the required similarity, from 0 to 1.
 
     >>> closest("time_out", ["type", "timeout"])
     'timeout'

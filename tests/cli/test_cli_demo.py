@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_world import COMMAND, World, files_in
-
-IN_SECONDS = 10.0
-"""What is promised."""
+from tests.support.cli import COMMAND, CliProject
+from tests.support.processes import DEADLINE
+from tests.support.project import files_in
 
 EFFECTS = {
-    "block": ("no-secrets", "BeforeTool", "blocks it: the content holds an access key"),
+    "block": ("no-secrets", "BeforeTool", "blocks it: the content contains an access key"),
     "rewritten argument": ("dry-run", "BeforeTool", "rewrites the arguments: "),
     "injected context": ("house-rules", "AfterTool", "adds for the model: House rule"),
     "restricted tool": ("look-only", "BeforeToolSelection", "allows only: read_file, list_directory"),
@@ -23,21 +22,21 @@ EFFECTS = {
 }
 
 SEEN = (
-    "    blocked the content holds an access key",
+    "    blocked the content contains an access key",
     "    this would remove the folder build",
     "    House rule: contact data never leaves this machine.",
     "  Everything is ready. Please ask [redacted] before the release.",
     "    restricted write_file may not be called now.",
     "  Paris. (From the answer book; the model was not asked.)",
-    "  the agent has stopped",
+    "  the agent stopped",
 )
 """What became of it, in the order in which it happens."""
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, World, Path]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, CliProject, Path]:
     """The demo's screen, in a world where every hook of the user's would leave a trace."""
-    world = World(tmp_path_factory.mktemp("demo"))
+    world = CliProject(tmp_path_factory.mktemp("demo"))
     for level in ("user", "system", "project"):
         world.configure(level=level, BeforeTool=f"touch {world.folder}/ran-{level}; exit 2")
     temporary = world.folder / "temporary"
@@ -45,11 +44,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, World, Path]:
     before = files_in(world.folder)
     ended = subprocess.run(
         [COMMAND, "demo"],
-        cwd=world.project,
+        cwd=world.root,
         env=world.environment(TMPDIR=str(temporary), LLXPRT_TRUST_PROJECT_HOOKS="1"),
         capture_output=True,
         text=True,
-        timeout=IN_SECONDS,
+        timeout=DEADLINE,
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -59,12 +58,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, World, Path]:
 
 @pytest.mark.parametrize(("hook", "event", "effect"), EFFECTS.values(), ids=EFFECTS)
 def test_demo_shows_each_effect_with_the_hook_that_caused_it(
-    shown: tuple[str, World, Path], hook: str, event: str, effect: str
+    shown: tuple[str, CliProject, Path], hook: str, event: str, effect: str
 ) -> None:
     assert f"  ⚓ {hook} ({event}) {effect}" in shown[0]
 
 
-def test_demo_shows_what_became_of_it(shown: tuple[str, World, Path]) -> None:
+def test_demo_shows_what_became_of_it(shown: tuple[str, CliProject, Path]) -> None:
     screen, places = shown[0], [shown[0].find(f"\n{each}") for each in SEEN]
 
     assert -1 not in places, screen
@@ -72,7 +71,7 @@ def test_demo_shows_what_became_of_it(shown: tuple[str, World, Path]) -> None:
     assert "ask ada@example.com" not in screen
 
 
-def test_demo_leaves_nothing_behind(shown: tuple[str, World, Path]) -> None:
+def test_demo_leaves_nothing_behind(shown: tuple[str, CliProject, Path]) -> None:
     _, world, temporary = shown
 
     assert list(temporary.iterdir()) == []

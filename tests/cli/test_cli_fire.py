@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS
-from tests.cli.cli_world import ESCAPE, Call, World, until
+from llxprt_hooks.protocol.inputs import BASE_FIELDS
+from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.processes import until
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
 STOP = """echo '{"continue": false, "stopReason": "enough"}'"""
@@ -37,7 +38,7 @@ def blocks(report: str, title: str) -> list[str]:
 # The plan.
 
 
-def test_plan_says_why_each_hook_was_or_was_not_chosen(world: World) -> None:
+def test_plan_says_why_each_hook_was_or_was_not_chosen(world: CliProject) -> None:
     world.configure(
         BeforeTool=[
             {"matcher": "write_.*", "hooks": [{"type": "command", "name": "writes", "command": "true"}]},
@@ -47,12 +48,12 @@ def test_plan_says_why_each_hook_was_or_was_not_chosen(world: World) -> None:
             {"name": "switched-off", "command": "echo o"},
         ]
     )
-    world.write("user", {"hooksConfig": {"disabled": ["switched-off"]}})
+    world.put("user", {"hooksConfig": {"disabled": ["switched-off"]}})
 
     report = world.run("fire", "BeforeTool", "--dry-run").stdout
 
     plan = [" ".join(line.split()) for line in report.splitlines()]
-    assert plan[0] == "BeforeTool plan: 2 hooks, side by side"
+    assert plan[0] == "BeforeTool plan: 2 hooks, in parallel"
     because = {plan[number - 1]: line for number, line in enumerate(plan) if line.startswith("because")}
     assert because == {
         "runs writes": "because its matcher 'write_.*' matches 'write_file'",
@@ -64,7 +65,7 @@ def test_plan_says_why_each_hook_was_or_was_not_chosen(world: World) -> None:
     assert f"{world.project_file} hooks.BeforeTool[1].hooks[0]" in plan
 
 
-def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_them(world: World) -> None:
+def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_them(world: CliProject) -> None:
     world.configure(BeforeTool="touch ran")
 
     run = world.run("fire", "BeforeTool", approved=False)
@@ -73,45 +74,45 @@ def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_t
     assert "llxprt-hooks trust" in run.stdout
     assert "hooks are off" not in run.stdout
     assert run.status == 0
-    assert not (world.project / "ran").exists()
+    assert not (world.root / "ran").exists()
 
 
-def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: World) -> None:
-    world.write("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
+def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
+    world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
 
     run = world.run("fire", "BeforeTool")
 
     assert "because hooks are off" in run.stdout
     assert '`"enableHooks": true`' in run.stdout
-    assert not (world.project / "ran").exists()
+    assert not (world.root / "ran").exists()
 
 
-def test_an_event_without_hooks_is_said_to_have_none(world: World) -> None:
+def test_an_event_without_hooks_is_said_to_have_none(world: CliProject) -> None:
     assert "no hook is configured for PreCompress" in world.run("fire", "PreCompress").stdout
 
 
-def test_a_definition_that_was_discarded_is_told_of(world: World) -> None:
-    world.write("user", {"enableHooks": True, "hooks": {"BeforeTools": [{"hooks": []}]}})
+def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
+    world.put("user", {"enableHooks": True, "hooks": {"BeforeTools": [{"hooks": []}]}})
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
 
     assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
 
 
-def test_dry_run_stops_at_the_plan(world: World) -> None:
+def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
     world.configure(BeforeTool="touch ran; exit 2")
 
     run = world.run("fire", "BeforeTool", "--dry-run")
 
     assert "1 hook" in run.stdout
     assert run.status == 0
-    assert not (world.project / "ran").exists()
+    assert not (world.root / "ran").exists()
 
 
 # The report.
 
 
-def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: World) -> None:
+def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: CliProject) -> None:
     world.configure(
         BeforeTool={
             "name": "guard",
@@ -122,7 +123,7 @@ def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: World)
     run = world.run("fire", "BeforeTool", "--args", '{"file_path": "ä.txt"}')
 
     [sent] = blocks(run.stdout, "sent on stdin")
-    assert json.loads(sent) == json.loads((world.project / "sent").read_text())
+    assert json.loads(sent) == json.loads((world.root / "sent").read_text())
     assert blocks(run.stdout, "stdout") == ["said"]
     assert blocks(run.stdout, "stderr") == ["in vain"]
     assert "guard  exit code 7, " in run.stdout
@@ -131,7 +132,7 @@ def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: World)
     assert "means: nothing: a hook that failed counts as not run" in run.stdout
 
 
-def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
+def test_report_of_a_chain_shows_what_each_hook_was_sent(world: CliProject) -> None:
     rewrite = """cat > first; echo '{"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}'"""
     world.configure(
         BeforeTool={
@@ -145,16 +146,19 @@ def test_report_of_a_chain_shows_what_each_hook_was_sent(world: World) -> None:
 
     report = world.run("fire", "BeforeTool").stdout
 
-    assert "2 hooks, one after another" in report
+    assert "2 hooks, sequentially" in report
     shown = [json.loads(block) for block in blocks(report, "sent on stdin")]
-    assert shown == [json.loads((world.project / name).read_text()) for name in ("first", "second")]
+    assert shown == [json.loads((world.root / name).read_text()) for name in ("first", "second")]
     assert [each["tool_input"]["content"] for each in shown] == ["Hello.\n", "rewritten"]
     [merged] = blocks(report, "merged")
-    assert json.loads(merged) == {"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}
+    assert json.loads(merged) == {
+        "decision": "allow",
+        "hookSpecificOutput": {"tool_input": {"content": "rewritten"}},
+    }
     assert 'allowed: rewrites the arguments: {"content":"rewritten"}' in report
 
 
-def test_report_makes_control_characters_visible(world: World) -> None:
+def test_report_makes_control_characters_visible(world: CliProject) -> None:
     command = world.script("rude", r"printf '\033[2Jgone\007'; printf '\033]0;title\007' >&2; exit 2")
     world.configure(BeforeTool={"name": "ru\x1b[1mde\n  runs   another", "command": command})
 
@@ -167,33 +171,35 @@ def test_report_makes_control_characters_visible(world: World) -> None:
     assert "\n  runs   another" not in run.stdout
 
 
-def test_report_cuts_what_nobody_would_read_and_json_has_all_of_it(world: World) -> None:
+def test_report_cuts_what_nobody_would_read_and_json_has_all_of_it(world: CliProject) -> None:
     world.configure(BeforeTool=world.script("flood", "seq 1 5000"))
 
     shown = world.run("fire", "BeforeTool").stdout
     whole = world.run("fire", "BeforeTool", "--json").json["results"][0]["stdout"]
 
     assert len(shown.splitlines()) < 200
-    assert "… and 4900 lines; --json has all" in shown
+    assert "… and 4900 more lines; --json prints all" in shown
     assert whole.splitlines() == [str(number) for number in range(1, 5001)]
 
 
 @pytest.mark.parametrize("event", list(HookEventName))
-def test_every_event_has_a_sample_that_makes_a_complete_payload(world: World, call: Call, event: HookEventName) -> None:
+def test_every_event_has_a_sample_that_makes_a_complete_payload(
+    world: CliProject, call: Call, event: HookEventName
+) -> None:
     world.configure(**{event.value: "cat"})
 
     [result] = call("fire", event, "--json").json["results"]
 
     payload = json.loads(result["stdout"])
-    assert list(payload) == [*BASE_FIELDS, *EVENT_FIELDS[event]]
+    assert list(payload) == [*BASE_FIELDS, *event.spec.fields]
     assert payload["hook_event_name"] == event
-    assert payload["cwd"] == str(world.project)
+    assert payload["cwd"] == str(world.root)
 
 
 # What programs get.
 
 
-def test_json_has_the_names_that_others_rely_on(world: World) -> None:
+def test_json_has_the_names_that_others_rely_on(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "guard", "command": DENY})
 
     run = world.run("fire", "BeforeTool", "--json")
@@ -233,7 +239,7 @@ def test_json_has_the_names_that_others_rely_on(world: World) -> None:
     assert document["hints"] == []
 
 
-def test_json_names_the_signal_that_ended_a_hook(world: World) -> None:
+def test_json_names_the_signal_that_ended_a_hook(world: CliProject) -> None:
     world.configure(BeforeTool="kill -KILL $$")
 
     run = world.run("fire", "BeforeTool", "--json")
@@ -243,7 +249,7 @@ def test_json_names_the_signal_that_ended_a_hook(world: World) -> None:
     assert run.status == 0
 
 
-def test_json_is_utf8_whatever_the_terminal_can_show(world: World) -> None:
+def test_json_is_utf8_whatever_the_terminal_can_show(world: CliProject) -> None:
     world.configure(BeforeTool="printf 'gr\\303\\274\\303\\237e \\377'")
 
     run = world.run("fire", "BeforeTool", "--json", PYTHONIOENCODING="ascii", PYTHONCOERCECLOCALE="0", LANG="C")
@@ -268,7 +274,9 @@ STATUSES = {
 
 
 @pytest.mark.parametrize(("event", "command", "status"), STATUSES.values(), ids=STATUSES)
-def test_exit_status_says_what_hooks_decided(world: World, call: Call, event: str, command: str, status: int) -> None:
+def test_exit_status_says_what_hooks_decided(
+    world: CliProject, call: Call, event: str, command: str, status: int
+) -> None:
     world.configure(**{event: command})
 
     run = call("fire", event, "--json")
@@ -279,7 +287,7 @@ def test_exit_status_says_what_hooks_decided(world: World, call: Call, event: st
 
 
 @pytest.mark.requirement("HOOK-182")
-def test_ask_allows_and_the_author_is_told_so(world: World) -> None:
+def test_ask_allows_and_the_author_is_told_so(world: CliProject) -> None:
     world.configure(BeforeTool="""echo '{"decision": "ask"}'""")
 
     run = world.run("fire", "BeforeTool")
@@ -289,13 +297,13 @@ def test_ask_allows_and_the_author_is_told_so(world: World) -> None:
     assert "`ask` allows" in run.stdout
 
 
-def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: World) -> None:
+def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliProject) -> None:
     world.configure(BeforeModel="true")
 
     run = world.run("fire", "BeforeModel", "--input", '{"llm_request": {"messages": 7}}')
 
     assert run.status == 1
-    assert "failed: hook translation failed: llm_request.messages" in run.stdout
+    assert "failed: hook translation failed: llm_request is an object with the fields messages" in run.stdout
 
 
 # Input.
@@ -312,9 +320,9 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("way", ["argument", "file", "stdin"])
-def test_a_recorded_payload_can_be_fired_again(world: World, way: str) -> None:
+def test_a_recorded_payload_can_be_fired_again(world: CliProject, way: str) -> None:
     world.configure(BeforeTool="cat")
-    (world.project / "recorded.json").write_text(json.dumps(RECORDED))
+    (world.root / "recorded.json").write_text(json.dumps(RECORDED))
     given = {"argument": json.dumps(RECORDED), "file": "@recorded.json", "stdin": "-"}[way]
 
     [result] = world.run("fire", "BeforeTool", "--input", given, "--json", stdin=json.dumps(RECORDED)).json["results"]
@@ -322,7 +330,7 @@ def test_a_recorded_payload_can_be_fired_again(world: World, way: str) -> None:
     assert json.loads(result["stdout"]) == RECORDED
 
 
-def test_short_form_for_tools_fills_in_what_is_not_given(world: World) -> None:
+def test_short_form_for_tools_fills_in_what_is_not_given(world: CliProject) -> None:
     world.configure(AfterTool="cat")
 
     [result] = world.run("fire", "AfterTool", "--tool", "read_file", "--json").json["results"]
@@ -334,20 +342,20 @@ def test_short_form_for_tools_fills_in_what_is_not_given(world: World) -> None:
 
 WRONG_USAGE: dict[str, tuple[list[str], str]] = {
     "no event": ([], "EVENT"),
-    "unknown event": (["NoSuchThing"], "'NoSuchThing' is no event."),
+    "unknown event": (["NoSuchThing"], "Unknown event 'NoSuchThing'."),
     "event in another case": (["beforetool"], "Did you mean BeforeTool?"),
     "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
     "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
-    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is no JSON"),
+    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON"),
     "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
-    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is no JSON"),
-    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is no JSON"),
+    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
+    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),
     "missing file": (["BeforeTool", "--input", "@nowhere.json"], "nowhere.json cannot be read"),
     "recorded for another event": (
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
         "recorded for AfterTool, not for BeforeTool",
     ),
-    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], "must be one of startup"),
+    "field of the wrong type": (["SessionStart", "--input", '{"source": "moon"}'], 'must be one of "startup"'),
     "unknown option": (["BeforeTool", "--tols", "x"], "--tols"),
     "unknown folder": (["BeforeTool", "-C", "nowhere"], "nowhere"),
 }
@@ -363,7 +371,7 @@ def test_wrong_usage_is_status_64_and_a_sentence(call: Call, arguments: list[str
     assert run.stdout == ""
 
 
-def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: World) -> None:
+def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: CliProject) -> None:
     world.configure(BeforeTool="true")
 
     run = world.run("fire", "BeforeTool", "--input", '{"cwd": "/no/such/folder"}', "--json")
@@ -375,17 +383,17 @@ def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: Worl
 # Waiting.
 
 
-def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: World) -> None:
+def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "slow-guard", "command": "sleep 1.2", "timeout": 9000})
 
     screen, status = world.screen("llxprt-hooks fire BeforeTool --json > report")
 
-    assert "waiting for slow-guard (for 9 s at most)" in screen
+    assert "waiting for slow-guard (at most 9 s)" in screen
     assert status == 0
-    assert json.loads((world.project / "report").read_text())["success"] is True
+    assert json.loads((world.root / "report").read_text())["success"] is True
 
 
-def test_nothing_is_said_of_waiting_where_there_is_no_terminal(world: World) -> None:
+def test_nothing_is_said_of_waiting_where_there_is_no_terminal(world: CliProject) -> None:
     world.configure(BeforeTool="sleep 0.6")
 
     run = world.run("fire", "BeforeTool")
@@ -394,11 +402,11 @@ def test_nothing_is_said_of_waiting_where_there_is_no_terminal(world: World) -> 
     assert "waiting" not in run.stdout
 
 
-def test_ctrl_c_ends_the_hook_too(world: World) -> None:
+def test_ctrl_c_ends_the_hook_too(world: CliProject) -> None:
     world.configure(BeforeTool=world.script("endless", "echo $$ > pid; exec sleep 600"))
     process = world.start("fire", "BeforeTool")
-    until(lambda: (world.project / "pid").exists() and (world.project / "pid").read_text().endswith("\n"))
-    pid = int((world.project / "pid").read_text())
+    until(lambda: (world.root / "pid").exists() and (world.root / "pid").read_text().endswith("\n"))
+    pid = int((world.root / "pid").read_text())
 
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
@@ -414,7 +422,7 @@ def _runs(pid: int) -> bool:
     return bool(state.strip()) and not state.startswith("Z")
 
 
-def test_fire_leaves_no_record_of_executions(world: World) -> None:
+def test_fire_leaves_no_record_of_executions(world: CliProject) -> None:
     world.configure(BeforeTool="true")
 
     world.run("fire", "BeforeTool")
@@ -425,17 +433,17 @@ def test_fire_leaves_no_record_of_executions(world: World) -> None:
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ('{"tool": "x"}', "hint: `tool` is no field of BeforeTool, and not sent; its fields are tool_name, tool_input"),
-        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: `a`, `b` are no fields of BeforeTool, and not sent"),
+        ('{"tool": "x"}', "hint: unknown fields of BeforeTool, not sent: `tool`; known fields: tool_name, tool_input"),
+        ('{"a": 1, "b": 2, "cwd": "/"}', "hint: unknown fields of BeforeTool, not sent: `a`, `b`;"),
     ],
 )
-def test_fields_that_the_event_does_not_have_are_told_of(world: World, given: str, hint: str) -> None:
+def test_fields_that_the_event_does_not_have_are_told_of(world: CliProject, given: str, hint: str) -> None:
     world.configure(BeforeTool="true")
 
     assert hint in world.run("fire", "BeforeTool", "--input", given).stdout
 
 
-def test_an_input_file_that_is_not_there_is_named_once(world: World) -> None:
+def test_an_input_file_that_is_not_there_is_named_once(world: CliProject) -> None:
     run = world.run("fire", "BeforeTool", "--input", "@nowhere.json")
 
     assert "the input file nowhere.json cannot be read: No such file or directory\n" in run.stderr

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.inspection.hints import hints_on
 
@@ -19,7 +20,7 @@ TOOL_INPUT = {"cwd": "/", "tool_name": "t", "tool_input": {}}
 
 async def advice(command: str, event: HookEventName = E.BEFORE_TOOL, **config: Any) -> list[str]:
     """The hints on a real run of a hook."""
-    hook = HookConfig(HookType.COMMAND, command, name="guard", **config)
+    hook = HookConfig("command", CommandSpec(command), name="guard", **config)
     [result] = await HookRunner().execute_hooks_parallel([hook], event, TOOL_INPUT)
     hints = hints_on(result)
     assert all(hint.startswith("guard: ") for hint in hints)
@@ -39,14 +40,14 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "JSON with exit 1": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; exit 1", "exited with 1, so the JSON was not"),
     "JSON with exit 2 and stderr": (E.BEFORE_TOOL, f"{says({})}; echo no >&2; exit 2", "exited with 2, so the JSON"),
     "reason on stdout with exit 2": (E.BEFORE_TOOL, "echo no; exit 2", "print the reason to stderr"),
-    "text before JSON": (E.BEFORE_TOOL, f"echo checking; {says({'decision': 'deny'})}", "print JSON and nothing else"),
-    "text after JSON": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; echo done", "print JSON and nothing else"),
+    "text before JSON": (E.BEFORE_TOOL, f"echo checking; {says({'decision': 'deny'})}", "print only JSON"),
+    "text after JSON": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; echo done", "print only JSON"),
     "missing program": (E.BEFORE_TOOL, "no-such-program-anywhere", "127 means that a program was not found"),
     "not executable": (E.BEFORE_TOOL, "/etc/passwd", "try `chmod +x`"),
-    "shell syntax": (E.BEFORE_TOOL, "if then", "its exit code for that is 2, which blocks"),
+    "shell syntax": (E.BEFORE_TOOL, "if then", "and exited with 2, which blocks"),
     "snake case": (E.BEFORE_TOOL, says({"stop_reason": "x"}), "`stop_reason` is not read: did you mean `stopReason`?"),
     "slip of the pen": (E.BEFORE_TOOL, says({"desicion": "deny"}), "did you mean `decision`?"),
-    "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs into `hookSpecificOutput`"),
+    "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs in `hookSpecificOutput`"),
     "Claude Code's name": (
         E.BEFORE_TOOL,
         says({"hookSpecificOutput": {"updatedInput": {}}}),
@@ -70,17 +71,17 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "a Python dictionary": (
         E.BEFORE_TOOL,
         """echo "{'decision': 'deny'}" """,
-        "looks like JSON but is none (expecting",
+        "looks like JSON but is not valid (expecting",
     ),
-    "a trailing comma": (E.BEFORE_TOOL, """echo '{"decision": "deny",}'""", "looks like JSON but is none"),
-    "two objects": (E.BEFORE_TOOL, "echo '{}'; echo '{}'", "looks like JSON but is none (extra data"),
+    "a trailing comma": (E.BEFORE_TOOL, """echo '{"decision": "deny",}'""", "looks like JSON but is not valid"),
+    "two objects": (E.BEFORE_TOOL, "echo '{}'; echo '{}'", "looks like JSON but is not valid (extra data"),
     "a crash": (E.BEFORE_TOOL, "python3 -c 'import nothing_of_that_name'", "ended with a Python exception"),
     "no such interpreter": (
         E.BEFORE_TOOL,
         script("#!/no/such/program"),
-        "first line names no program",
+        "first line names a missing program",
     ),
-    "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names no program"),
+    "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names a missing program"),
     "fields of another agent": (E.BEFORE_TOOL, says({"ok": False}), "none of the fields that it printed is read"),
     "a reason without a stop": (E.BEFORE_TOOL, says({"stopReason": "x"}), 'counts only beside `"continue": false`'),
     "context before a tool": (
@@ -107,7 +108,7 @@ async def test_a_classic_mistake_is_explained(event: HookEventName, command: str
 async def test_a_time_out_that_looks_like_seconds_is_explained() -> None:
     [hint] = await advice("sleep 5", timeout=60)
 
-    assert hint == "guard: its time-out is 60 ms, because `timeout` is in milliseconds; 60 s would be 60000"
+    assert hint == "guard: its timeout is 60 ms, because `timeout` is in milliseconds; 60 s would be 60000"
 
 
 GOOD: dict[str, tuple[HookEventName, str]] = {

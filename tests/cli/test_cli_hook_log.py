@@ -10,30 +10,34 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
-from tests.cli.cli_world import DEADLINE, World
+from tests.support.processes import DEADLINE
+
+if TYPE_CHECKING:
+    from tests.support.cli import CliProject
 
 DENY = {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]}
 
 
 @pytest.fixture(autouse=True)
-def home(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(world.home))
+def home(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> Path:
+    world.enter(monkeypatch)
     return world.home
 
 
 def execution(name: str = "guard", output: dict[str, Any] | None = None, **fields: Any) -> HookExecutionResult:
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, "true", name=name),
+        HookConfig("command", CommandSpec("true"), name=name),
         HookEventName.BEFORE_TOOL,
         success=True,
         output=None if output is None else DefaultHookOutput(output),
@@ -257,7 +261,7 @@ def test_a_record_that_is_cut_off_takes_no_other_with_it() -> None:
     assert len(names) >= 3
 
 
-def test_a_user_without_a_home_is_served_all_the_same(world: World) -> None:
+def test_a_user_without_a_home_is_served_all_the_same(world: CliProject) -> None:
     """The record has no place to be, and the hook's decision stands."""
     blocker = world.folder / "not-a-folder"
     blocker.write_text("")
@@ -284,14 +288,15 @@ WRITER = """
 import sys
 from llxprt_hooks import HookEventName, HookLog
 from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
 name, count, hook_log.LARGEST = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 log = HookLog()
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
-    config = HookConfig(HookType.COMMAND, "true", name=f"{name}-{number}")
+    config = HookConfig("command", CommandSpec("true"), name=f"{name}-{number}")
     log.hook_ended(HookExecutionResult(config, HookEventName.BEFORE_TOOL, success=True, stdout="x" * 50))
 """
 

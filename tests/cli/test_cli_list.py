@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.cli_world import ESCAPE, World
+from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.project import hooks_of
 
 
-def everything(world: World) -> None:
+def everything(world: CliProject) -> None:
     """Hooks at all levels."""
     world.configure(
         BeforeTool=[
@@ -29,7 +30,7 @@ def everything(world: World) -> None:
     )
     world.configure(level="user", AfterModel={"name": "redact", "command": "redact --mail"}, BeforeTool="nameless")
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
-    world.extension("kit", SessionStart={"name": "greet", "command": "echo hello"})
+    world.extension("kit", {"hooks": hooks_of({"SessionStart": {"name": "greet", "command": "echo hello"}})})
 
 
 def rows(listing: str) -> dict[str, list[str]]:
@@ -38,7 +39,7 @@ def rows(listing: str) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines if line[0] != "hook"}
 
 
-def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(world: World) -> None:
+def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(world: CliProject) -> None:
     everything(world)
 
     run = world.run("list")
@@ -57,9 +58,9 @@ def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(
     assert run.stderr == ""
 
 
-def test_hooks_that_do_not_run_are_listed_with_the_reason(world: World) -> None:
+def test_hooks_that_do_not_run_are_listed_with_the_reason(world: CliProject) -> None:
     everything(world)
-    world.write("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit", "no-secrets"]}})
+    world.put("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit", "no-secrets"]}})
 
     run = world.run("list", approved=False)
 
@@ -68,17 +69,17 @@ def test_hooks_that_do_not_run_are_listed_with_the_reason(world: World) -> None:
     assert "`llxprt-hooks trust`" in run.stderr
 
 
-def test_approval_of_the_project_is_shown(world: World) -> None:
+def test_approval_of_the_project_is_shown(world: CliProject) -> None:
     everything(world)
 
-    assert f"{world.project}: approved for this process" in world.run("list").stdout
-    world.trusted()
-    assert f"{world.project}: approved\n" in world.run("list", approved=False).stdout
+    assert f"{world.root}: approved for this process" in world.run("list").stdout
+    world.approve()
+    assert f"{world.root}: approved\n" in world.run("list", approved=False).stdout
 
 
-def test_a_change_since_the_approval_is_shown(world: World) -> None:
+def test_a_change_since_the_approval_is_shown(world: CliProject) -> None:
     everything(world)
-    world.trusted()
+    world.approve()
     world.configure(BeforeTool={"name": "other", "command": "other"})
 
     run = world.run("list", approved=False)
@@ -87,9 +88,9 @@ def test_a_change_since_the_approval_is_shown(world: World) -> None:
     assert "has changed since it was approved" in run.stderr
 
 
-def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_else_down(world: World) -> None:
+def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_else_down(world: CliProject) -> None:
     everything(world)
-    world.write("project", '{"hooks": \x1b[31m}')
+    world.put("project", '{"hooks": \x1b[31m}')
 
     run = world.run("list")
 
@@ -99,49 +100,49 @@ def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_els
     assert run.status == 0
 
 
-def test_a_folder_without_hooks_says_how_to_begin(world: World) -> None:
+def test_a_folder_without_hooks_says_how_to_begin(world: CliProject) -> None:
     run = world.run("list")
 
-    assert run.stdout == "no hooks are configured; `llxprt-hooks init` makes a first one\n"
+    assert run.stdout == "no hooks are configured; run `llxprt-hooks init` to create one\n"
     assert run.status == 0
 
 
-def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: World) -> None:
-    world.write("user", {"enableHooks": True, "hooks": {"beforeTool": [{"hooks": []}]}})
+def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: CliProject) -> None:
+    world.put("user", {"enableHooks": True, "hooks": {"beforeTool": [{"hooks": []}]}})
 
     run = world.run("list")
 
-    assert run.stdout == "no hooks that can be used; `llxprt-hooks validate` says why\n"
+    assert run.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     assert "did you mean `BeforeTool`?" in run.stderr
 
 
 @pytest.mark.parametrize(("timeout", "shown"), [(5, "5 ms"), (1500, "1.5 s"), (1e9, "1,000,000 s")])
-def test_time_outs_are_shown_in_the_unit_that_fits(world: World, timeout: float, shown: str) -> None:
+def test_time_outs_are_shown_in_the_unit_that_fits(world: CliProject, timeout: float, shown: str) -> None:
     world.configure(BeforeTool={"name": "guard", "command": "true", "timeout": timeout})
 
     assert f"  {shown}  " in world.run("list").stdout
 
 
-def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: World) -> None:
+def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: CliProject) -> None:
     everything(world)
-    below = world.project / "src" / "deep"
+    below = world.root / "src" / "deep"
     below.mkdir(parents=True)
 
     run = world.run("list", "-C", str(below))
 
-    assert f"The hooks of {world.project} do not count in folders below it" in run.stderr
-    assert f"(-C {world.project})" in run.stderr
+    assert f"Hooks in {world.root} do not apply to subdirectories." in run.stderr
+    assert f"pass -C {world.root}." in run.stderr
 
 
-def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: World) -> None:
+def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: CliProject) -> None:
     everything(world)
-    world.write("user", {})
+    world.put("user", {})
 
     assert "hooks are off" not in world.run("list", approved=False).stderr
 
 
-def test_hooks_that_are_off_are_listed_with_a_warning(world: World) -> None:
-    world.write("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
+def test_hooks_that_are_off_are_listed_with_a_warning(world: CliProject) -> None:
+    world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
 
     run = world.run("list")
 
@@ -149,9 +150,9 @@ def test_hooks_that_are_off_are_listed_with_a_warning(world: World) -> None:
     assert '`"enableHooks": true`' in run.stderr
 
 
-def test_json_tells_programs_what_runs_and_why_not(world: World) -> None:
+def test_json_tells_programs_what_runs_and_why_not(world: CliProject) -> None:
     everything(world)
-    world.write("system", {"enableHooks": True, "hooksConfig": {"disabled": ["redact"]}})
+    world.put("system", {"enableHooks": True, "hooksConfig": {"disabled": ["redact"]}})
 
     listing = world.run("list", "--json", approved=False).json
 
@@ -184,19 +185,19 @@ def test_json_tells_programs_what_runs_and_why_not(world: World) -> None:
     }
 
 
-def test_a_narrow_terminal_loses_no_command(world: World) -> None:
+def test_a_narrow_terminal_loses_no_command(world: CliProject) -> None:
     everything(world)
 
     listing = world.run("list", COLUMNS="40").stdout
 
     assert "sh hooks/no-secrets.sh --all --of --them --and --more" in listing
-    others = [line for line in listing.splitlines() if "no-secrets.sh" not in line and str(world.project) not in line]
+    others = [line for line in listing.splitlines() if "no-secrets.sh" not in line and str(world.root) not in line]
     assert max(map(len, others)) <= 40
     for word in ("no-secrets", "write_file|replace", "project, sequential, 2.5 s", "enabled", "extension kit"):
         assert word in listing
 
 
-def test_a_terminal_of_40_columns_shows_all_of_it(world: World) -> None:
+def test_a_terminal_of_40_columns_shows_all_of_it(world: CliProject) -> None:
     everything(world)
 
     screen, _ = world.screen("llxprt-hooks list", columns=40, NO_COLOR="1")
@@ -205,7 +206,7 @@ def test_a_terminal_of_40_columns_shows_all_of_it(world: World) -> None:
     assert "project, sequential, 2.5 s" in screen
 
 
-def test_without_a_terminal_a_hook_is_a_line_for_grep(world: World) -> None:
+def test_without_a_terminal_a_hook_is_a_line_for_grep(world: CliProject) -> None:
     everything(world)
     matcher = "|".join(f"tool_number_{number}" for number in range(40))
     world.configure(
@@ -216,7 +217,7 @@ def test_without_a_terminal_a_hook_is_a_line_for_grep(world: World) -> None:
     assert rows(world.run("list").stdout)["long"][:2] == [matcher, "user"]
 
 
-def test_what_files_say_cannot_command_the_terminal(world: World) -> None:
+def test_what_files_say_cannot_command_the_terminal(world: CliProject) -> None:
     world.configure(
         BeforeTool={"name": "a\x1b[2J\nb", "command": "true\x1b]0;x\x07\r\nrm -rf", "description": "\x9b31m"}
     )
@@ -225,3 +226,14 @@ def test_what_files_say_cannot_command_the_terminal(world: World) -> None:
         run = world.run("list", COLUMNS=columns)
         assert not {ESCAPE, "\x07", "\r", "\x9b"} & set(run.stdout + run.stderr)
         assert r"true\x1b]0;x\x07\r\nrm -rf" in run.stdout
+
+
+def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: CliProject) -> None:
+    world.put("user", '{\n  "hooks": {\n    "BeforeTool": [{ "hooks": [\n      { "type": "odd" }\n    ] }]\n  }\n}')
+    world.extension("x", {"hooks": {"AfterTool": [{"hooks": [{"name": "no command", "type": "command"}]}]}})
+
+    of_user, of_extension = call("list", "--json").json["problems"]
+
+    assert of_user.startswith(f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded: `type` must be ")
+    assert of_extension.startswith(str(world.home / ".llxprt" / "extensions" / "x" / "hooks" / "hooks.json") + ":1:")
+    assert ": hooks.AfterTool[0].hooks[0]: discarded: it needs `command`" in of_extension

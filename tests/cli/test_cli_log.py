@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
-from tests.cli.cli_world import ESCAPE, Call, World, until
+from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.processes import until
 
 E = HookEventName
 
@@ -33,7 +35,7 @@ def execution(
 ) -> HookExecutionResult:
     """What a hook left behind."""
     return HookExecutionResult(
-        HookConfig(HookType.COMMAND, f"./{name}", name=name),
+        HookConfig("command", CommandSpec(f"./{name}"), name=name),
         event,
         success=error is None,
         output=None if output is None else DefaultHookOutput(output),
@@ -53,14 +55,14 @@ RAN = (
 )
 
 
-def record(world: World, *results: HookExecutionResult, project: Path | None = None) -> None:
-    log = HookLog(project or world.project, session_id="s-1", file=world.log_file)
+def record(world: CliProject, *results: HookExecutionResult, project: Path | None = None) -> None:
+    log = HookLog(project or world.root, session_id="s-1", file=world.log_file)
     for result in results:
         log.hook_ended(result)
 
 
 @pytest.fixture
-def recorded(world: World) -> World:
+def recorded(world: CliProject) -> CliProject:
     record(world, *RAN)
     return world
 
@@ -69,7 +71,7 @@ def hooks(lines: list[Any]) -> list[str]:
     return [line["hook"] for line in lines]
 
 
-def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded: World) -> None:
+def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded: CliProject) -> None:
     run = recorded.run("log")
 
     lines = [" ".join(line.split()[3:]) for line in run.stdout.splitlines()]
@@ -105,7 +107,7 @@ def test_filters(call: Call, arguments: list[str], expected: list[str]) -> None:
     assert (run.status, run.stderr) == (0, "")
 
 
-def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: World) -> None:
+def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProject) -> None:
     lines = recorded.run("log", "--json").json_lines
 
     blocked = lines[1]
@@ -114,7 +116,7 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: World) 
     assert blocked == {
         "event_id": "",
         "session_id": "s-1",
-        "project": str(recorded.project),
+        "project": str(recorded.root),
         "command": "./secrets",
         "failed": False,
         "blocked": True,
@@ -134,7 +136,7 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: World) 
     }
 
 
-def test_one_execution_in_full(recorded: World) -> None:
+def test_one_execution_in_full(recorded: CliProject) -> None:
     broken = recorded.run("log", "--hook", "broken", "--json").json_lines[0]
 
     shown = recorded.run("log", broken["id"][:6]).stdout
@@ -146,15 +148,15 @@ def test_one_execution_in_full(recorded: World) -> None:
     assert "signal      -\n" in shown
 
 
-def test_an_unknown_id_is_an_error(recorded: World) -> None:
+def test_an_unknown_id_is_an_error(recorded: CliProject) -> None:
     run = recorded.run("log", "zzzz")
 
     assert run.status == 1
-    assert "no execution with the id zzzz is recorded" in run.stderr
+    assert "no recorded execution has the id zzzz" in run.stderr
 
 
 @pytest.mark.parametrize("command", ["log", "stats"])
-def test_without_a_record_it_is_said_where_one_comes_from(world: World, command: str) -> None:
+def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, command: str) -> None:
     run = world.run(command)
 
     assert run.status == 0
@@ -162,13 +164,13 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: World, command:
     assert "`llxprt-hooks run` records" in run.stderr
 
 
-def test_filters_that_leave_nothing_say_so(recorded: World) -> None:
+def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
     assert run.stderr == "no recorded execution matches\n"
 
 
-def test_what_cannot_be_read_is_passed_over(recorded: World) -> None:
+def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:
     with recorded.log_file.open("ab") as file:
         file.write(b'{"id": "cut off\n\xff\xfe\n[]\n{}\n7\n{"hook": 7, "timestamp": [], "duration": "x", "id": null}\n')
     record(recorded, execution("last"))
@@ -180,7 +182,7 @@ def test_what_cannot_be_read_is_passed_over(recorded: World) -> None:
     assert len(run.stdout.splitlines()) == len(RAN) + 2
 
 
-def test_a_record_that_cannot_be_opened_is_one_sentence(world: World) -> None:
+def test_a_record_that_cannot_be_opened_is_one_sentence(world: CliProject) -> None:
     world.log_file.mkdir(parents=True)
 
     run = world.run("log")
@@ -190,7 +192,7 @@ def test_a_record_that_cannot_be_opened_is_one_sentence(world: World) -> None:
     assert len(run.stderr.splitlines()) == 1
 
 
-def test_what_hooks_printed_cannot_command_the_terminal(world: World, call: Call) -> None:
+def test_what_hooks_printed_cannot_command_the_terminal(world: CliProject, call: Call) -> None:
     rude = "\x1b[2J\x07\r"
     record(world, execution(f"a{rude}", output={"decision": "deny", "reason": rude}, stderr=rude, error=rude))
     identity = call("log", "--json").json_lines[0]["id"]
@@ -200,7 +202,7 @@ def test_what_hooks_printed_cannot_command_the_terminal(world: World, call: Call
         assert r"\x1b[2J\x07" in run.stdout
 
 
-def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: World) -> None:
+def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: CliProject) -> None:
     lines = recorded.run("log", COLUMNS="40").stdout.splitlines()
 
     assert max(map(len, lines)) <= 40
@@ -212,7 +214,7 @@ def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: World) ->
 
 
 @pytest.fixture
-def following(recorded: World) -> Iterator[tuple[World, subprocess.Popen[bytes], list[str]]]:
+def following(recorded: CliProject) -> Iterator[tuple[CliProject, subprocess.Popen[bytes], list[str]]]:
     """A world whose record is being followed, and the names of hooks that have been printed so far."""
     process = recorded.start("log", "--follow", "--json", "-n", "1")
     names: list[str] = []
@@ -235,7 +237,7 @@ def following(recorded: World) -> Iterator[tuple[World, subprocess.Popen[bytes],
 
 
 def test_follow_prints_executions_as_they_happen(
-    following: tuple[World, subprocess.Popen[bytes], list[str]],
+    following: tuple[CliProject, subprocess.Popen[bytes], list[str]],
 ) -> None:
     world, process, names = following
 
@@ -251,7 +253,7 @@ def test_follow_prints_executions_as_they_happen(
 
 
 def test_follow_goes_on_when_the_file_is_set_aside_and_misses_nothing(
-    following: tuple[World, subprocess.Popen[bytes], list[str]], monkeypatch: pytest.MonkeyPatch
+    following: tuple[CliProject, subprocess.Popen[bytes], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _, names = following
     size = world.log_file.stat().st_size
@@ -267,7 +269,7 @@ def test_follow_goes_on_when_the_file_is_set_aside_and_misses_nothing(
     assert names == ["closed", "before", "after", "later"]
 
 
-def test_follow_waits_for_a_record_that_is_not_there_yet(world: World) -> None:
+def test_follow_waits_for_a_record_that_is_not_there_yet(world: CliProject) -> None:
     process = world.start("log", "--follow", "--json")
     assert process.stdout
     try:
@@ -278,7 +280,7 @@ def test_follow_waits_for_a_record_that_is_not_there_yet(world: World) -> None:
         process.communicate()
 
 
-def test_follow_keeps_to_the_filters(following: tuple[World, subprocess.Popen[bytes], list[str]]) -> None:
+def test_follow_keeps_to_the_filters(following: tuple[CliProject, subprocess.Popen[bytes], list[str]]) -> None:
     world, _, _ = following
     process = world.start("log", "--follow", "--json", "--failed", "-n", "1")
     assert process.stdout
@@ -294,7 +296,7 @@ def test_follow_keeps_to_the_filters(following: tuple[World, subprocess.Popen[by
 # Figures.
 
 
-def test_stats_count_and_time_each_hook_slowest_first(world: World) -> None:
+def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None:
     record(world, *(execution("guard", duration=float(number)) for number in range(1, 101)))
     record(world, *RAN[1:3])
 
@@ -316,7 +318,7 @@ def test_stats_count_and_time_each_hook_slowest_first(world: World) -> None:
     ]
 
 
-def test_stats_draw_a_bar_for_each_hook(recorded: World) -> None:
+def test_stats_draw_a_bar_for_each_hook(recorded: CliProject) -> None:
     lines = recorded.run("stats", COLUMNS="100").stdout.splitlines()
 
     assert lines[0].split() == [
@@ -339,7 +341,7 @@ def test_stats_draw_a_bar_for_each_hook(recorded: World) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_stats_fit_a_narrow_terminal(recorded: World, columns: int) -> None:
+def test_stats_fit_a_narrow_terminal(recorded: CliProject, columns: int) -> None:
     screen = recorded.run("stats", COLUMNS=str(columns)).stdout
 
     assert max(map(len, screen.splitlines())) <= columns
@@ -348,7 +350,7 @@ def test_stats_fit_a_narrow_terminal(recorded: World, columns: int) -> None:
     assert "█" in screen
 
 
-def test_stats_of_one_project(recorded: World) -> None:
+def test_stats_of_one_project(recorded: CliProject) -> None:
     elsewhere = recorded.folder / "elsewhere"
     elsewhere.mkdir()
     record(recorded, execution("foreign"), project=elsewhere)
@@ -383,7 +385,7 @@ def test_figures_survive_odd_records() -> None:
 # Where the record comes from.
 
 
-def test_run_records_executions_without_payloads(world: World) -> None:
+def test_run_records_executions_without_payloads(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "guard", "command": "cat > /dev/null; echo nothing to say >&2"})
     call = {"functionCall": {"name": "read_file", "args": {"file_path": "the-secret-payload.txt"}}}
     answers = [
@@ -397,5 +399,5 @@ def test_run_records_executions_without_payloads(world: World) -> None:
     assert world.run("run", "-p", "Read it.", "--replay", str(recording)).status == 0
 
     [line] = world.run("log", "--json", "-C", ".").json_lines
-    assert (line["hook"], line["stderr"], line["project"]) == ("guard", "nothing to say\n", str(world.project))
+    assert (line["hook"], line["stderr"], line["project"]) == ("guard", "nothing to say\n", str(world.root))
     assert "the-secret-payload" not in world.log_file.read_text()

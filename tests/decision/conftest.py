@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks import Config, HookConfig, HookEventName, HookExecutionResult, HookType
+from llxprt_hooks import Config, HookConfig, HookEventName, HookExecutionResult
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.runner import HookRunner
 
 RunHooks = Callable[..., Awaitable[list[HookExecutionResult]]]
@@ -58,7 +59,7 @@ def run_hooks(tmp_path: Path) -> RunHooks:
         output_limit: int = 10 * 1024 * 1024,
         cwd: Path = tmp_path,
     ) -> list[HookExecutionResult]:
-        configs = [HookConfig(HookType.COMMAND, command, milliseconds) for command in commands]
+        configs = [HookConfig("command", CommandSpec(command), milliseconds) for command in commands]
         runner = HookRunner(output_limit=output_limit)
         return await runner.execute_hooks_parallel(configs, event, {"cwd": str(cwd), "hook_event_name": event.value})
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 
 if TYPE_CHECKING:
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -26,32 +27,32 @@ OR_EVENTS = (
 )
 MODEL_EVENTS = (HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 
-A_HOOK = HookConfig(HookType.COMMAND, "a-hook")
+A_HOOK = HookConfig("command", CommandSpec("a-hook"))
 
 
-def printed(fields: object) -> Ending:
+def printed(fields: object) -> ProcessOutcome:
     """A hook that printed a JSON value and exited with 0."""
-    return Ending(exit_code=0, stdout=json.dumps(fields).encode())
+    return ProcessOutcome(exit_code=0, stdout=json.dumps(fields).encode())
 
 
-def said(text: str) -> Ending:
+def said(text: str) -> ProcessOutcome:
     """A hook that printed plain text and exited with 0."""
-    return Ending(exit_code=0, stdout=text.encode())
+    return ProcessOutcome(exit_code=0, stdout=text.encode())
 
 
-def refused(reason: str = "") -> Ending:
+def refused(reason: str = "") -> ProcessOutcome:
     """A hook that exited with 2."""
-    return Ending(exit_code=2, stderr=reason.encode())
+    return ProcessOutcome(exit_code=2, stderr=reason.encode())
 
 
-def failed(warning: str = "") -> Ending:
+def failed(warning: str = "") -> ProcessOutcome:
     """A hook that exited with 1."""
-    return Ending(exit_code=1, stderr=warning.encode())
+    return ProcessOutcome(exit_code=1, stderr=warning.encode())
 
 
-def result_of(ending: Ending, event: HookEventName, duration: float = 1.0) -> HookExecutionResult:
+def result_of(ending: ProcessOutcome, event: HookEventName, duration: float = 1.0) -> HookExecutionResult:
     """The result that the runner makes of an ending."""
-    reading = read_ending(ending)
+    reading = read_outcome(ending)
     return HookExecutionResult(
         hook_config=A_HOOK,
         event_name=event,
@@ -64,12 +65,12 @@ def result_of(ending: Ending, event: HookEventName, duration: float = 1.0) -> Ho
     )
 
 
-def aggregated(event: HookEventName, endings: Iterable[Ending]) -> AggregatedHookResult:
+def aggregated(event: HookEventName, endings: Iterable[ProcessOutcome]) -> AggregatedHookResult:
     """The result of an event whose hooks ended so, in plan order."""
     return HookAggregator().aggregate_results([result_of(ending, event) for ending in endings], event)
 
 
-def merged(event: HookEventName, *endings: Ending) -> DefaultHookOutput:
+def merged(event: HookEventName, *endings: ProcessOutcome) -> DefaultHookOutput:
     """The final output of an event whose hooks ended so; there must be one."""
     output = aggregated(event, endings).final_output
     assert output is not None

@@ -13,7 +13,7 @@ import pytest
 
 from llxprt_hooks import HookEventName, execute_tool_with_hooks, fire_before_tool_hook
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.protocol.exit_codes import Ending, convert_plain_text_to_hook_output, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, convert_plain_text_to_hook_output, read_outcome
 from tests.decision.decision_endings import printed, said
 
 DENY = '{"decision":"deny","reason":"from stdout"}'
@@ -79,7 +79,7 @@ async def test_exit_code_2_without_a_reason_blocks_with_the_default_one(
     ],
 )
 def test_exit_code_2_never_reads_stdout(stdout: str) -> None:
-    output = read_ending(Ending(exit_code=2, stdout=stdout.encode(), stderr=b"from stderr")).output
+    output = read_outcome(ProcessOutcome(exit_code=2, stdout=stdout.encode(), stderr=b"from stderr")).output
 
     assert output is not None
     assert output.to_dict() == {"decision": "deny", "reason": "from stderr"}
@@ -182,7 +182,7 @@ async def test_a_modification_in_json_is_applied_to_the_operation(config_with: A
 @pytest.mark.requirement("HOOK-065")
 @pytest.mark.parametrize("stdout", [b"", b" \n\r\t", "\ufeff\u00a0\u2028".encode()])
 def test_silence_is_no_output_at_all(stdout: bytes) -> None:
-    reading = read_ending(Ending(exit_code=0, stdout=stdout, stderr=b"chatter"))
+    reading = read_outcome(ProcessOutcome(exit_code=0, stdout=stdout, stderr=b"chatter"))
 
     assert reading.success
     assert reading.output is None
@@ -215,7 +215,7 @@ async def test_text_that_is_no_json_is_a_message_with_an_implied_allow(run_hook:
     "text", ["42", "-1.5e3", "[]", '[{"decision":"deny"}]', "null", "true", "false", '"deny"', '"42"', '"[]"', '""']
 )
 def test_json_that_is_no_object_is_plain_text(text: str) -> None:
-    reading = read_ending(said(text))
+    reading = read_outcome(said(text))
 
     assert reading.success
     assert reading.output is not None
@@ -243,7 +243,7 @@ async def test_json_that_was_encoded_twice_is_decoded_twice(run_hook: Any, print
 def test_json_that_was_encoded_three_times_is_plain_text() -> None:
     thrice = json.dumps(json.dumps(DENY))
 
-    output = read_ending(said(thrice)).output
+    output = read_outcome(said(thrice)).output
 
     assert output is not None
     assert output.to_dict() == {"decision": "allow", "systemMessage": thrice}
@@ -254,7 +254,7 @@ def test_what_was_encoded_twice_is_read_as_leniently_as_what_was_encoded_once() 
     deep = '{"x":' + "[" * 20_000 + "]" * 20_000 + ',"n":1e999,"decision":"deny"}'
 
     for text in (deep, f"\ufeff{DENY}\u00a0"):
-        output = read_ending(printed(text)).output
+        output = read_outcome(printed(text)).output
         assert output is not None
         assert output.is_blocking_decision()
 
@@ -307,12 +307,15 @@ async def test_a_failed_hook_is_warned_of_in_the_log_and_the_tool_runs(
 
 @pytest.mark.requirement("HOOK-069")
 @pytest.mark.parametrize("stderr", [DENY, '{"decision":"deny"}', "deny", '{"continue":false}'])
-async def test_stderr_is_kept_and_never_read_for_a_decision(run_hook: Any, printing: Any, stderr: str) -> None:
-    result = await run_hook(printing('{"systemMessage":"m"}', stderr))
+@pytest.mark.parametrize("fields", [{"systemMessage": "m"}, None])
+async def test_stderr_is_kept_and_never_read_for_a_decision(
+    run_hook: Any, printing: Any, fields: dict[str, Any] | None, stderr: str
+) -> None:
+    result = await run_hook(printing("" if fields is None else json.dumps(fields), stderr))
 
     assert result.success
     assert result.stderr == stderr
-    assert result.output.to_dict() == {"systemMessage": "m"}
+    assert (None if result.output is None else result.output.to_dict()) == fields
 
 
 @pytest.mark.requirement("HOOK-069", "HOOK-067a")
@@ -373,7 +376,7 @@ async def test_a_hook_that_timed_out_never_blocks_even_if_it_then_exits_with_2(r
 
 @pytest.mark.parametrize("milliseconds", [1.0, 60_000.0, 1_234_567.0, 86_400_000.0])
 def test_a_time_out_is_told_to_the_millisecond(milliseconds: float) -> None:
-    reading = read_ending(Ending(timed_out_after=milliseconds))
+    reading = read_outcome(ProcessOutcome(timed_out_after=milliseconds))
 
     assert reading.error is not None
     assert f"{milliseconds:.0f} ms" in reading.error
@@ -402,19 +405,19 @@ async def test_a_hook_whose_folder_is_gone_never_blocks(run_hook: Any, tmp_path:
 @pytest.mark.parametrize(
     "ending",
     [
-        Ending(exit_code=1),
-        Ending(exit_code=2),
-        Ending(exit_code=3),
-        Ending(exit_code=255),
-        Ending(signal="SIGKILL"),
-        Ending(exit_code=None),
-        Ending(exit_code=0, timed_out_after=10.0),
-        Ending(exit_code=0, stdout_cut=True),
+        ProcessOutcome(exit_code=1),
+        ProcessOutcome(exit_code=2),
+        ProcessOutcome(exit_code=3),
+        ProcessOutcome(exit_code=255),
+        ProcessOutcome(signal="SIGKILL"),
+        ProcessOutcome(exit_code=None),
+        ProcessOutcome(exit_code=0, timed_out_after=10.0),
+        ProcessOutcome(exit_code=0, stdout_cut=True),
     ],
 )
-def test_only_exit_code_0_in_time_and_in_full_is_a_success(ending: Ending) -> None:
-    assert not read_ending(ending).success
-    assert read_ending(Ending(exit_code=0)).success
+def test_only_exit_code_0_in_time_and_in_full_is_a_success(ending: ProcessOutcome) -> None:
+    assert not read_outcome(ending).success
+    assert read_outcome(ProcessOutcome(exit_code=0)).success
 
 
 # Streams beyond the limit

@@ -28,10 +28,13 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
+from llxprt_hooks.protocol.outputs import output_problems
 from tests.decision.decision_endings import hook_fields, merged, printed
 
 # The common fields
+
+Fields = dict[str, Any]
 
 
 @pytest.mark.requirement("HOOK-157")
@@ -143,7 +146,7 @@ def test_a_field_of_the_wrong_type_is_ignored_by_itself_with_a_warning(
         "hookSpecificOutput": {"additionalContext": "more"},
     }
 
-    output = read_ending(printed({**well_formed, name: value})).output
+    output = read_outcome(printed({**well_formed, name: value})).output
 
     assert output is not None
     assert output.to_dict() == {key: field for key, field in well_formed.items() if key != name}
@@ -233,6 +236,15 @@ async def test_what_is_malformed_in_a_model_request_is_reported_once(
         assert caplog.text.count(field) == 1, field
 
 
+def test_what_is_ignored_in_an_output_can_be_listed() -> None:
+    fields = {"decision": "deny", "reason": 7, "unknown": 1, "hookSpecificOutput": {"tool_input": 3}}
+
+    assert output_problems(fields) == [
+        "`reason` is ignored: expected a string, found a number",
+        "`hookSpecificOutput.tool_input` is ignored: expected an object, found a number",
+    ]
+
+
 def test_null_is_as_good_as_nothing_and_no_reason_for_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     specific_nulls = dict.fromkeys(WRONG_SPECIFIC_TYPES)
 
@@ -255,7 +267,7 @@ def test_unknown_fields_are_kept_in_the_event_specific_output_and_ignored_elsewh
 
 @pytest.mark.requirement("HOOK-016b")
 def test_a_malformed_reason_still_blocks() -> None:
-    output = read_ending(printed({"decision": "deny", "reason": 7})).output
+    output = read_outcome(printed({"decision": "deny", "reason": 7})).output
 
     assert output is not None
     assert output.get_blocking_error() == (True, "No reason provided")
@@ -280,7 +292,9 @@ def test_a_malformed_field_however_deep_costs_no_decision(depth: int, name: str,
 
 def _read_below(frames: int, stdout: bytes) -> Any:
     """Read with some more of the stack in use, so that every distance from its end has its turn."""
-    return _read_below(frames - 1, stdout) if frames else read_ending(Ending(exit_code=0, stdout=stdout)).output
+    return (
+        _read_below(frames - 1, stdout) if frames else read_outcome(ProcessOutcome(exit_code=0, stdout=stdout)).output
+    )
 
 
 @pytest.mark.requirement("HOOK-016b")
@@ -316,6 +330,15 @@ def test_any_fields_make_an_output_whose_own_fields_are_well_formed(fields: dict
         assert switch is None or isinstance(switch, bool)
     assert isinstance(output.get_effective_reason(), str)
     assert DefaultHookOutput(output.to_dict()) == output
+
+
+def test_outputs_are_equal_if_their_class_and_their_fields_are() -> None:
+    fields = {"decision": "deny", "reason": "no"}
+
+    assert DefaultHookOutput(fields) == DefaultHookOutput({**fields, "unknown": 1})
+    assert DefaultHookOutput(fields) != DefaultHookOutput({"decision": "deny"})
+    assert DefaultHookOutput(fields) != BeforeToolHookOutput(fields)
+    assert DefaultHookOutput(fields) != fields
 
 
 # The effective reason (D-10)
@@ -459,16 +482,36 @@ def test_the_permission_fields_mean_nothing_for_any_other_event(event: HookEvent
     assert output.get_effective_reason() == "r"
 
 
-@pytest.mark.requirement("HOOK-171")
-def test_a_permission_decision_may_be_missed_among_several_hooks_but_a_decision_is_not() -> None:
-    allowing = printed({"hookSpecificOutput": {"permissionDecision": "allow"}})
-    permission_only = printed({"hookSpecificOutput": {"permissionDecision": "deny"}})
-    decision = printed({"decision": "deny"})
+def permission(decision: str, reason: str) -> Fields:
+    return {"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": reason}}
 
-    assert merged(HookEventName.BEFORE_TOOL, permission_only).is_blocking_decision()
-    assert not merged(HookEventName.BEFORE_TOOL, permission_only, allowing).is_blocking_decision()
-    assert merged(HookEventName.BEFORE_TOOL, decision, allowing).is_blocking_decision()
-    assert merged(HookEventName.BEFORE_TOOL, allowing, decision).is_blocking_decision()
+
+@pytest.mark.requirement("HOOK-171")
+@pytest.mark.parametrize(
+    "denying",
+    [{"decision": "deny", "reason": "no"}, permission("deny", "no"), permission("block", "no")],
+    ids=["decision", "deny", "block"],
+)
+@pytest.mark.parametrize("other", [permission("allow", "fine"), permission("ask", "really?"), {"decision": "allow"}])
+def test_a_deny_is_final_wherever_it_is_among_other_hooks(denying: Fields, other: Fields) -> None:
+    for outputs in ([denying], [denying, other], [other, denying], [other, denying, other]):
+        output = merged(HookEventName.BEFORE_TOOL, *map(printed, outputs))
+
+        assert output.decision in ("deny", "block")
+        assert output.is_blocking_decision()
+        assert output.get_effective_reason() == "no"
+
+
+def test_ask_beats_allow_among_permission_decisions() -> None:
+    output = merged(HookEventName.BEFORE_TOOL, *map(printed, [permission("ask", "really?"), permission("allow", "")]))
+
+    assert (output.decision, output.permission_decision) == ("ask", "ask")
+
+
+def test_the_stop_reason_of_a_permission_denial_is_its_reason() -> None:
+    output = merged(HookEventName.BEFORE_TOOL, printed({"stopReason": "no prod", **permission("deny", "")}))
+
+    assert output.get_effective_reason() == "no prod"
 
 
 @pytest.mark.requirement("HOOK-200")
@@ -495,6 +538,7 @@ def test_the_factory_makes_no_before_tool_output_but_the_aggregator_does() -> No
         ("BeforeToolSelection", BeforeToolSelectionHookOutput),
         ("AfterTool", DefaultHookOutput),
         ("SessionStart", DefaultHookOutput),
+        ("AnEventOfTomorrow", DefaultHookOutput),
     ],
 )
 def test_the_factory_and_the_aggregator_agree_on_every_other_event(event: str, kind: type) -> None:

@@ -23,7 +23,7 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.protocol.exit_codes import Ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome
 from tests.decision.decision_endings import (
     MODEL_EVENTS,
     OR_EVENTS,
@@ -55,7 +55,7 @@ DENY = printed({"decision": "deny", "reason": "policy"})
 @pytest.mark.requirement("HOOK-092", "HOOK-190")
 @or_events
 @pytest.mark.parametrize("block", [DENY, printed({"decision": "block"}), refused("policy"), refused()])
-def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: Ending) -> None:
+def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: ProcessOutcome) -> None:
     others = [ALLOW, printed({}), said("text"), failed("warning"), printed({"decision": "ask"})]
 
     for place in range(len(others) + 1):
@@ -66,6 +66,18 @@ def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: E
 @or_events
 def test_without_a_block_nothing_is_blocked(event: HookEventName) -> None:
     assert not merged(event, ALLOW, printed({}), said("text"), printed({"decision": "approve"})).is_blocking_decision()
+
+
+@pytest.mark.requirement("HOOK-092", "HOOK-097")
+@or_events
+@pytest.mark.parametrize(
+    ("fields", "decision"),
+    [({"reason": "fine"}, "allow"), ({"decision": "approve"}, "allow"), ({"continue": False}, None)],
+)
+def test_without_a_block_the_decision_is_allow_unless_a_hook_stops(
+    event: HookEventName, fields: dict[str, Any], decision: str | None
+) -> None:
+    assert merged(event, printed(fields), printed({"systemMessage": "m"})).decision == decision
 
 
 @pytest.mark.requirement("HOOK-093", "HOOK-190")
@@ -135,6 +147,81 @@ def test_the_reason_for_a_stop_is_that_of_the_hook_that_stops() -> None:
 
     assert output.stop_reason == "enough"
     assert output.get_effective_reason() == "enough"
+
+
+ONLY_BLOCKS = {"decision": "deny", "stopReason": "only blocked"}
+STOPS = {"continue": False}
+
+
+@pytest.mark.requirement("HOOK-097")
+@pytest.mark.parametrize("event", list(HookEventName))
+@pytest.mark.parametrize("order", [(ONLY_BLOCKS, STOPS), (STOPS, ONLY_BLOCKS)], ids=["block first", "stop first"])
+def test_a_hook_that_only_blocks_gives_no_reason_for_another_hooks_stop(
+    event: HookEventName, order: tuple[dict[str, Any], ...]
+) -> None:
+    bare = merged(event, *map(printed, order))
+    reasoned = merged(event, *(printed({**each, "stopReason": each.get("stopReason", "enough")}) for each in order))
+
+    assert bare.stop_reason is None
+    assert reasoned.stop_reason == "enough"
+    assert reasoned.get_stop_reason() == "enough"
+
+
+@pytest.mark.requirement("HOOK-097")
+async def test_a_tool_that_is_blocked_and_stopped_gets_each_reason_from_its_own_hook(
+    config_with: Any, printing: Any
+) -> None:
+    hooks = [printing(json.dumps(each)) for each in (ONLY_BLOCKS, {"continue": False, "stopReason": "enough"})]
+
+    result = await execute_tool_with_hooks(config_with(BEFORE_TOOL, *hooks), "write_file", {}, lambda _: "ran")
+
+    assert result.llm_content == "only blocked"
+    assert result.stop_reason == "enough"
+
+
+@pytest.mark.requirement("HOOK-016b")
+@pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL])
+@pytest.mark.parametrize("others", [[], [printed({"systemMessage": "m"})]], ids=["alone", "among others"])
+def test_the_stop_reason_of_a_hook_that_only_blocks_is_the_reason_of_its_block(
+    event: HookEventName, others: list[ProcessOutcome]
+) -> None:
+    output = merged(event, *others, printed(ONLY_BLOCKS))
+
+    assert output.get_blocking_error() == (True, "only blocked")
+    assert output.get_stop_reason() is None
+
+
+@pytest.mark.requirement("HOOK-092", "HOOK-182", "HOOK-190")
+@or_events
+@pytest.mark.parametrize(
+    ("outputs", "decision"),
+    [
+        ([{"systemMessage": "m"}], "allow"),
+        ([{"decision": "approve"}], "allow"),
+        ([{"decision": "ask"}], "ask"),
+        ([{"decision": "block"}], "block"),
+        ([{"decision": "block"}, {"decision": "deny"}, {"decision": "ask"}], "deny"),
+        ([{"continue": False}], None),
+        ([{"continue": False, "decision": "allow"}], None),
+        ([{"continue": False, "decision": "ask"}], "ask"),
+        ([{"continue": False, "decision": "deny"}], "deny"),
+    ],
+)
+def test_the_decision_does_not_depend_on_the_number_of_hooks(
+    event: HookEventName, outputs: list[dict[str, Any]], decision: str | None
+) -> None:
+    indifferent = [printed({}), printed({"decision": "allow"}), said("text")]
+
+    for others in ([], indifferent[:1], indifferent):
+        assert merged(event, *map(printed, outputs), *others).decision == decision
+        assert merged(event, *others, *map(printed, outputs)).decision == decision
+
+
+@or_events
+def test_one_output_is_merged_as_several_are(event: HookEventName) -> None:
+    fields = {"continue": True, "stopReason": "not mine", "suppressOutput": False, "reason": "why"}
+
+    assert merged(event, printed(fields)) == merged(event, printed(fields), printed({}))
 
 
 @pytest.mark.requirement("HOOK-208", "HOOK-094", "HOOK-095", "HOOK-096")
@@ -243,7 +330,7 @@ def test_model_requests_are_merged_by_top_level_key_and_no_deeper() -> None:
     ],
 )
 def test_an_explicit_decision_stands_until_a_later_hook_decides_explicitly(
-    event: HookEventName, endings: list[Ending], blocks: bool
+    event: HookEventName, endings: list[ProcessOutcome], blocks: bool
 ) -> None:
     assert merged(event, *endings).is_blocking_decision() is blocks
 
@@ -259,11 +346,13 @@ def test_an_explicit_decision_stands_until_a_later_hook_decides_explicitly(
         said("{broken"),
         failed("warning"),
         failed(),
-        Ending(signal="SIGKILL", stderr=b"dying"),
-        Ending(timed_out_after=1.0),
+        ProcessOutcome(signal="SIGKILL", stderr=b"dying"),
+        ProcessOutcome(timed_out_after=1.0),
     ],
 )
-def test_an_implied_allow_never_undoes_an_explicit_block(event: HookEventName, block: Ending, implied: Ending) -> None:
+def test_an_implied_allow_never_undoes_an_explicit_block(
+    event: HookEventName, block: ProcessOutcome, implied: ProcessOutcome
+) -> None:
     for endings in ([block, implied], [implied, block], [implied, block, implied]):
         output = merged(event, *endings)
         assert output.get_blocking_error() == (True, "policy")
@@ -382,7 +471,7 @@ def test_tool_selection_carries_stop_message_and_suppression_by_the_or_rules() -
     ],
 )
 def test_the_merged_output_is_of_the_class_of_its_event(
-    event: HookEventName, kind: type, endings: list[Ending]
+    event: HookEventName, kind: type, endings: list[ProcessOutcome]
 ) -> None:
     assert type(merged(event, *endings)) is kind
 
@@ -406,13 +495,13 @@ def test_every_event_has_a_strategy(event: HookEventName) -> None:
         ([failed("oops")], False, False),
         ([DENY, failed("oops")], False, True),
         ([ALLOW, refused("no")], False, True),
-        ([ALLOW, Ending(signal="SIGKILL")], False, False),
-        ([ALLOW, Ending(timed_out_after=1.0)], False, False),
-        ([Ending(exit_code=0)], True, False),
+        ([ALLOW, ProcessOutcome(signal="SIGKILL")], False, False),
+        ([ALLOW, ProcessOutcome(timed_out_after=1.0)], False, False),
+        ([ProcessOutcome(exit_code=0)], True, False),
     ],
 )
 def test_success_tells_of_the_hooks_health_and_the_final_output_of_their_policy(
-    endings: list[Ending], success: bool, blocks: bool
+    endings: list[ProcessOutcome], success: bool, blocks: bool
 ) -> None:
     result = aggregated(BEFORE_TOOL, endings)
 
@@ -451,9 +540,9 @@ async def test_of_three_hooks_the_two_that_succeeded_are_merged(
 
 @pytest.mark.requirement("HOOK-214", "HOOK-209")
 @pytest.mark.parametrize("event", list(HookEventName))
-@pytest.mark.parametrize("failure", [failed("oops"), Ending(signal="SIGTERM", stderr=b"oops")])
+@pytest.mark.parametrize("failure", [failed("oops"), ProcessOutcome(signal="SIGTERM", stderr=b"oops")])
 def test_the_warning_of_a_failed_hook_is_kept_beside_the_final_output_and_not_in_it(
-    event: HookEventName, failure: Ending
+    event: HookEventName, failure: ProcessOutcome
 ) -> None:
     alone = aggregated(event, [failure])
     among = aggregated(event, [printed({"systemMessage": "m"}), failure])
@@ -478,7 +567,7 @@ def test_the_block_of_exit_code_2_is_merged_although_the_hook_did_not_succeed(ev
 
 @pytest.mark.parametrize("event", list(HookEventName))
 def test_hooks_that_all_kept_silent_have_no_final_output(event: HookEventName) -> None:
-    result = aggregated(event, [Ending(exit_code=0), Ending(exit_code=0)])
+    result = aggregated(event, [ProcessOutcome(exit_code=0), ProcessOutcome(exit_code=0)])
 
     assert result.success
     assert result.final_output is None

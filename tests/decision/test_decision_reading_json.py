@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from llxprt_hooks.protocol.json_codec import read_json, read_json_text, write_json
 from tests.decision.decision_endings import any_json
 
@@ -96,14 +96,14 @@ REFUSED = {
 }
 
 
-def table(cases: dict[str, bytes]) -> Any:
+def table(cases: dict[str, bytes]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("stdout", [pytest.param(data, id=name) for name, data in cases.items()])
 
 
 @pytest.mark.requirement("HOOK-063", "HOOK-016b", "HOOK-212")
 @table(ACCEPTED)
 def test_an_explicit_deny_in_whatever_json_node_reads_blocks(stdout: bytes) -> None:
-    reading = read_ending(Ending(exit_code=0, stdout=stdout))
+    reading = read_outcome(ProcessOutcome(exit_code=0, stdout=stdout))
 
     assert reading.success
     assert reading.output is not None
@@ -113,7 +113,7 @@ def test_an_explicit_deny_in_whatever_json_node_reads_blocks(stdout: bytes) -> N
 @pytest.mark.requirement("HOOK-064", "HOOK-114", "HOOK-212")
 @table(REFUSED)
 def test_what_node_refuses_as_json_is_plain_text_with_an_implied_allow(stdout: bytes) -> None:
-    reading = read_ending(Ending(exit_code=0, stdout=stdout))
+    reading = read_outcome(ProcessOutcome(exit_code=0, stdout=stdout))
 
     assert reading.success
     assert reading.output is not None

@@ -1,4 +1,4 @@
-"""A project and a home of their own, and no approvals, for every test."""
+"""A project and a home of their own, and approved hooks, for every test."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.diagnosis_marks import Place
+from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    place = Place(tmp_path)
-    monkeypatch.setenv("HOME", str(place.home))
-    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(place.system_file))
-    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    monkeypatch.chdir(place.project)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DiagnosedProject:
+    place = DiagnosedProject(tmp_path, approved=True)
+    place.enter(monkeypatch)
+    monkeypatch.chdir(place.root)
     return place

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from llxprt_hooks.diagnosis import Diagnostic, diagnose, inspect_file, inspect_project
+from tests.support.project import Project
 
 _MARK = re.compile("[«»]")
 
@@ -79,44 +79,14 @@ def extension(text: str) -> str:
     return f'{{ "hooks": {{ "BeforeTool": [\n{{ "hooks": [{{ "type": "command", "command": "{text}" }}] }}] }} }}'
 
 
-class Place:
-    """A project, a home and a system level of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.project = folder / "project"
-        self.home = folder / "home"
-        self.system_file = folder / "etc" / "settings.json"
-        self.project.mkdir()
-        self.home.mkdir()
-
-    @property
-    def project_file(self) -> Path:
-        return self.project / ".llxprt" / "settings.json"
-
-    @property
-    def user_file(self) -> Path:
-        return self.home / ".llxprt" / "settings.json"
-
-    def write(self, path: str | Path, content: str | bytes, mode: int = 0o644) -> Path:
-        """Write a file, by its path in the project or a whole one, making folders as needed."""
-        file = self.project / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        file.chmod(mode)
-        return file
-
-    def extension(self, name: str, hooks: str, *, manifest: bool = True) -> Path:
-        folder = self.home / ".llxprt" / "extensions" / name
-        if manifest:
-            self.write(folder / "llxprt-extension.json", json.dumps({"name": name}))
-        return self.write(folder / "hooks" / "hooks.json", hooks)
+class DiagnosedProject(Project):
+    """A project whose settings are diagnosed."""
 
     def diagnose(self, *tools: str) -> list[Diagnostic]:
         """All that is found for the project."""
-        return diagnose(inspect_project(self.project, tools))
+        return diagnose(inspect_project(self.root, tools))
 
     def diagnose_text(self, text: str | bytes, *tools: str) -> list[Diagnostic]:
         """All that is found in the project's settings, given their text."""
         self.write(self.project_file, text)
-        return diagnose(inspect_file(self.project_file, self.project, tools))
+        return diagnose(inspect_file(self.project_file, self.root, tools))

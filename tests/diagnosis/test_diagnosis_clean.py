@@ -11,7 +11,7 @@ import pytest
 from llxprt_hooks.diagnosis import diagnose, inspect_project
 
 if TYPE_CHECKING:
-    from tests.diagnosis.diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "llxprt_hooks"
@@ -20,7 +20,7 @@ RECIPES = sorted((SOURCE / "recipes" / "collection").glob("*/settings.json"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
-def test_an_example_is_clean(place: Place, example: Path) -> None:
+def test_an_example_is_clean(place: DiagnosedProject, example: Path) -> None:
     project = place.folder / "example"
     shutil.copytree(example, project)
     (project / ".llxprt" / "settings.json").chmod(0o644)
@@ -28,16 +28,16 @@ def test_an_example_is_clean(place: Place, example: Path) -> None:
     assert diagnose(inspect_project(project)) == []
 
 
-def test_the_demo_is_clean(place: Place) -> None:
+def test_the_demo_is_clean(place: DiagnosedProject) -> None:
     demo = SOURCE / "cli" / "demo" / "project"
-    shutil.copytree(demo / "hooks", place.project / "hooks")
+    shutil.copytree(demo / "hooks", place.root / "hooks")
     place.write(place.project_file, (demo / "settings.json").read_bytes())
 
     assert place.diagnose() == []
 
 
 @pytest.mark.parametrize("settings", RECIPES, ids=lambda path: path.parent.name)
-def test_a_recipe_is_clean(place: Place, settings: Path) -> None:
+def test_a_recipe_is_clean(place: DiagnosedProject, settings: Path) -> None:
     place.write(place.user_file, '{ "enableHooks": true }')
     place.write(place.project_file, settings.read_bytes())
     for script in (settings.parent / "hooks").iterdir():

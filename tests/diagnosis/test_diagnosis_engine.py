@@ -18,7 +18,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:
-    from tests.diagnosis.diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "command", "true", "x"]),
@@ -74,10 +74,12 @@ SETTINGS = st.fixed_dictionaries(
 @hypothesis_settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
-def test_there_is_an_error_for_everything_that_the_engine_discards(place: Place, settings: dict[str, Any]) -> None:
+def test_there_is_an_error_for_everything_that_the_engine_discards(
+    place: DiagnosedProject, settings: dict[str, Any]
+) -> None:
     errors = [each for each in place.diagnose_text(json.dumps(settings)) if each.severity is Severity.ERROR]
 
-    loaded = load_settings(place.project)
+    loaded = load_settings(place.root)
     discarded = [problem for source in loaded.sources for problem in read_definitions(HookSet(source.hooks))[1]]
 
     if loaded.problems or discarded:

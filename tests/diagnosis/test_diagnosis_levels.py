@@ -9,26 +9,26 @@ import pytest
 
 from llxprt_hooks.diagnosis import diagnose, inspect_file, project_of
 from llxprt_hooks.trust.status import grant_trust
-from tests.diagnosis.diagnosis_marks import Place, extension, settings, span, unmarked
+from tests.diagnosis.diagnosis_marks import DiagnosedProject, extension, settings, span, unmarked
 
 HOOKS = '"BeforeTool": [{ "hooks": [{ "type": "command", "command": "true" }] }]'
 CLEAN = settings(HOOKS)
 
 
 @pytest.fixture
-def untrusting(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def untrusting(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
 
 
-def told(place: Place) -> list[tuple[str, Path, int, int]]:
+def told(place: DiagnosedProject) -> list[tuple[str, Path, int, int]]:
     return [(each.code, each.file, each.line, each.column) for each in place.diagnose()]
 
 
-def test_an_empty_project_has_nothing_to_tell(place: Place) -> None:
+def test_an_empty_project_has_nothing_to_tell(place: DiagnosedProject) -> None:
     assert told(place) == []
 
 
-def test_every_level_and_extension_is_looked_at(place: Place) -> None:
+def test_every_level_and_extension_is_looked_at(place: DiagnosedProject) -> None:
     wrong = '{ "enableHooks": 1 }'
     files = [
         place.write(place.project_file, wrong),
@@ -40,27 +40,27 @@ def test_every_level_and_extension_is_looked_at(place: Place) -> None:
     assert [(code, file) for code, file, _, _ in told(place)] == [("wrong-type", file) for file in files]
 
 
-def test_a_broken_file_does_not_hide_the_others(place: Place) -> None:
+def test_a_broken_file_does_not_hide_the_others(place: DiagnosedProject) -> None:
     place.write(place.project_file, "{")
     place.write(place.user_file, '{ "enableHooks": 1 }')
 
     assert [code for code, _, _, _ in told(place)] == ["syntax", "wrong-type"]
 
 
-def test_hooks_that_no_level_turns_on(place: Place) -> None:
+def test_hooks_that_no_level_turns_on(place: DiagnosedProject) -> None:
     place.write(place.project_file, f'{{\n  "hooks": {{ {HOOKS} }}\n}}')
 
     assert told(place) == [("hooks-off", place.project_file, 2, 3)]
 
 
-def test_hooks_that_another_level_turns_on(place: Place) -> None:
+def test_hooks_that_another_level_turns_on(place: DiagnosedProject) -> None:
     place.write(place.project_file, f'{{ "hooks": {{ {HOOKS} }} }}')
     place.write(place.user_file, '{ "enableHooks": true }')
 
     assert told(place) == []
 
 
-def test_hooks_that_another_level_turns_off(place: Place) -> None:
+def test_hooks_that_another_level_turns_off(place: DiagnosedProject) -> None:
     place.write(place.project_file, '{ "enableHooks": false }')
     place.write(place.user_file, CLEAN)
 
@@ -68,11 +68,11 @@ def test_hooks_that_another_level_turns_off(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("untrusting")
-def test_a_project_that_is_not_approved(place: Place) -> None:
+def test_a_project_that_is_not_approved(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
     assert told(place) == [("not-trusted", place.project_file, 3, 3)]
 
-    grant_trust(place.project)
+    grant_trust(place.root)
     assert told(place) == []
 
     place.write(place.project_file, CLEAN.replace('"true"', '"cat"'))
@@ -80,7 +80,7 @@ def test_a_project_that_is_not_approved(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("untrusting")
-def test_how_to_approve_is_told(place: Place) -> None:
+def test_how_to_approve_is_told(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     (found,) = place.diagnose()
@@ -90,18 +90,18 @@ def test_how_to_approve_is_told(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("untrusting")
-def test_a_single_file_is_not_judged_by_approval(place: Place) -> None:
+def test_a_single_file_is_not_judged_by_approval(place: DiagnosedProject) -> None:
     assert place.diagnose_text(CLEAN) == []
 
 
-def test_approvals_that_cannot_be_read(place: Place) -> None:
+def test_approvals_that_cannot_be_read(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
     store = place.write(place.home / ".llxprt" / "trusted_hooks.json", "{", 0o600)
 
     assert told(place) == [("trust-store", store, 1, 1)]
 
 
-def test_project_settings_that_others_may_write_are_refused(place: Place) -> None:
+def test_project_settings_that_others_may_write_are_refused(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN, 0o664)
 
     (found,) = place.diagnose()
@@ -110,7 +110,7 @@ def test_project_settings_that_others_may_write_are_refused(place: Place) -> Non
     assert f"chmod go-w {place.project_file}" in found.fix
 
 
-def test_project_settings_that_lead_out_of_the_project_are_refused(place: Place) -> None:
+def test_project_settings_that_lead_out_of_the_project_are_refused(place: DiagnosedProject) -> None:
     elsewhere = place.write(place.folder / "elsewhere.json", CLEAN)
     place.project_file.parent.mkdir()
     place.project_file.symlink_to(elsewhere)
@@ -118,22 +118,22 @@ def test_project_settings_that_lead_out_of_the_project_are_refused(place: Place)
     (found,) = place.diagnose()
 
     assert (found.code, found.file) == ("refused-settings", place.project_file)
-    assert "not a link" in found.fix
+    assert "Replace the link" in found.fix
 
 
-def test_user_settings_that_others_may_write(place: Place) -> None:
+def test_user_settings_that_others_may_write(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN, 0o666)
 
     assert told(place) == [("settings-writable", place.user_file, 1, 1)]
 
 
-def test_a_file_that_is_none(place: Place) -> None:
+def test_a_file_that_is_none(place: DiagnosedProject) -> None:
     place.project_file.mkdir(parents=True)
 
     assert told(place) == [("unreadable-file", place.project_file, 1, 1)]
 
 
-def test_the_home_directory_is_no_project(place: Place) -> None:
+def test_the_home_directory_is_no_project(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
 
     assert diagnose(inspect_file(place.user_file, place.home)) == []
@@ -148,7 +148,7 @@ def test_the_home_directory_is_no_project(place: Place) -> None:
         (".gemini/settings.json", "migrate --from gemini"),
     ],
 )
-def test_hooks_in_a_file_that_is_not_read(place: Place, path: str, fix: str) -> None:
+def test_hooks_in_a_file_that_is_not_read(place: DiagnosedProject, path: str, fix: str) -> None:
     file = place.write(path, f'{{\n  "hooks": {{ {HOOKS} }}\n}}')
 
     (found,) = place.diagnose()
@@ -157,7 +157,7 @@ def test_hooks_in_a_file_that_is_not_read(place: Place, path: str, fix: str) -> 
     assert fix in found.fix
 
 
-def test_settings_of_other_agents_are_their_own_business(place: Place) -> None:
+def test_settings_of_other_agents_are_their_own_business(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
     place.write(".claude/settings.json", f'{{ "hooks": {{ {HOOKS} }} }}')
     place.write(".gemini/settings.json", "{}")
@@ -165,7 +165,7 @@ def test_settings_of_other_agents_are_their_own_business(place: Place) -> None:
     assert told(place) == []
 
 
-def test_an_extension(place: Place) -> None:
+def test_an_extension(place: DiagnosedProject) -> None:
     place.write(place.user_file, '{ "enableHooks": true }')
     marked = unmarked(extension("«${extensionPath}/x.sh»"))
     file = place.extension("x", marked.text)
@@ -177,7 +177,7 @@ def test_an_extension(place: Place) -> None:
     assert told(place) == []
 
 
-def test_the_same_command_of_two_extensions_is_not_the_same(place: Place) -> None:
+def test_the_same_command_of_two_extensions_is_not_the_same(place: DiagnosedProject) -> None:
     place.write(place.user_file, '{ "enableHooks": true }')
     hooks = extension("cat ${extensionPath}/x")
     place.extension("a", hooks)
@@ -186,26 +186,26 @@ def test_the_same_command_of_two_extensions_is_not_the_same(place: Place) -> Non
     assert told(place) == []
 
 
-def test_an_extension_without_a_manifest(place: Place) -> None:
+def test_an_extension_without_a_manifest(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
     file = place.extension("x", '{ "hooks": {} }', manifest=False)
 
     assert told(place) == [("extension-without-manifest", file, 1, 1)]
 
 
-def test_an_extension_without_hooks(place: Place) -> None:
+def test_an_extension_without_hooks(place: DiagnosedProject) -> None:
     file = place.extension("x", '{ "BeforeTool": [] }')
 
     assert [(code, at) for code, at, _, _ in told(place)] == [("missing-key", file), ("misplaced-key", file)]
 
 
-def test_an_extension_cannot_switch_hooks(place: Place) -> None:
+def test_an_extension_cannot_switch_hooks(place: DiagnosedProject) -> None:
     file = place.extension("x", '{ "enableHooks": true, "hooks": {} }')
 
     assert told(place) == [("misplaced-key", file, 1, 3)]
 
 
-def test_an_extension_whose_folder_could_be_read_as_code(place: Place) -> None:
+def test_an_extension_whose_folder_could_be_read_as_code(place: DiagnosedProject) -> None:
     place.write(place.user_file, '{ "enableHooks": true }')
     marked = unmarked(extension("echo $(cat «${extensionPath}»/x)"))
     place.extension("my ext", marked.text)
@@ -215,22 +215,22 @@ def test_an_extension_whose_folder_could_be_read_as_code(place: Place) -> None:
     assert (found.code, span(found)) == ("unsafe-extension-path", marked.spans[0])
 
 
-def test_a_file_in_the_settings_folder_belongs_to_the_project_around_it(place: Place) -> None:
-    assert project_of(place.project_file) == place.project
-    assert project_of(Path(".llxprt/../.llxprt/settings.json")) == place.project
+def test_a_file_in_the_settings_folder_belongs_to_the_project_around_it(place: DiagnosedProject) -> None:
+    assert project_of(place.project_file) == place.root
+    assert project_of(Path(".llxprt/../.llxprt/settings.json")) == place.root
     assert project_of(place.user_file) is None
     assert project_of(Path("settings.json")) is None
 
 
-def test_relative_paths_of_the_user_are_explained(place: Place) -> None:
+def test_relative_paths_of_the_user_are_explained(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN.replace('"true"', '"./check.sh"'))
 
     (found,) = place.diagnose()
 
-    assert "give the whole path" in found.fix
+    assert "write the full path" in found.fix
 
 
-def test_a_folder_that_cannot_be_listed_is_no_extension(place: Place) -> None:
+def test_a_folder_that_cannot_be_listed_is_no_extension(place: DiagnosedProject) -> None:
     place.write(place.home / ".llxprt" / "extensions", "")
 
     assert told(place) == []

@@ -10,9 +10,10 @@ import pytest
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.diagnosis import RULES
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
-from llxprt_hooks.diagnosis.shape import EVENTS
-from llxprt_hooks.diagnosis.suggestions import closest, meant_event
+from llxprt_hooks.diagnosis.suggestions import meant_event
+from llxprt_hooks.engine.schema import GROUPS
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import closest
 
 
 def test_all_tools_of_the_agent_are_known() -> None:
@@ -29,7 +30,7 @@ def test_no_event_of_ours_is_taken_for_claudes() -> None:
 
 
 def test_every_event_is_declared() -> None:
-    assert set(EVENTS) == set(HookEventName)
+    assert set(GROUPS) == set(HookEventName)
 
 
 def test_codes_are_distinct_and_reasons_are_sentences() -> None:

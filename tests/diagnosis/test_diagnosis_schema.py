@@ -34,6 +34,7 @@ def test_it_is_a_schema() -> None:
         "{}",
         '{ "theme": "dark", "tools": { "core": [], "enableHooks": true }, "$schema": "x" }',
         settings('"BeforeTool": []'),
+        settings('"enabled": true, "disabled": ["x"]'),
         command("true"),
         command("true", "SessionEnd"),
         group('"matcher": "glob", "sequential": true'),
@@ -63,6 +64,8 @@ def test_what_is_right_is_accepted(validator: Any, text: str) -> None:
         (command(" "), "hooks/BeforeTool/0/hooks/0/command"),
         (field('"timeout": 0'), "hooks/BeforeTool/0/hooks/0/timeout"),
         (field('"timeout": "5s"'), "hooks/BeforeTool/0/hooks/0/timeout"),
+        (field('"url": "x"'), "hooks/BeforeTool/0/hooks/0"),
+        (settings('"disabled": "x"'), "hooks/disabled"),
         ('{ "hooksConfig": { "disabled": "x" } }', "hooksConfig/disabled"),
         ('{ "hooksConfig": { "environment": { "only": [] } } }', "hooksConfig/environment"),
     ],
@@ -102,7 +105,7 @@ def test_defaults_are_there() -> None:
 def test_every_event_can_be_completed_with_what_it_matches() -> None:
     definitions = settings_schema()["$defs"]
 
-    assert set(definitions["hooks"]["properties"]) == set(HookEventName)
+    assert set(definitions["hooks"]["properties"]) == {*HookEventName, "enabled", "disabled"}
     assert "startup" in definitions["SessionStartGroup"]["properties"]["matcher"]["examples"]
     assert definitions["BeforeModelGroup"]["properties"]["matcher"]["deprecated"] is True
 

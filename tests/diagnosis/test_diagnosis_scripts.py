@@ -7,18 +7,18 @@ import stat
 
 import pytest
 
-from tests.diagnosis.diagnosis_marks import Place, command, span, unmarked
+from tests.diagnosis.diagnosis_marks import DiagnosedProject, command, span, unmarked
 
 SH = "#!/bin/sh\ncat\n"
 
 
-def codes(place: Place, text: str) -> list[str]:
+def codes(place: DiagnosedProject, text: str) -> list[str]:
     return [each.code for each in place.diagnose_text(command(text))]
 
 
 IN_THE_COMMAND = {
-    "missing": ("script-missing", "«./check.sh» -x", {}, "Make it"),
-    "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Make it"),
+    "missing": ("script-missing", "«./check.sh» -x", {}, "Create it"),
+    "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Create it"),
     "missing, misspelt": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
     "missing, beside the settings": (
         "script-missing",
@@ -26,11 +26,11 @@ IN_THE_COMMAND = {
         {".llxprt/hooks/check.sh": (SH, 0o755)},
         "`$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh`",
     ),
-    "missing, for an interpreter": ("script-missing", "python3 -u «check.py»", {}, "Make it"),
-    "missing, later in the line": ("script-missing", "cat | «./check.sh»", {}, "Make it"),
-    "missing, in quotes": ("script-missing", 'exec «"$LLXPRT_PROJECT_DIR"/check.sh»', {}, "Make it"),
+    "missing, for an interpreter": ("script-missing", "python3 -u «check.py»", {}, "Create it"),
+    "missing, later in the line": ("script-missing", "cat | «./check.sh»", {}, "Create it"),
+    "missing, in quotes": ("script-missing", 'exec «"$LLXPRT_PROJECT_DIR"/check.sh»', {}, "Create it"),
     "without its path": ("program-not-found", "«check.sh»", {"check.sh": (SH, 0o755)}, "`./check.sh`"),
-    "a folder": ("script-directory", "«./hooks»", {"hooks/x": ("", 0o644)}, "Name the script"),
+    "a folder": ("script-directory", "«./hooks»", {"hooks/x": ("", 0o644)}, "the path of a script"),
     "not executable": ("script-not-executable", "«./check.sh»", {"check.sh": (SH, 0o644)}, "chmod +x"),
     "no shebang": ("script-without-shebang", "«./check.sh»", {"check.sh": ("cat\n", 0o755)}, "#!/bin/sh"),
     "no shebang, Python": (
@@ -39,7 +39,7 @@ IN_THE_COMMAND = {
         {"check.py": ("import sys\n", 0o755)},
         "#!/usr/bin/env python3",
     ),
-    "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "without that mark"),
+    "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "byte order mark"),
     "no such interpreter": ("shebang-not-found", "«./x.sh»", {"x.sh": ("#!/opt/no/bash -e\n", 0o755)}, "env bash"),
     "no such program for env": ("shebang-not-found", "«./x»", {"x": ("#!/usr/bin/env -S no -x\n", 0o755)}, "Install"),
     "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "sed -i"),
@@ -50,7 +50,7 @@ IN_THE_COMMAND = {
 
 @pytest.mark.parametrize(("code", "marked", "files", "fix"), IN_THE_COMMAND.values(), ids=IN_THE_COMMAND)
 def test_it_is_found_at_its_word_in_the_command(
-    place: Place, code: str, marked: str, files: dict[str, tuple[str, int]], fix: str
+    place: DiagnosedProject, code: str, marked: str, files: dict[str, tuple[str, int]], fix: str
 ) -> None:
     for path, (content, mode) in files.items():
         place.write(path, content, mode)
@@ -65,11 +65,11 @@ def test_it_is_found_at_its_word_in_the_command(
 IN_THE_SCRIPT = {
     "a syntax error": ("script-syntax", "#!/bin/bash\necho a\n«fi»\n", ""),
     "a syntax error of sh": ("script-syntax", "#!/bin/sh\ncat\n«)»\n", ""),
-    "exit 1": ("exit-one", "#!/bin/sh\n# exit 1\ngrep -q x && «exit 1»\n", "end with 2"),
+    "exit 1": ("exit-one", "#!/bin/sh\n# exit 1\ngrep -q x && «exit 1»\n", "exit with 2"),
     "exit 1 in Python": (
         "exit-one",
         "#!/usr/bin/env python3\nimport sys\nprint('denied')\n«sys.exit(1)»\n",
-        "end with 2",
+        "exit with 2",
     ),
     "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", ">&2"),
     "JSON among text": (
@@ -86,7 +86,7 @@ IN_THE_SCRIPT = {
 
 
 @pytest.mark.parametrize(("code", "marked", "fix"), IN_THE_SCRIPT.values(), ids=IN_THE_SCRIPT)
-def test_it_is_found_in_the_script(place: Place, code: str, marked: str, fix: str) -> None:
+def test_it_is_found_in_the_script(place: DiagnosedProject, code: str, marked: str, fix: str) -> None:
     expected = unmarked(marked)
     script = place.write("check", expected.text, 0o755)
 
@@ -110,47 +110,47 @@ def test_it_is_found_in_the_script(place: Place, code: str, marked: str, fix: st
         "#!/usr/bin/env python3\nimport sys\nprint('no', file=sys.stderr)\nsys.exit(2)\n",
     ],
 )
-def test_nothing_is_found_in_a_good_script(place: Place, script: str) -> None:
+def test_nothing_is_found_in_a_good_script(place: DiagnosedProject, script: str) -> None:
     place.write("check", script, 0o755)
 
     assert codes(place, "./check") == []
 
 
-def test_exit_codes_matter_only_where_something_can_be_blocked(place: Place) -> None:
+def test_exit_codes_matter_only_where_something_can_be_blocked(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/sh\nexit 1\n", 0o755)
 
     assert place.diagnose_text(command("./check", "AfterTool")) == []
 
 
-def test_exit_1_of_a_hook_that_fails_closed_does_block(place: Place) -> None:
+def test_exit_1_of_a_hook_that_fails_closed_does_block(place: DiagnosedProject) -> None:
     text = command("exit 1").replace('"type"', '"failClosed": true, "type"')
 
     assert place.diagnose_text(text) == []
 
 
-def test_an_interpreter_needs_neither_permission_nor_shebang(place: Place) -> None:
+def test_an_interpreter_needs_neither_permission_nor_shebang(place: DiagnosedProject) -> None:
     place.write("check.sh", "cat\n", 0o644)
 
     assert codes(place, "sh check.sh") == []
     assert codes(place, "bash -eu ./check.sh --option") == []
 
 
-def test_a_missing_script_that_blocks_every_call_is_told_so(place: Place) -> None:
+def test_a_missing_script_that_blocks_every_call_is_told_so(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(command("python3 check.py"))
 
-    assert "ends with 2 then, which blocks" in found.message
+    assert "then exits with 2, which blocks" in found.message
 
 
-def test_a_command_that_is_offered_can_be_pasted(place: Place) -> None:
+def test_a_command_that_is_offered_can_be_pasted(place: DiagnosedProject) -> None:
     place.write("a; touch ran", SH, 0o644)
 
     (found,) = place.diagnose_text(command("'./a; touch ran'"))
 
     assert found.code == "script-not-executable"
-    assert f"chmod +x '{place.project}/a; touch ran'" in found.fix
+    assert f"chmod +x '{place.root}/a; touch ran'" in found.fix
 
 
-def test_a_binary_program_needs_no_shebang(place: Place) -> None:
+def test_a_binary_program_needs_no_shebang(place: DiagnosedProject) -> None:
     assert codes(place, "/bin/cat") == []
 
 
@@ -173,17 +173,17 @@ def test_a_binary_program_needs_no_shebang(place: Place) -> None:
         "# ./check.sh",
     ],
 )
-def test_what_only_a_shell_can_tell_is_left_alone(place: Place, text: str) -> None:
+def test_what_only_a_shell_can_tell_is_left_alone(place: DiagnosedProject, text: str) -> None:
     assert codes(place, text) == []
 
 
-def test_the_home_directory_is_known(place: Place) -> None:
+def test_the_home_directory_is_known(place: DiagnosedProject) -> None:
     place.write(place.home / "check.sh", SH, 0o755)
 
     assert codes(place, "~/check.sh; $HOME/check.sh; ~/other.sh") == ["script-missing"]
 
 
-def test_one_script_of_several_hooks_is_told_once(place: Place) -> None:
+def test_one_script_of_several_hooks_is_told_once(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/bash\nfi\n", 0o755)
     hooks = '{ "type": "command", "command": "./check a" }, { "type": "command", "command": "./check b" }'
     text = f'{{ "enableHooks": true, "hooks": {{ "BeforeTool": [{{ "hooks": [{hooks}] }}] }} }}'
@@ -191,7 +191,7 @@ def test_one_script_of_several_hooks_is_told_once(place: Place) -> None:
     assert [each.code for each in place.diagnose_text(text)] == ["script-syntax"]
 
 
-def test_files_outside_the_project_are_not_shown(place: Place) -> None:
+def test_files_outside_the_project_are_not_shown(place: DiagnosedProject) -> None:
     secret = place.write(place.folder / "secret", "token=hunter2 (\nexit 2\n", 0o755)
 
     found = place.diagnose_text(command(f"bash {secret}; {secret}"))
@@ -200,18 +200,18 @@ def test_files_outside_the_project_are_not_shown(place: Place) -> None:
     assert all(each.file == place.project_file for each in found)
 
 
-def test_nothing_is_run(place: Place) -> None:
+def test_nothing_is_run(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/sh\ntouch ran\n: $(touch ran)\n", 0o755)
 
     found = place.diagnose_text(command("./check; touch ran; echo $(touch ran) `touch ran`"))
 
     assert found == []
-    assert not (place.project / "ran").exists()
+    assert not (place.root / "ran").exists()
 
 
-def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: Place) -> None:
-    os.mkfifo(place.project / "pipe", 0o755)
-    os.chmod(place.project / "pipe", 0o755)
+def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: DiagnosedProject) -> None:
+    os.mkfifo(place.root / "pipe", 0o755)
+    os.chmod(place.root / "pipe", 0o755)
 
     assert codes(place, "./pipe") == []
     assert codes(place, "sh pipe") == []
@@ -223,7 +223,7 @@ needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read 
 @needs_permissions
 @pytest.mark.parametrize("marked", ["«./check»", "sh «check»", "cd . && ./«check»"])
 @pytest.mark.parametrize("mode", [0, stat.S_IXUSR])
-def test_a_script_that_cannot_be_read_is_told_at_its_command(place: Place, marked: str, mode: int) -> None:
+def test_a_script_that_cannot_be_read_is_told_at_its_command(place: DiagnosedProject, marked: str, mode: int) -> None:
     script = place.write("check", SH, mode)
     expected = unmarked(command(marked))
 
@@ -236,7 +236,7 @@ def test_a_script_that_cannot_be_read_is_told_at_its_command(place: Place, marke
 
 
 @needs_permissions
-def test_a_folder_that_cannot_be_looked_into_is_told_at_its_command(place: Place) -> None:
+def test_a_folder_that_cannot_be_looked_into_is_told_at_its_command(place: DiagnosedProject) -> None:
     folder = place.write("hooks/check", SH, 0o755).parent
     expected = unmarked(command("cd «hooks» && ./check"))
     folder.chmod(0)
@@ -249,7 +249,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told_at_its_command(place: Place
 
 
 @needs_permissions
-def test_a_users_script_that_its_interpreter_cannot_read(place: Place) -> None:
+def test_a_users_script_that_its_interpreter_cannot_read(place: DiagnosedProject) -> None:
     script = place.write(place.home / "check", SH, stat.S_IXUSR)
     place.write(place.user_file, command("sh ~/check"))
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnosis.diagnosis_marks import Place, command, field, group, hook, hooks, run, settings, span, unmarked
+from tests.diagnosis.diagnosis_marks import (
+    DiagnosedProject,
+    command,
+    field,
+    group,
+    hook,
+    hooks,
+    run,
+    settings,
+    span,
+    unmarked,
+)
 
 TRUE = '{ "type": "command", "command": "true" }'
 GROUP = f'{{ "hooks": [{TRUE}] }}'
@@ -41,16 +52,15 @@ CASES = {
     "Claude's switch": ("unknown-key", '{ «"disableAllHooks"»: true }', "enableHooks"),
     "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
-    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "belongs to a hook"),
-    "LLxprt's old switch": ("misplaced-key", settings('«"enabled"»: true'), "`enableHooks`"),
-    "LLxprt's old list": ("misplaced-key", settings('«"disabled"»: []'), "`hooksConfig.disabled`"),
+    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "Move it to a hook"),
+    "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
     "a hook without a command": ("missing-key", hooks('«{ "type": "command" }»'), "command"),
     "an empty command": ("missing-key", run('«"  "»'), "what to run"),
     "a group without hooks": ("missing-key", settings('"BeforeTool": [«{ "matcher": "glob" }»]'), "List its hooks"),
-    "a hook outside a group": ("hook-outside-group", settings(f'"BeforeTool": [\n  «{TRUE}»\n]'), "into a group"),
+    "a hook outside a group": ("hook-outside-group", settings(f'"BeforeTool": [\n  «{TRUE}»\n]'), "in a group"),
     "a group of no hooks": ("empty-group", settings('"BeforeTool": [{ "hooks": «[]» }]'), "Add a hook"),
     # Types.
     "a switch in quotes": ("wrong-type", '{ "enableHooks": «"true"» }', "without quotes"),
@@ -84,7 +94,7 @@ CASES = {
     # Time-outs.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
     "half a second": ("timeout-seconds", field('"timeout": «0.5»'), "500"),
-    "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is a minute"),
+    "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is one minute"),
     "no time": ("timeout-not-positive", field('"timeout": «0»'), "60000"),
     "for ever": ("timeout-not-positive", field('"timeout": «1e999»'), "60000"),
     # Matchers.
@@ -92,7 +102,8 @@ CASES = {
     "Claude's tools": ("matcher-claude-tool", group('"matcher": "«Write»|Edit|MultiEdit"'), "`write_file|replace`"),
     "Claude's tool and boundaries": ("matcher-claude-tool", group(r'"matcher": "\\b«Read»\\b"'), r"`\bread_file\b`"),
     "Claude's tool after ours": ("matcher-claude-tool", group('"matcher": "write_file|«Grep»"'), "search_file_content"),
-    "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Take it out"),
+    "Claude's tool and spaces": ("matcher-claude-tool", group('"matcher": " \\t«Bash» "'), "`run_shell_command`"),
+    "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Remove it"),
     "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
     "a pattern that is none": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
     "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
@@ -105,8 +116,8 @@ CASES = {
     "any source": ("matcher-matches-nothing", group('"matcher": «".*"»', "SessionStart"), "`*`"),
     "Claude's source": ("matcher-matches-nothing", group('"matcher": «"compact"»', "SessionStart"), "`compress`"),
     "an unknown reason": ("matcher-matches-nothing", group('"matcher": «"bored"»', "SessionEnd"), "`logout`"),
-    "a matcher for a model": ("matcher-ignored", group('"matcher": «"gemini-.*"»', "BeforeModel"), "Take it out"),
-    "a matcher for a prompt": ("matcher-ignored", group('"matcher": «"x"»', "BeforeAgent"), "Take it out"),
+    "a matcher for a model": ("matcher-ignored", group('"matcher": «"gemini-.*"»', "BeforeModel"), "Remove it"),
+    "a matcher for a prompt": ("matcher-ignored", group('"matcher": «"x"»', "BeforeAgent"), "Remove it"),
     "a part of a name": ("matcher-unanchored", group('"matcher": «"write"»'), "^(…)$"),
     # Switches.
     "hooks that nobody turns on": ("hooks-off-here", f'{{ «"hooks"»: {{ "BeforeTool": [{GROUP}] }} }}', "enableHooks"),
@@ -114,12 +125,23 @@ CASES = {
     "an alias against the switch": (
         "conflicting-switches",
         '{ "enableHooks": true, "tools": { "enableHooks": «false» } }',
-        "Take it out",
+        "Remove it",
     ),
     "two aliases": (
         "conflicting-switches",
         '{ "tools": { "enableHooks": «true» }, "hooksConfig": { "enabled": false } }',
-        "instead of both",
+        "instead",
+    ),
+    "LLxprt's old switch against the switch": (
+        "conflicting-switches",
+        '{ "enableHooks": true, "hooks": { "enabled": «false» } }',
+        "Remove it",
+    ),
+    "a hook on LLxprt's old list": (
+        "disabled-hook",
+        settings('"BeforeTool": [{ "hooks": [{ "type": "command", "name": «"x"», "command": "true" }] }], '
+                 '"disabled": ["x"]'),
+        "`hooks.disabled`",
     ),
     # Commands.
     "a command nobody can read": ("shell-syntax", run('«"if true; then echo"»'), "script"),
@@ -143,7 +165,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("code", "marked", "fix"), CASES.values(), ids=CASES)
-def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: str) -> None:
+def test_it_is_found_where_it_stands(place: DiagnosedProject, code: str, marked: str, fix: str) -> None:
     text, spans = unmarked(marked).text, unmarked(marked).spans
 
     found = place.diagnose_text(text)
@@ -166,6 +188,9 @@ def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: 
         group('"matcher": null, "sequential": false'),
         group('"matcher": ""'),
         group('"matcher": "*"'),
+        group('"matcher": " \\t"'),
+        group('"matcher": " write_file "'),
+        group('"matcher": "\\u00a0startup\\ufeff"', "SessionStart"),
         group('"matcher": ".*"', "BeforeModel"),
         group('"matcher": "*"', "SessionStart"),
         group('"matcher": "startup"', "SessionStart"),
@@ -204,11 +229,11 @@ def test_it_is_found_where_it_stands(place: Place, code: str, marked: str, fix: 
         '{ "tools": { "enableHooks": true }, "hooksConfig": { "enabled": true } }',
     ],
 )
-def test_nothing_is_found_in_what_is_right(place: Place, text: str) -> None:
+def test_nothing_is_found_in_what_is_right(place: DiagnosedProject, text: str) -> None:
     assert place.diagnose_text(text) == []
 
 
-def test_a_variable_that_is_set_is_no_slip(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     text = command("cat $LLXPRT_PROJECT/x")
     assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
 
@@ -229,14 +254,14 @@ def test_a_variable_that_is_set_is_no_slip(place: Place, monkeypatch: pytest.Mon
         ("1" + "0" * 400, "is more than 30 years"),
     ],
 )
-def test_a_long_time_out_is_told_in_words(place: Place, timeout: str, told: str) -> None:
+def test_a_long_time_out_is_told_in_words(place: DiagnosedProject, timeout: str, told: str) -> None:
     (found,) = place.diagnose_text(field(f'"timeout": {timeout}'))
 
     assert found.code == "timeout-long"
     assert told in found.message
 
 
-def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -> None:
+def test_columns_count_characters_after_escapes_and_wide_letters(place: DiagnosedProject) -> None:
     marked = group(r'"matcher": "\u0041|\ud83d\ude00|漢|«Bash»"')
 
     (found,) = place.diagnose_text(unmarked(marked).text)
@@ -244,7 +269,7 @@ def test_columns_count_characters_after_escapes_and_wide_letters(place: Place) -
     assert span(found) == unmarked(marked).spans[0]
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Place) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: DiagnosedProject) -> None:
     marked = '{ «"disableAllHooks"»: true,\n  "enableHooks": true }'
     text = "\ufeff" + unmarked(marked).text.replace("\n", "\r\n")
 
@@ -253,26 +278,26 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Place
     assert span(found) == unmarked(marked).spans[0]
 
 
-def test_bytes_that_are_no_text_are_a_syntax_error(place: Place) -> None:
+def test_bytes_that_are_no_text_are_a_syntax_error(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(b'{\n  "a": "\xff" }')
 
     assert (found.code, found.line, found.column) == ("syntax", 2, 9)
 
 
-def test_what_is_under_a_wrong_event_is_checked_too(place: Place) -> None:
+def test_what_is_under_a_wrong_event_is_checked_too(place: DiagnosedProject) -> None:
     text = settings('"PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "Command", "command": "true" }] }]')
 
     assert [each.code for each in place.diagnose_text(text)] == ["unknown-event", "matcher-claude-tool", "unknown-type"]
 
 
-def test_a_tool_of_ones_own_can_be_made_known(place: Place) -> None:
+def test_a_tool_of_ones_own_can_be_made_known(place: DiagnosedProject) -> None:
     text = group('"matcher": "^launch_rocket$"')
 
     assert [each.code for each in place.diagnose_text(text)] == ["matcher-matches-nothing"]
     assert place.diagnose_text(text, "launch_rocket") == []
 
 
-def test_a_message_does_not_grow_with_a_hostile_name(place: Place) -> None:
+def test_a_message_does_not_grow_with_a_hostile_name(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(settings(f'"{"x" * 100_000}": []'))
 
     assert len(found.message) < 500

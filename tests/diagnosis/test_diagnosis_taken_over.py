@@ -13,7 +13,7 @@ from llxprt_hooks.events import HookEventName
 from tests.diagnosis.diagnosis_marks import command, group, settings, span, unmarked
 
 if TYPE_CHECKING:
-    from tests.diagnosis.diagnosis_marks import Place
+    from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
 PYTHON = "#!/usr/bin/env python3\nimport json, sys\ncall = json.load(sys.stdin)\n"
 
@@ -53,7 +53,7 @@ MATCHERS = {
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)
-def test_a_matcher_that_is_proposed_works_and_is_clean(place: Place, matcher: str) -> None:
+def test_a_matcher_that_is_proposed_works_and_is_clean(place: DiagnosedProject, matcher: str) -> None:
     (found,) = place.diagnose_text(group(f'"matcher": "{matcher}"'))
 
     proposed = re.findall(r"(?:[Ww]rite|Did you mean) `([^`]+)`", found.fix)[0]
@@ -71,7 +71,9 @@ def test_a_matcher_that_is_proposed_works_and_is_clean(place: Place, matcher: st
         ("WebFetch(domain:x.org)", "^web_fetch$", "tool_input"),
     ],
 )
-def test_what_was_a_permission_is_left_to_the_script(place: Place, matcher: str, proposed: str, looked_at: str) -> None:
+def test_what_was_a_permission_is_left_to_the_script(
+    place: DiagnosedProject, matcher: str, proposed: str, looked_at: str
+) -> None:
     (found,) = place.diagnose_text(group(f'"matcher": "{matcher}"'))
 
     assert f"`{proposed}`" in found.fix
@@ -79,19 +81,19 @@ def test_what_was_a_permission_is_left_to_the_script(place: Place, matcher: str,
 
 
 @pytest.mark.parametrize("matcher", ["*", "mcp__.*", "mcp__github__create_issue"])
-def test_matchers_that_mean_the_same_here_are_left_alone(place: Place, matcher: str) -> None:
+def test_matchers_that_mean_the_same_here_are_left_alone(place: DiagnosedProject, matcher: str) -> None:
     assert place.diagnose_text(group(f'"matcher": "{matcher}"')) == []
 
 
 @pytest.mark.parametrize("matcher", ["Agent", "BashOutput", "Notebook.*"])
-def test_for_a_tool_without_counterpart_nothing_is_proposed(place: Place, matcher: str) -> None:
+def test_for_a_tool_without_counterpart_nothing_is_proposed(place: DiagnosedProject, matcher: str) -> None:
     (found,) = place.diagnose_text(group(f'"matcher": "{matcher}"'))
 
     assert found.code == "matcher-matches-nothing"
-    assert found.fix.startswith("Known are")
+    assert found.fix.startswith("Known tools: ")
 
 
-def test_a_word_of_claude_is_proposed_only_where_it_is_one(place: Place) -> None:
+def test_a_word_of_claude_is_proposed_only_where_it_is_one(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(group('"matcher": "compact"', "PreCompress"))
 
     assert "`manual`" in found.fix
@@ -184,7 +186,7 @@ def test_other_words_are_not_taken_for_tools_of_claude(text: str) -> None:
         "cat ok.sh; sh ok.sh; npx «guard»",
     ],
 )
-def test_a_script_that_waits_for_a_tool_of_claude_is_told_at_its_command(place: Place, marked: str) -> None:
+def test_a_script_that_waits_for_a_tool_of_claude_is_told_at_its_command(place: DiagnosedProject, marked: str) -> None:
     place.write("guard.py", f'{PYTHON}if call["tool_name"] != "Bash":\n    sys.exit(0)\n', 0o755)
     place.write("ok.sh", "cat\n")
     expected = unmarked(command(marked))
@@ -197,7 +199,7 @@ def test_a_script_that_waits_for_a_tool_of_claude_is_told_at_its_command(place: 
     assert "`run_shell_command`" in found[0].fix
 
 
-def test_a_command_that_waits_for_a_tool_of_claude_is_told(place: Place) -> None:
+def test_a_command_that_waits_for_a_tool_of_claude_is_told(place: DiagnosedProject) -> None:
     expected = unmarked(command("""[ "$(jq -r .tool_name)" = "«Bash»" ] || exit 0; echo no >&2; exit 2"""))
 
     (found,) = place.diagnose_text(expected.text)
@@ -205,7 +207,7 @@ def test_a_command_that_waits_for_a_tool_of_claude_is_told(place: Place) -> None
     assert (found.code, span(found)) == ("script-claude-tool", expected.spans[0])
 
 
-def test_a_script_of_several_commands_is_told_at_the_first(place: Place) -> None:
+def test_a_script_of_several_commands_is_told_at_the_first(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
     hook = '{ "hooks": [{ "type": "command", "command": "./guard.py" }] }'
 
@@ -214,7 +216,7 @@ def test_a_script_of_several_commands_is_told_at_the_first(place: Place) -> None
     assert [(each.code, each.line) for each in found] == [("script-claude-tool", 5)]
 
 
-def test_names_in_one_line_are_told_together(place: Place) -> None:
+def test_names_in_one_line_are_told_together(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call["tool_name"] in ("Write", "Edit", "Bash", "Read", "Glob"))\n', 0o755)
 
     (found,) = place.diagnose_text(command("./guard.py"))
@@ -223,7 +225,7 @@ def test_names_in_one_line_are_told_together(place: Place) -> None:
 
 
 @pytest.mark.parametrize("text", ["./guard.js", "sh hooks/guard.py", "cd . && ./guard.js"])
-def test_another_script_of_nearly_that_name_is_not_meant(place: Place, text: str) -> None:
+def test_another_script_of_nearly_that_name_is_not_meant(place: DiagnosedProject, text: str) -> None:
     place.write("guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
     place.write("guard.js", "#!/bin/sh\ncat\n", 0o755)
     place.write("hooks/guard.py", "cat\n")
@@ -231,13 +233,13 @@ def test_another_script_of_nearly_that_name_is_not_meant(place: Place, text: str
     assert place.diagnose_text(command(text)) == []
 
 
-def test_a_hook_that_is_told_of_no_tool_may_speak_of_them(place: Place) -> None:
+def test_a_hook_that_is_told_of_no_tool_may_speak_of_them(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call.get("tool_name") == "Bash")\n', 0o755)
 
     assert place.diagnose_text(command("./guard.py", "BeforeAgent")) == []
 
 
-def test_a_script_of_the_user_is_looked_at_too(place: Place) -> None:
+def test_a_script_of_the_user_is_looked_at_too(place: DiagnosedProject) -> None:
     script = place.write(place.home / "guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
     place.write(place.user_file, command("~/guard.py"))
 
@@ -247,7 +249,7 @@ def test_a_script_of_the_user_is_looked_at_too(place: Place) -> None:
     assert str(script) in found.message
 
 
-def test_a_projects_settings_tell_nothing_of_files_outside(place: Place) -> None:
+def test_a_projects_settings_tell_nothing_of_files_outside(place: DiagnosedProject) -> None:
     outside = place.write(place.folder / "guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
 
     assert place.diagnose_text(command(str(outside))) == []
@@ -261,7 +263,7 @@ def test_a_projects_settings_tell_nothing_of_files_outside(place: Place) -> None
     ],
     ids=["too long", "no text"],
 )
-def test_what_is_no_script_of_a_persons_hand_is_not_read(place: Place, content: bytes) -> None:
+def test_what_is_no_script_of_a_persons_hand_is_not_read(place: DiagnosedProject, content: bytes) -> None:
     place.write("guard", content, 0o755)
 
     assert place.diagnose_text(command("./guard")) == []

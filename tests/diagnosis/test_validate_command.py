@@ -6,15 +6,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pexpect
 import pytest
 
-from tests.diagnosis.diagnosis_marks import Place, command, settings
-
-COMMAND = str(Path(sys.executable).parent / "llxprt-hooks")
+from tests.diagnosis.diagnosis_marks import DiagnosedProject, command, settings
+from tests.support.cli import COMMAND, ended
 
 BROKEN = """{
   "enableHooks": true,
@@ -30,28 +28,35 @@ WARNED = BROKEN.replace("PreToolUse", "BeforeTool")
 CLEAN = WARNED.replace("600", "6000")
 
 
-def run(place: Place, *arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    place: DiagnosedProject, *arguments: str, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "", **variables}
     del environment["COLUMNS"]
     return subprocess.run(
-        [COMMAND, *arguments], cwd=cwd or place.project, env=environment, capture_output=True, text=True, timeout=60
+        [COMMAND, *arguments], cwd=cwd or place.root, env=environment, capture_output=True, text=True, timeout=60
     )
 
 
-def on_terminal(place: Place, *arguments: str, columns: int = 100, **variables: str) -> str:
+def on_terminal(place: DiagnosedProject, *arguments: str, columns: int = 100, **variables: str) -> str:
     """What a terminal of that width is sent."""
     environment = {**os.environ, "TERM": "xterm-256color", **variables}
     environment.pop("COLUMNS", None)
     if "NO_COLOR" not in variables:
         environment.pop("NO_COLOR", None)
     child = pexpect.spawn(
-        COMMAND, list(arguments), cwd=str(place.project), env=environment, dimensions=(40, columns), timeout=60
+        COMMAND,
+        list(arguments),
+        cwd=str(place.root),
+        env=environment,
+        dimensions=(40, columns),
+        encoding="utf-8",
+        timeout=60,
     )
-    child.expect(pexpect.EOF)
-    return child.before.decode()
+    return ended(child)[0]
 
 
-def test_for_people(place: Place) -> None:
+def test_for_people(place: DiagnosedProject) -> None:
     place.write(place.project_file, BROKEN)
 
     ran = run(place, "validate")
@@ -59,16 +64,16 @@ def test_for_people(place: Place) -> None:
     assert ran.stderr == ""
     assert ran.stdout == (
         """\
-.llxprt/settings.json:4:5: error: there is no event `PreToolUse` [unknown-event]
+.llxprt/settings.json:4:5: error: unknown event `PreToolUse` [unknown-event]
    4 |     "PreToolUse": [],
      |     ^^^^^^^^^^^^
-       why: Hooks under a name that is no event never run. Names are case-sensitive.
-       fix: Did you mean `BeforeTool`? That is what Claude Code's `PreToolUse` is called here.
+       why: Hooks under an unknown event never run. Names are case-sensitive.
+       fix: Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.
 
 .llxprt/settings.json:6:70: warning: 600 is 0.6 s, which looks like a number of seconds [timeout-seconds]
    6 |       { "hooks": [{ "type": "command", "command": "true", "timeout": 600 }] }
      |                                                                      ^^^
-       why: Time-outs are milliseconds here, seconds in Claude Code; a hook that is cut off has failed, which allows.
+       why: Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows.
        fix: For 600 s write 600000.
 
 Found 1 error and 1 warning; checked .llxprt/settings.json.
@@ -76,7 +81,7 @@ Found 1 error and 1 warning; checked .llxprt/settings.json.
     )
 
 
-def test_for_programs(place: Place) -> None:
+def test_for_programs(place: DiagnosedProject) -> None:
     place.write(place.project_file, BROKEN)
 
     ran = run(place, "validate", "--json")
@@ -94,9 +99,9 @@ def test_for_programs(place: Place) -> None:
         "end_column": 17,
         "severity": "error",
         "code": "unknown-event",
-        "message": "there is no event `PreToolUse`",
-        "why": "Hooks under a name that is no event never run. Names are case-sensitive.",
-        "fix": "Did you mean `BeforeTool`? That is what Claude Code's `PreToolUse` is called here.",
+        "message": "unknown event `PreToolUse`",
+        "why": "Hooks under an unknown event never run. Names are case-sensitive.",
+        "fix": "Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.",
         "text": '"PreToolUse"',
     }
     assert (second["line"], second["column"], second["severity"]) == (6, 70, "warning")
@@ -115,7 +120,7 @@ def test_for_programs(place: Place) -> None:
         ("{", [], 1),
     ],
 )
-def test_the_exit_status_is_fit_for_ci(place: Place, text: str, arguments: list[str], status: int) -> None:
+def test_the_exit_status_is_fit_for_ci(place: DiagnosedProject, text: str, arguments: list[str], status: int) -> None:
     place.write(place.project_file, text)
 
     assert run(place, "validate", *arguments).returncode == status
@@ -124,7 +129,7 @@ def test_the_exit_status_is_fit_for_ci(place: Place, text: str, arguments: list[
 @pytest.mark.parametrize(
     "arguments", [["no-such-file.json"], ["."], ["--nonsense"], ["-C", "no-such-folder"], ["a", "b"]]
 )
-def test_wrong_usage(place: Place, arguments: list[str]) -> None:
+def test_wrong_usage(place: DiagnosedProject, arguments: list[str]) -> None:
     ran = run(place, "validate", *arguments)
 
     assert ran.returncode == 64
@@ -132,30 +137,30 @@ def test_wrong_usage(place: Place, arguments: list[str]) -> None:
     assert "Usage" in ran.stderr
 
 
-def test_nothing_to_check(place: Place) -> None:
+def test_nothing_to_check(place: DiagnosedProject) -> None:
     ran = run(place, "validate")
 
     assert ran.returncode == 0
-    assert ran.stdout.startswith("There is no settings file to check; looked for .llxprt/settings.json, ")
+    assert ran.stdout.startswith("No settings file found. Looked for .llxprt/settings.json, ")
     assert str(place.user_file) in ran.stdout
 
 
-def test_nothing_to_complain_of(place: Place) -> None:
+def test_nothing_to_complain_of(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     assert run(place, "validate").stdout == "No problems found in .llxprt/settings.json.\n"
 
 
-def test_another_project(place: Place) -> None:
+def test_another_project(place: DiagnosedProject) -> None:
     place.write(place.project_file, BROKEN)
 
-    ran = run(place, "validate", "-C", str(place.project), cwd=place.home)
+    ran = run(place, "validate", "-C", str(place.root), cwd=place.home)
 
     assert ran.returncode == 1
     assert ran.stdout.startswith(f"{place.project_file}:4:5: error:")
 
 
-def test_a_single_file_is_seen_from_its_own_project(place: Place) -> None:
+def test_a_single_file_is_seen_from_its_own_project(place: DiagnosedProject) -> None:
     place.write("check.sh", "#!/bin/sh\n", 0o755)
     place.write(place.project_file, command("./check.sh"))
 
@@ -164,7 +169,7 @@ def test_a_single_file_is_seen_from_its_own_project(place: Place) -> None:
     assert "[script-missing]" in elsewhere.stdout
 
 
-def test_a_tool_of_ones_own(place: Place) -> None:
+def test_a_tool_of_ones_own(place: DiagnosedProject) -> None:
     text = CLEAN.replace('{ "hooks"', '{ "matcher": "^launch_rocket$", "hooks"')
     place.write(place.project_file, text)
 
@@ -172,7 +177,7 @@ def test_a_tool_of_ones_own(place: Place) -> None:
     assert run(place, "validate", "--tool", "launch_rocket", "--strict").returncode == 0
 
 
-def test_what_is_not_trusted_is_told(place: Place) -> None:
+def test_what_is_not_trusted_is_told(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     ran = run(place, "validate", LLXPRT_TRUST_PROJECT_HOOKS="")
@@ -182,7 +187,7 @@ def test_what_is_not_trusted_is_told(place: Place) -> None:
     assert "llxprt-hooks trust" in ran.stdout
 
 
-def test_a_pipe_gets_no_colour_and_a_diagnostic_one_line(place: Place) -> None:
+def test_a_pipe_gets_no_colour_and_a_diagnostic_one_line(place: DiagnosedProject) -> None:
     place.write(place.project_file, settings(f'"{"Whenever" * 8}": []'))
 
     out = run(place, "validate").stdout
@@ -191,7 +196,7 @@ def test_a_pipe_gets_no_colour_and_a_diagnostic_one_line(place: Place) -> None:
     assert re.search(r"(?m)^\.llxprt/settings\.json:4:1: error: .*\[unknown-event\]$", out)
 
 
-def test_a_terminal_gets_colour_unless_it_is_not_wanted(place: Place) -> None:
+def test_a_terminal_gets_colour_unless_it_is_not_wanted(place: DiagnosedProject) -> None:
     place.write(place.project_file, BROKEN)
 
     assert "\x1b[" in on_terminal(place, "validate")
@@ -200,7 +205,7 @@ def test_a_terminal_gets_colour_unless_it_is_not_wanted(place: Place) -> None:
 
 
 @pytest.mark.parametrize("columns", [30, 40, 80])
-def test_a_narrow_terminal_is_not_overrun(place: Place, columns: int) -> None:
+def test_a_narrow_terminal_is_not_overrun(place: DiagnosedProject, columns: int) -> None:
     place.write(place.project_file, BROKEN)
 
     lines = on_terminal(place, "validate", columns=columns, NO_COLOR="1").split("\r\n")
@@ -211,7 +216,7 @@ def test_a_narrow_terminal_is_not_overrun(place: Place, columns: int) -> None:
     assert above[marked.index("^") : marked.index("^") + 3] == "600"
 
 
-def test_the_mark_stands_under_what_is_meant_after_tabs_and_wide_letters(place: Place) -> None:
+def test_the_mark_stands_under_what_is_meant_after_tabs_and_wide_letters(place: DiagnosedProject) -> None:
     place.write(place.project_file, '{\t"漢字": 1, "hooks": 7 }')
 
     lines = run(place, "validate").stdout.splitlines()
@@ -222,7 +227,7 @@ def test_the_mark_stands_under_what_is_meant_after_tabs_and_wide_letters(place: 
     assert above.index("7") + 2 == mark.index("^")
 
 
-def test_what_a_file_says_cannot_command_the_terminal(place: Place) -> None:
+def test_what_a_file_says_cannot_command_the_terminal(place: DiagnosedProject) -> None:
     hostile = "\\u001b[2J\\u0007\\r\\nforged:1:1\\u202e"
     raw = '"\x9b31m\u202e"'
     place.write(
@@ -235,7 +240,7 @@ def test_what_a_file_says_cannot_command_the_terminal(place: Place) -> None:
         assert "\nforged" not in out
 
 
-def test_a_huge_line_is_shown_in_part(place: Place) -> None:
+def test_a_huge_line_is_shown_in_part(place: DiagnosedProject) -> None:
     place.write(place.project_file, f'{{ "x": "{"y" * 300_000}", "hooks": 7, "z": "{"y" * 300_000}" }}')
 
     out = run(place, "validate").stdout
@@ -245,7 +250,7 @@ def test_a_huge_line_is_shown_in_part(place: Place) -> None:
     assert '"hooks": 7, "z"' in out
 
 
-def test_a_reader_who_leaves_is_no_trouble(place: Place) -> None:
+def test_a_reader_who_leaves_is_no_trouble(place: DiagnosedProject) -> None:
     place.write(place.project_file, settings(",".join(f'"E{number}": []' for number in range(1500))))
 
     ran = subprocess.run(f"{COMMAND} validate | head -1", shell=True, capture_output=True, text=True, timeout=60)
@@ -254,14 +259,14 @@ def test_a_reader_who_leaves_is_no_trouble(place: Place) -> None:
     assert ran.stdout.count("\n") == 1
 
 
-def test_help_is_complete(place: Place) -> None:
+def test_help_is_complete(place: DiagnosedProject) -> None:
     text = run(place, "validate", "--help").stdout
 
     for word in ("FILE", "--json", "--strict", "--tool", "-C DIR", "Examples:", "Exit status: 0"):
         assert word in text
 
 
-def test_the_schema(place: Place) -> None:
+def test_the_schema(place: DiagnosedProject) -> None:
     ran = run(place, "schema")
 
     assert ran.returncode == 0

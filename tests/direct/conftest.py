@@ -1,4 +1,4 @@
-"""One world for all tests of direct execution; those that change files make a folder of their own."""
+"""One set of programs for all tests of direct execution; those that change files make a folder of their own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.direct.direct_world import World
+from tests.direct.direct_programs import Programs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(tmp_path_factory.mktemp("world"))
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return Programs(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from llxprt_hooks.shell.direct_exec import Surroundings
-from tests.direct.direct_world import World, decided
+from llxprt_hooks.shell.direct_exec import SpawnContext
+from tests.direct.direct_programs import Programs, decided
 
 # Command, and the argv that it comes to; {d} is the project's directory, {root} what is around it.
 DIRECT: dict[str, tuple[str, ...]] = {
@@ -69,23 +69,23 @@ def ids(commands: list[str]) -> list[str]:
 
 
 @pytest.fixture(params=["plain", "with  spaces", "größe 😀"])
-def directory(world: World, request: pytest.FixtureRequest) -> Path:
-    return world.root / str(request.param)
+def directory(programs: Programs, request: pytest.FixtureRequest) -> Path:
+    return programs.root / str(request.param)
 
 
 @pytest.mark.parametrize("command", DIRECT, ids=ids([*DIRECT]))
 def test_a_plain_program_with_literal_or_quoted_arguments_needs_no_shell(
-    world: World, directory: Path, command: str
+    programs: Programs, directory: Path, command: str
 ) -> None:
-    decision = decided(command, directory, world.environment(directory, {}))
+    decision = decided(command, directory, programs.environment(directory, {}))
 
     assert decision is not None
     assert decision.arguments == tuple(word.format(d=directory) for word in DIRECT[command])
 
 
 @pytest.mark.parametrize("command", SHELL, ids=ids(SHELL))
-def test_whatever_is_not_certain_goes_to_the_shell(world: World, directory: Path, command: str) -> None:
-    assert decided(command, directory, world.environment(directory, {})) is None
+def test_whatever_is_not_certain_goes_to_the_shell(programs: Programs, directory: Path, command: str) -> None:
+    assert decided(command, directory, programs.environment(directory, {})) is None
 
 
 ENVIRONMENTS: dict[str, dict[str, str | None]] = {
@@ -99,8 +99,8 @@ ENVIRONMENTS: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("changes", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
-def test_usual_environments_take_no_shell(world: World, changes: dict[str, str | None]) -> None:
-    assert decided("hook", world.projects[0], world.environment(world.projects[0], changes)) is not None
+def test_usual_environments_take_no_shell(programs: Programs, changes: dict[str, str | None]) -> None:
+    assert decided("hook", programs.projects[0], programs.environment(programs.projects[0], changes)) is not None
 
 
 TELLING: dict[str, dict[str, str | None]] = {
@@ -123,9 +123,9 @@ TELLING: dict[str, dict[str, str | None]] = {
 @pytest.mark.parametrize("changes", TELLING.values(), ids=TELLING)
 @pytest.mark.parametrize("program", ["hook", "./hook.sh"])
 def test_where_the_environment_means_something_to_bash_it_gets_it(
-    world: World, program: str, changes: dict[str, str | None]
+    programs: Programs, program: str, changes: dict[str, str | None]
 ) -> None:
-    assert decided(program, world.projects[0], world.environment(world.projects[0], changes)) is None
+    assert decided(program, programs.projects[0], programs.environment(programs.projects[0], changes)) is None
 
 
 # PATH, and where `hook` is found; None where that takes a shell to tell.
@@ -148,31 +148,34 @@ SEARCH_PATHS: dict[str, str | None] = {
 
 
 @pytest.mark.parametrize("path", SEARCH_PATHS)
-def test_a_program_is_looked_for_where_bash_looks(world: World, path: str) -> None:
-    decision = decided("hook", world.projects[0], world.environment(world.projects[0], {"PATH": path}))
+def test_a_program_is_looked_for_where_bash_looks(programs: Programs, path: str) -> None:
+    decision = decided("hook", programs.projects[0], programs.environment(programs.projects[0], {"PATH": path}))
 
     found = SEARCH_PATHS[path]
-    expected = None if found is None else found.format(root=world.root)
+    expected = None if found is None else found.format(root=programs.root)
     assert (None if decision is None else decision.executable) == expected
 
 
-def test_a_path_to_the_program_needs_no_search_path(world: World) -> None:
-    assert decided("./hook.sh", world.projects[0], world.environment(world.projects[0], {"PATH": None})) is not None
+def test_a_path_to_the_program_needs_no_search_path(programs: Programs) -> None:
+    assert (
+        decided("./hook.sh", programs.projects[0], programs.environment(programs.projects[0], {"PATH": None}))
+        is not None
+    )
 
 
 def test_a_directory_that_depends_on_where_we_are_goes_to_the_shell(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(world.projects[0])
+    monkeypatch.chdir(programs.projects[0])
 
-    assert Surroundings(os.environ, ".").direct_command("./hook.sh") is None
+    assert SpawnContext(os.environ, ".").direct_command("./hook.sh") is None
 
 
-def test_a_name_that_no_file_can_have_is_no_error(world: World) -> None:
-    environment = world.environment(world.projects[0], {})
+def test_a_name_that_no_file_can_have_is_no_error(programs: Programs) -> None:
+    environment = programs.environment(programs.projects[0], {})
 
-    assert Surroundings(environment, str(world.projects[0])).direct_command("'\ud800'") is None
-    assert Surroundings(environment, "/\0").direct_command("./hook.sh") is None
+    assert SpawnContext(environment, str(programs.projects[0])).direct_command("'\ud800'") is None
+    assert SpawnContext(environment, "/\0").direct_command("./hook.sh") is None
 
 
 LISTS_OF_WORDS = {
@@ -184,22 +187,22 @@ LISTS_OF_WORDS = {
 
 @pytest.mark.parametrize("shell", LISTS_OF_WORDS)
 def test_no_builtin_or_reserved_word_of_a_shell_is_taken_for_a_program(
-    shell: str, tmp_path: Path, world: World
+    shell: str, tmp_path: Path, programs: Programs
 ) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
     listed = subprocess.run([shell, "-c", LISTS_OF_WORDS[shell]], capture_output=True, text=True, check=True).stdout
     words = [word for word in listed.split() if "/" not in word]
     for word in words:
-        shutil.copy(world.projects[0] / "hook.sh", tmp_path / word)
-    environment = world.environment(world.projects[0], {"PATH": str(tmp_path)})
+        shutil.copy(programs.projects[0] / "hook.sh", tmp_path / word)
+    environment = programs.environment(programs.projects[0], {"PATH": str(tmp_path)})
 
-    assert [word for word in words if decided(word, world.projects[0], environment)] == []
+    assert [word for word in words if decided(word, programs.projects[0], environment)] == []
 
 
-def test_the_decision_is_made_once_for_a_command_and_a_directory(world: World, project: Path) -> None:
-    shutil.copy(world.projects[0] / "hook.sh", project)
-    environment = world.environment(project, {})
+def test_the_decision_is_made_once_for_a_command_and_a_directory(programs: Programs, project: Path) -> None:
+    shutil.copy(programs.projects[0] / "hook.sh", project)
+    environment = programs.environment(project, {})
     first = decided("./hook.sh a", project, environment)
     (project / "hook.sh").unlink()
 

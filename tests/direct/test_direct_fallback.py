@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookExecutionResult
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.runner import HookRunner
-from llxprt_hooks.shell.direct_exec import Surroundings
+from llxprt_hooks.shell.direct_exec import SpawnContext
 
 SAY = '#!/bin/sh\necho "$0 $*"\n'
 
@@ -27,7 +28,7 @@ def write(file: Path, text: str = SAY, mode: int = 0o755) -> None:
 
 async def run(command: str, project: Path, **fields: Any) -> HookExecutionResult:
     """Run one hook as the engine does, and forget how long it took."""
-    hook = HookConfig(type=HookType.COMMAND, command=command, **fields)
+    hook = HookConfig("command", CommandSpec(command), **fields)
     payload = {"cwd": str(project), "hook_event_name": "BeforeTool", "tool_name": "x", "tool_input": {}}
     [result] = await HookRunner().execute_hooks_parallel([hook], HookEventName.BEFORE_TOOL, payload)
     return replace(result, duration=0.0)
@@ -36,7 +37,7 @@ async def run(command: str, project: Path, **fields: Any) -> HookExecutionResult
 @pytest.fixture
 def without_direct_execution(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Called, it sends every further hook through the shell."""
-    return lambda: monkeypatch.setattr(Surroundings, "direct_command", lambda *_: None)
+    return lambda: monkeypatch.setattr(SpawnContext, "direct_command", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ async def test_both_ways_give_the_same_result(
 ) -> None:
     write(project / "hook", HOOKS[kind])
     command = "./hook \"$LLXPRT_PROJECT_DIR\" 'a b' c"
-    assert Surroundings(os.environ, str(project)).direct_command(command) is not None
+    assert SpawnContext(os.environ, str(project)).direct_command(command) is not None
 
     direct = await run(command, project, timeout=200.0 if kind == "runs out of time" else 60_000.0)
 
@@ -165,6 +166,7 @@ def same(one: HookExecutionResult, other: HookExecutionResult) -> bool:
             result,
             error=None if result.error is None else str(result.error),  # type: ignore[arg-type]
             output=None if result.output is None else result.output.to_dict(),  # type: ignore[arg-type]
+            execution_id="",
         )
 
     return told(one) == told(other)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from llxprt_hooks.process import SpawnError
-from tests.direct.direct_world import PROJECTS, TELL_ALL, World, decided, directly, through_bash
+from tests.direct.direct_programs import PROJECTS, TELL_ALL, Programs, decided, directly, through_bash
 
 VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
@@ -106,11 +106,11 @@ def runner() -> Iterator[asyncio.Runner]:
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(command=commands(), name=st.sampled_from(range(len(PROJECTS))), changes=environments)
 def test_run_directly_a_command_is_what_it_is_through_bash(
-    world: World, runner: asyncio.Runner, command: str, name: int, changes: dict[str, str | None]
+    programs: Programs, runner: asyncio.Runner, command: str, name: int, changes: dict[str, str | None]
 ) -> None:
     """Argv, environment, directory, stdin, both streams, exit code, signal; or the shell is asked to begin with."""
-    directory = world.projects[name]
-    environment = world.environment(directory, changes)
+    directory = programs.projects[name]
+    environment = programs.environment(directory, changes)
     direct = decided(command, directory, environment)
     event("through the shell" if direct is None else "directly")
     if direct is None:
@@ -127,10 +127,10 @@ def test_run_directly_a_command_is_what_it_is_through_bash(
 @pytest.mark.parametrize("name", range(len(PROJECTS)), ids=[ascii(name) for name in PROJECTS])
 @pytest.mark.parametrize("program", ["./cat", "./hook.sh", "cat", "hook", '"$LLXPRT_PROJECT_DIR"/cat'])
 async def test_in_a_directory_of_any_name_a_plain_command_is_run_directly_and_the_same(
-    world: World, program: str, name: int
+    programs: Programs, program: str, name: int
 ) -> None:
-    directory = world.projects[name]
-    environment = world.environment(
+    directory = programs.projects[name]
+    environment = programs.environment(
         directory, {"SHLVL": "2", "PWD": "/", "OLDPWD": "/", "PS1": "$ ", "bytes": "\udcff"}
     )
     command = f"{program} -- a 'b c' \"$LLXPRT_PROJECT_DIR\" $GEMINI_PROJECT_DIR/x '$HOME' {TELL_ALL}"
@@ -142,9 +142,9 @@ async def test_in_a_directory_of_any_name_a_plain_command_is_run_directly_and_th
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=ascii)
 @pytest.mark.parametrize("program", ["./cat", "hook"])
-async def test_no_variable_gives_it_away(world: World, program: str, setting: tuple[str, str | None]) -> None:
-    directory = world.projects[0]
-    environment = world.environment(directory, dict([setting]))
+async def test_no_variable_gives_it_away(programs: Programs, program: str, setting: tuple[str, str | None]) -> None:
+    directory = programs.projects[0]
+    environment = programs.environment(directory, dict([setting]))
     command = f"{program} -- {TELL_ALL}"
     direct = decided(command, directory, environment)
     if direct is None:
@@ -154,9 +154,9 @@ async def test_no_variable_gives_it_away(world: World, program: str, setting: tu
 
 
 @pytest.mark.parametrize("signal", ["TERM", "KILL", "SEGV", "PIPE", "INT"])
-async def test_a_signal_ends_the_hook_and_is_told_as_such(world: World, signal: str) -> None:
-    directory = world.projects[1]
-    environment = world.environment(directory, {})
+async def test_a_signal_ends_the_hook_and_is_told_as_such(programs: Programs, signal: str) -> None:
+    directory = programs.projects[1]
+    environment = programs.environment(directory, {})
     direct = decided(f"./die.sh {signal}", directory, environment)
     assert direct is not None
 

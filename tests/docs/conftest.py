@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from tests.support.project import Project
+
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(tmp_path / "none.json"))
-    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS", raising=False)
-    monkeypatch.delenv("DEBUG", raising=False)
-    return folder
+def home(sandbox: Project) -> Path:
+    return sandbox.home

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-import llxprt_hooks.agent.notes as notes
+import llxprt_hooks.agent.audience as audience
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.inspection.log import log_file, rotated
@@ -229,7 +229,7 @@ def test_every_key_of_json_output(name: str, shop: Path) -> None:
 
 def test_every_kind_of_line_of_a_stream(shop: Path) -> None:
     rows = {code(row["type"])[0]: code(row["besides"]) for row in table(PAGE, "type")}
-    kinds = {each.type for each in vars(notes).values() if isinstance(each, type) and hasattr(each, "type")}
+    kinds = {each.type for each in vars(audience).values() if isinstance(each, type) and hasattr(each, "type")}
     assert rows.keys() == kinds | {"result"}
     for line in printed(shop, *RUN, "-o", "stream-json"):
         if line["type"] != "result":

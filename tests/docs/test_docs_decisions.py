@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docs_pages import ROOT, sections
+
+from tests.docs.docs_pages import ROOT, sections
 
 DECISIONS = ROOT / "docs" / "decisions.md"
 REQUIREMENTS = ROOT / "docs" / "requirements.md"

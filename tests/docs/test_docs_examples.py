@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -38,7 +37,7 @@ SECTIONS = [section for section in every_section() if section.blocks and section
 
 
 @dataclass
-class Workbench:
+class SectionRun:
     """The folder that the blocks of one section share, and what the last of them came to."""
 
     folder: Path
@@ -61,8 +60,8 @@ class Workbench:
         path = block.words["file"]
         return self.home / path[2:] if path.startswith("~/") else self.folder / path
 
-    def run(self, *command: str, stderr: int) -> None:
-        done = subprocess.run(command, cwd=self.folder, env=_environment(), stdout=subprocess.PIPE, stderr=stderr)
+    def execute(self, *command: str, stderr: int) -> None:
+        done = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=stderr)
         self.printed = done.stdout.decode()
         assert done.returncode == 0, (done.stderr or done.stdout).decode()
 
@@ -77,64 +76,64 @@ class Workbench:
         return Config(enable_hooks=True, working_dir=self.folder, hooks={event: [{"hooks": hooks}]})
 
 
-async def _program(bench: Workbench, block: Block) -> None:
-    (bench.folder / "program.py").write_text(block.text, encoding="utf-8")
-    bench.run(sys.executable, "-W", "error", "program.py", stderr=subprocess.PIPE)
+async def _program(run: SectionRun, block: Block) -> None:
+    (run.folder / "program.py").write_text(block.text, encoding="utf-8")
+    run.execute(sys.executable, "-W", "error", "program.py", stderr=subprocess.PIPE)
 
 
-async def _shell(bench: Workbench, block: Block) -> None:
-    bench.run("bash", "-c", block.text, stderr=subprocess.STDOUT)
+async def _shell(run: SectionRun, block: Block) -> None:
+    run.execute("bash", "-c", block.text, stderr=subprocess.STDOUT)
 
 
-async def _output(bench: Workbench, block: Block) -> None:
-    assert bench.printed == block.text
+async def _output(run: SectionRun, block: Block) -> None:
+    assert run.printed == block.text
 
 
-async def _stdin(bench: Workbench, block: Block) -> None:
+async def _stdin(run: SectionRun, block: Block) -> None:
     """Compared with what the engine sends, in test_docs_payloads.py."""
     assert json.loads(block.text)["hook_event_name"]
 
 
-async def _fire(bench: Workbench, block: Block) -> None:
-    bench.fired = block.words["fire"], json.loads(block.text)
+async def _fire(run: SectionRun, block: Block) -> None:
+    run.fired = block.words["fire"], json.loads(block.text)
 
 
-async def _prints(bench: Workbench, block: Block) -> None:
-    bench.prints.append(json.loads(block.text))
+async def _prints(run: SectionRun, block: Block) -> None:
+    run.prints.append(json.loads(block.text))
 
 
-async def _result(bench: Workbench, block: Block) -> None:
+async def _result(run: SectionRun, block: Block) -> None:
     event = block.words["result"]
     if event:
-        bench.fired = event, INPUTS[event]
-    assert bench.fired, "a result needs an event"
-    result = await fire(bench.config(), *bench.fired)
+        run.fired = event, INPUTS[event]
+    assert run.fired, "a result needs an event"
+    result = await fire(run.config(), *run.fired)
     assert result.final_output is not None
     assert result.final_output.to_dict() == json.loads(block.text)
 
 
-async def _json(bench: Workbench, block: Block) -> None:
+async def _json(run: SectionRun, block: Block) -> None:
     value = parse(block.text).to_value() if block.language == "jsonc" else json.loads(block.text)
     if "broken" in block.words or not isinstance(value, dict) or not SETTINGS_KEYS & value.keys():
         return
     if "file" not in block.words:
-        (bench.folder / SETTINGS.parent).mkdir(exist_ok=True)
-        (bench.folder / SETTINGS).write_text(block.text, encoding="utf-8")
-    assert load_settings(bench.folder).problems == ()
-    system = Config.load(bench.folder).get_hook_system()
+        (run.folder / SETTINGS.parent).mkdir(exist_ok=True)
+        (run.folder / SETTINGS).write_text(block.text, encoding="utf-8")
+    assert load_settings(run.folder).problems == ()
+    system = Config.load(run.folder).get_hook_system()
     if system is not None:
         await system.initialize()
         assert system.get_registry().problems == []
 
 
-BY_WORD: dict[str, Callable[[Workbench, Block], Awaitable[None]]] = {
+BY_WORD: dict[str, Callable[[SectionRun, Block], Awaitable[None]]] = {
     "output": _output,
     "stdin": _stdin,
     "fire": _fire,
     "prints": _prints,
     "result": _result,
 }
-BY_LANGUAGE: dict[str, Callable[[Workbench, Block], Awaitable[None]]] = {
+BY_LANGUAGE: dict[str, Callable[[SectionRun, Block], Awaitable[None]]] = {
     "python": _program,
     "sh": _shell,
     "json": _json,
@@ -147,11 +146,11 @@ async def test_the_examples_of_a_section(section: Section, tmp_path: Path, home:
     for program in {block.words["needs"] for block in section.blocks if "needs" in block.words}:
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
-    bench = Workbench(tmp_path / "shop", home)
-    bench.folder.mkdir()
+    run = SectionRun(tmp_path / "shop", home)
+    run.folder.mkdir()
     for block in section.blocks:
         try:
-            await _take(bench, block)
+            await _take(run, block)
         except Exception as error:
             error.add_note(f"in {section.page.name}, line {block.line}: ```{block.info}")
             raise
@@ -169,23 +168,23 @@ def test_every_block_is_run_or_meant_for_the_eye() -> None:
     assert for_the_eye <= len(blocks) / 10
 
 
-async def _take(bench: Workbench, block: Block) -> None:
+async def _take(run: SectionRun, block: Block) -> None:
     if "file" in block.words:
-        bench.write(block)
+        run.write(block)
         if block.language in {"json", "jsonc"}:
-            await _trusted(_json, bench, block)
+            await _trusted(_json, run, block)
         return
     word = next((word for word in block.words if word in BY_WORD), None)
     take = BY_WORD[word] if word else BY_LANGUAGE.get(block.language)
     if take is not None:
-        await (_trusted(take, bench, block) if take in {_result, _json} else take(bench, block))
+        await (_trusted(take, run, block) if take in {_result, _json} else take(run, block))
 
 
-async def _trusted(take: Callable[[Workbench, Block], Awaitable[None]], bench: Workbench, block: Block) -> None:
+async def _trusted(take: Callable[[SectionRun, Block], Awaitable[None]], run: SectionRun, block: Block) -> None:
     """The engine in this process takes the example's hooks as approved; the example's own programs do not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-        await take(bench, block)
+        await take(run, block)
 
 
 async def fire(config: Config, event: str, hook_input: dict[str, Any]) -> AggregatedHookResult:
@@ -193,7 +192,3 @@ async def fire(config: Config, event: str, hook_input: dict[str, Any]) -> Aggreg
     assert system is not None
     await system.initialize()
     return await system.get_event_handler().fire_event(event, hook_input)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from llxprt_hooks import Config, ToolResult
-from llxprt_hooks.agent.restriction import Restriction
+from llxprt_hooks import Config, Restriction, ToolResult
 from tests.docs.docs_pages import ROOT, Block, sections
 
 PAGE = ROOT / "docs" / "own-agent.md"
@@ -30,29 +30,36 @@ def refused(why: str) -> tuple[str, ...]:
     return ASKED, why, f"{ASKED} | error: {why}", f"I heard: {why}"
 
 
-def program() -> Block:
-    [block] = [block for section in sections(PAGE) for block in section.blocks if block.words.get("file") == "agent.py"]
+def program(file: str) -> Block:
+    [block] = [block for section in sections(PAGE) for block in section.blocks if block.words.get("file") == file]
     return block
 
 
-@pytest.fixture
-def page() -> ModuleType:
-    """The page's program, which tells beside its own output what its model was sent and its tool was given."""
-    module = ModuleType("agent")
-    exec(compile(program().text, PAGE.name, "exec"), vars(module))
-    answer, weather = module.Model.answer, module.weather
+def loaded(name: str) -> ModuleType:
+    module = ModuleType(name)
+    exec(compile(program(f"{name}.py").text, PAGE.name, "exec"), vars(module))
+    return module
 
-    async def told_answer(self: Any, request: Any) -> Any:
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The page's program, which prints beside its own output what its model was sent and its tool was given."""
+    stand_in = loaded("stand_in")
+    monkeypatch.setitem(sys.modules, "stand_in", stand_in)
+    module = loaded("agent")
+    answer, weather = stand_in.model, stand_in.weather
+
+    async def told_answer(request: Any) -> Any:
         name = "" if request.model == "some-model" else f" {request.model}"
         print(f"> model{name}: {' | '.join(map(_text, _user_parts(request)))}")
-        return await answer(self, request)
+        return await answer(request)
 
     async def told_weather(arguments: dict[str, Any]) -> ToolResult:
         print(f"> tool: {arguments['city']}")
         result: ToolResult = await weather(arguments)
         return result
 
-    module.Model.answer = told_answer
+    module.model = told_answer  # type: ignore[attr-defined]
     module.TOOLS["weather"] = told_weather
     return module
 
@@ -70,7 +77,7 @@ def _text(part: Any) -> str:
 
 def agent(page: ModuleType, folder: Path, **commands: str) -> Any:
     hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
-    return page.Agent(Config(enable_hooks=True, working_dir=folder, hooks=hooks), page.Model())
+    return page.Agent(Config(enable_hooks=True, working_dir=folder, hooks=hooks), page.model)
 
 
 def says(specific: dict[str, Any] | None = None, **fields: Any) -> str:
@@ -90,11 +97,11 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "no hook": ({}, (ASKED, *RAN, *TOLD)),
     "BeforeToolSelection: no tool": (
         {"BeforeToolSelection": says({"toolConfig": {"mode": "NONE"}})},
-        refused("weather may not be called now."),
+        refused("weather may not be called now. No tool is allowed."),
     ),
     "BeforeToolSelection: another tool": (
         {"BeforeToolSelection": says({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}})},
-        refused("weather may not be called now."),
+        refused("weather may not be called now. Allowed tools: glob."),
     ),
     "BeforeToolSelection: this tool": (
         {"BeforeToolSelection": says({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["weather"]}})},
@@ -102,7 +109,7 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     ),
     "BeforeToolSelection: no event for a call that is not allowed": (
         {"BeforeToolSelection": once(says({"toolConfig": {"mode": "NONE"}})), "BeforeTool": says(**STOP)},
-        refused("weather may not be called now."),
+        refused("weather may not be called now. No tool is allowed."),
     ),
     "BeforeToolSelection: a message": (
         {"BeforeToolSelection": once("echo Be brief.")},
@@ -131,7 +138,7 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     ),
     "BeforeModel: a restriction": (
         {"BeforeModel": once(says({"llm_request": {"toolConfig": {"mode": "NONE"}}}))},
-        refused("weather may not be called now."),
+        refused("weather may not be called now. No tool is allowed."),
     ),
     "BeforeModel: a message": (
         {"BeforeModel": once("echo Be brief.")},
@@ -195,21 +202,19 @@ async def test_every_effect_of_a_hook(
     assert capsys.readouterr().out.splitlines() == list(expected)
 
 
-async def test_a_tool_that_raises(page: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def broken(arguments: dict[str, Any]) -> ToolResult:
-        raise OSError("no network")
-
-    page.TOOLS["weather"] = broken
+async def test_a_tool_that_fails(page: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page.TOOLS["weather"] = lambda _: loaded("stand_in").weather({})
     await agent(page, tmp_path).run(PROMPT)
 
-    assert capsys.readouterr().out.splitlines() == list(refused("weather failed: no network"))
+    assert capsys.readouterr().out.splitlines() == list(refused("weather failed: KeyError('city')"))
 
 
 async def test_a_tool_that_does_not_exist(page: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del page.TOOLS["weather"]
     await agent(page, tmp_path, BeforeTool=says(**STOP)).run(PROMPT)
 
-    assert capsys.readouterr().out.splitlines() == list(refused("There is no tool weather."))
+    asked, _, *rest = refused("There is no tool weather.")
+    assert capsys.readouterr().out.splitlines() == [asked, *rest]
 
 
 async def test_a_message_is_kept_for_one_request_while_no_model_is_called(
@@ -248,30 +253,14 @@ async def test_a_request_for_a_tool_is_remembered_with_its_result(page: ModuleTy
     assert answered.history[2].parts[0].function_response.response == {"output": HEARD}
 
 
-CALLING: list[dict[str, Any] | None] = [
-    None,
-    {"mode": "NONE"},
-    {"mode": "NONE", "allowed_function_names": ["weather"]},
-    {"mode": "AUTO"},
-    {"mode": "ANY", "allowed_function_names": []},
-    {"mode": "ANY", "allowed_function_names": ["weather"]},
-    {"mode": "VALIDATED", "allowed_function_names": ["glob"]},
-]
-
-
-@pytest.mark.parametrize("calling", CALLING, ids=str)
-def test_the_same_calls_are_allowed_as_in_the_reference(calling: dict[str, Any] | None, page: ModuleType) -> None:
-    for tool_config in (page.types.ToolConfig(function_calling_config=calling), None):
-        assert page.is_allowed("weather", tool_config) is Restriction.of(tool_config).allows("weather")
-
-
 async def test_every_call_is_answered_although_a_hook_stops_the_agent(page: ModuleType, tmp_path: Path) -> None:
     calls = [page.types.FunctionCall(id=city, name="weather", args={"city": city}) for city in ("Rome", "Oslo")]
     stopping = agent(page, tmp_path, BeforeTool=once(says(**STOP)))
 
-    with pytest.raises(page.Stopped, match="enough"):
-        await stopping.call_tools(calls)
+    stopping.restriction = Restriction()
+    await stopping.call_tools(calls)
 
+    assert stopping.stop_reason == "enough"
     [answers] = stopping.history
     assert [part.function_response.id for part in answers.parts] == ["Rome", "Oslo"]
 
@@ -279,4 +268,5 @@ async def test_every_call_is_answered_although_a_hook_stops_the_agent(page: Modu
 def test_the_agent_is_as_long_as_the_pages_say() -> None:
     pages = [PAGE, PAGE.with_name("README.md")]
     said = [count for page in pages for count in re.findall(r"(\d+) lines", page.read_text(encoding="utf-8"))]
-    assert said == [str(len(program().text.splitlines()))] * len(pages)
+    assert int(said[0]) < 60
+    assert said == [str(len(program("agent.py").text.splitlines()))] * len(pages)

@@ -11,11 +11,11 @@ import pytest
 
 import llxprt_hooks
 from llxprt_hooks import Config, HookEventName, load_settings
-from llxprt_hooks.engine.definitions import DEFAULT_TIMEOUT
 from llxprt_hooks.engine.matcher import compile_matcher
-from llxprt_hooks.events import CAN_BLOCK
-from llxprt_hooks.model import LLMRequest, LLMResponse
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS
+from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT
+from llxprt_hooks.events import EVENTS
+from llxprt_hooks.model.format import LLMRequest, LLMResponse
+from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.trust.status import TrustState
 from tests.docs.docs_pages import ROOT, code, table
@@ -23,7 +23,7 @@ from tests.docs.docs_pages import ROOT, code, table
 PROTOCOL = "docs/protocol.md"
 SETTINGS = "docs/settings.md"
 PACKAGE = ROOT / "src" / "llxprt_hooks"
-FIELD_NAMES = frozenset(name for fields in EVENT_FIELDS.values() for name in fields)
+FIELD_NAMES = frozenset(name for spec in EVENTS.values() for name in spec.fields)
 
 
 async def before_tool(command: str, folder: Path) -> dict[str, Any] | None:
@@ -62,12 +62,14 @@ def test_the_base_fields_of_every_payload() -> None:
 def test_the_own_fields_of_every_event() -> None:
     rows = table(PROTOCOL, "event", anchor="what-arrives-on-stdin")
     documented = {code(row["event"])[0]: set(code(row["own fields"])) & FIELD_NAMES for row in rows}
-    assert documented == {event.value: set(fields) for event, fields in EVENT_FIELDS.items()}
+    assert documented == {event.value: set(spec.fields) for event, spec in EVENTS.items()}
 
 
 def test_which_events_can_block() -> None:
     *rows, others = table(PROTOCOL, "event", anchor="what-to-print")
-    assert {code(row["event"])[0] for row in rows if row["block"] != "–"} == set(CAN_BLOCK)
+    assert {code(row["event"])[0] for row in rows if row["block"] != "–"} == {
+        event for event, spec in EVENTS.items() if spec.can_block
+    }
     assert len(rows) == len(HookEventName) - 6
     assert others["event"] == "the six others"
 
@@ -117,7 +119,7 @@ def test_matchers(row: dict[str, str]) -> None:
 def test_what_matchers_are_held_against() -> None:
     rows = [row for row in table(SETTINGS, "event") if row["a matcher is held against"] != "nothing"]
     documented = {event: code(row["a matcher is held against"])[0] for row in rows for event in code(row["event"])}
-    assert documented == {event.value: field for event, field in MATCHED_FIELDS.items()}
+    assert documented == {event.value: spec.matched_field for event, spec in EVENTS.items() if spec.matched_field}
 
 
 @pytest.mark.parametrize("row", table(SETTINGS, "in the command"), ids=str)

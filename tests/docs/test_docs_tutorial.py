@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pexpect
 
 from tests.docs.docs_pages import TUTORIAL, Block, sections
+from tests.support.processes import DEADLINE
 
-DEADLINE = 60.0
-"""Seconds after which a command counts as hanging."""
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 QUESTION = "[y/N]: "
 """What the reader types at a question stands on the page's screen, behind it."""
@@ -33,12 +33,12 @@ LEFT_OUT = "…\n"
 """A line of a screen that stands for one line or more."""
 
 
-def test_the_tutorial_from_an_empty_folder(tmp_path: Path, home: Path) -> None:
+def test_the_tutorial_from_an_empty_folder(tmp_path: Path, sandbox: Project) -> None:
     folder = tmp_path.resolve() / "first-hook"
     folder.mkdir()
     for step, screen in steps():
         try:
-            take(step, screen, folder=folder, home=home)
+            take(step, screen, folder=folder, project=sandbox)
         except Exception as error:
             error.add_note(f"in {TUTORIAL.name}, line {step.line}: ```{step.info}")
             raise
@@ -57,7 +57,7 @@ def steps() -> Iterator[tuple[Block, Block | None]]:
             yield block, following if following and "output" in following.words else None
 
 
-def take(step: Block, screen: Block | None, *, folder: Path, home: Path) -> None:
+def take(step: Block, screen: Block | None, *, folder: Path, project: Project) -> None:
     if "file" in step.words:
         file = folder / step.words["file"]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,18 +66,18 @@ def take(step: Block, screen: Block | None, *, folder: Path, home: Path) -> None
         return
     assert step.info == "sh", "the reader can only type commands and write files"
     expected = screen.text if screen else ""
-    printed = typed(step.text, answers(expected), folder=folder, home=home)
+    printed = typed(step.text, answers(expected), folder=folder, project=project)
     shown, printed = constant(expected), constant(printed.replace(str(folder), FOLDER))
     assert shows(shown, printed), f"the page has\n{shown}\nbut this was printed\n{printed}"
 
 
-def typed(commands: str, replies: list[str], *, folder: Path, home: Path) -> str:
+def typed(commands: str, replies: list[str], *, folder: Path, project: Project) -> str:
     """What commands print on a terminal, replies to their questions included."""
     child = pexpect.spawn(
         "bash",
         ["-c", commands],
         cwd=str(folder),
-        env=environment(home),
+        env=environment(project),
         encoding="utf-8",
         timeout=DEADLINE,
     )
@@ -110,15 +110,6 @@ def constant(text: str) -> str:
     return text
 
 
-def environment(home: Path) -> dict[str, str]:
+def environment(project: Project) -> dict[str, str]:
     """A terminal without colours, too wide for any line to be broken: where it is depends on the folder's name."""
-    return {
-        "HOME": str(home),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "LLXPRT_SYSTEM_SETTINGS_PATH": os.environ["LLXPRT_SYSTEM_SETTINGS_PATH"],
-        "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "COLUMNS": "1000",
-        "LINES": "50",
-    }
+    return project.environment(TERM="dumb", NO_COLOR="1", COLUMNS="1000", LINES="50")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import os
 import typing
 import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,13 @@ import llxprt_hooks.bus.messages
 from llxprt_hooks import (
     AggregatedHookResult,
     Config,
+    ExecutionPlan,
     GenerateContentParameters,
     HookEventName,
     HookExecutionRequest,
     HookExecutionResponse,
+    HookExecutionResult,
+    HookFormat,
     InProcessMessageBus,
     MessageBusType,
     ToolResult,
@@ -27,6 +31,17 @@ from llxprt_hooks import (
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
+from tests.events.events_project import EventsProject, system_of
+from tests.support.processes import lives
+
+if typing.TYPE_CHECKING:
+    from google.genai.types import GenerateContentResponse
+
+    from llxprt_hooks.bus.messages import Message, Subscriber
+    from llxprt_hooks.engine.definitions import HookSet
+    from tests.events.events_project import EventsProject, Ready, Texts
+
+Connected = Callable[..., Config]
 
 REQUEST, RESPONSE = MessageBusType.HOOK_EXECUTION_REQUEST, MessageBusType.HOOK_EXECUTION_RESPONSE
 
@@ -34,7 +49,7 @@ TOOL_INPUT = {"tool_name": "glob", "tool_input": {"pattern": "*"}}
 LLM_REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
 LLM_RESPONSE = {"candidates": [{"content": {"role": "model", "parts": ["hello"]}}]}
 
-VALID = {
+VALID: dict[str, dict[str, Any]] = {
     "BeforeTool": TOOL_INPUT,
     "AfterTool": {**TOOL_INPUT, "tool_response": {"llmContent": "x"}},
     "BeforeAgent": {"prompt": "do it"},
@@ -52,12 +67,12 @@ VALID = {
 class Recorded(InProcessMessageBus):
     """A real bus with a note of every response on it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.responses = []
+        self.responses: list[Any] = []
         self.subscribe(RESPONSE, self.responses.append)
 
-    async def ask(self, message):
+    async def ask(self, message: Message) -> Any:
         """Publish a request; the one response to it."""
         await self.publish(message)
         (response,) = self.responses
@@ -66,27 +81,31 @@ class Recorded(InProcessMessageBus):
 
 
 @pytest.fixture
-def bus():
+def bus() -> Recorded:
     return Recorded()
 
 
 @pytest.fixture
-def connected(lab, bus):
+def connected(project: EventsProject, bus: Recorded) -> Any:
     """A hook system on the bus."""
 
-    def connected(events, **options):
-        config = lab.config(events, message_bus=bus, **options)
+    def connected(events: dict[str, Any], **options: Any) -> Any:
+        config = project.config(events, message_bus=bus, **options)
         assert config.get_hook_system() is not None
         return config
 
     return connected
 
 
-def flat(event="BeforeTool", given=None, kind="hook-execution-request", **fields):
+def flat(
+    event: Any = "BeforeTool", given: Any = None, kind: Any = "hook-execution-request", **fields: Any
+) -> dict[str, Any]:
     return {"type": kind, "eventName": event, "input": VALID[event] if given is None else given, **fields}
 
 
-def wrapped(event="BeforeTool", given=None, kind="HOOK_EXECUTION_REQUEST", **fields):
+def wrapped(
+    event: Any = "BeforeTool", given: Any = None, kind: Any = "HOOK_EXECUTION_REQUEST", **fields: Any
+) -> dict[str, Any]:
     return {"type": kind, "payload": {"eventName": event, "input": given or VALID[event], **fields}}
 
 
@@ -95,33 +114,39 @@ def wrapped(event="BeforeTool", given=None, kind="HOOK_EXECUTION_REQUEST", **fie
 
 @pytest.mark.requirement("DELTA-HEVT-001", "DELTA-HEVT-002", "DELTA-HPAY-001")
 @pytest.mark.parametrize("event", HookEventName)
-async def test_a_request_runs_the_hooks_of_its_event_and_is_answered(lab, bus, connected, event):
-    connected({event: lab.hook(says={"reason": "seen"})})
+async def test_a_request_runs_the_hooks_of_its_event_and_is_answered(
+    project: EventsProject, bus: Recorded, connected: Connected, event: HookEventName
+) -> None:
+    connected({event: project.hook(says={"reason": "seen"})})
     response = await bus.ask(flat(event, correlationId="c1"))
     assert (response["correlationId"], response["success"]) == ("c1", True)
     assert response["output"]["finalOutput"]["reason"] == "seen"
     assert "error" not in response
-    payload = lab.payload()
+    payload = project.payload()
     assert {name: payload[name] for name in VALID[event]} == VALID[event]
     assert (payload["session_id"], payload["hook_event_name"]) == ("s1", event)
 
 
-def test_the_table_of_valid_inputs_is_complete():
+def test_the_table_of_valid_inputs_is_complete() -> None:
     assert VALID.keys() == set(HookEventName)
 
 
 @pytest.mark.requirement("DELTA-HEVT-001", "HOOK-206")
-async def test_a_request_may_be_the_first_event_of_all(lab, bus, connected):
-    config = connected({"BeforeTool": lab.hook()})
-    assert not config.get_hook_system().get_status().initialized
+async def test_a_request_may_be_the_first_event_of_all(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    config = connected({"BeforeTool": project.hook()})
+    assert not system_of(config).get_status().initialized
     assert (await bus.ask(flat()))["success"] is True
-    assert config.get_hook_system().get_status().initialized
-    assert lab.runs() == 1
+    assert system_of(config).get_status().initialized
+    assert project.runs() == 1
 
 
 @pytest.mark.requirement("DELTA-HFAIL-003")
-async def test_a_request_that_no_hook_is_for_is_an_empty_success(lab, bus, connected):
-    connected({"AfterTool": lab.hook()})
+async def test_a_request_that_no_hook_is_for_is_an_empty_success(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    connected({"AfterTool": project.hook()})
     response = await bus.ask(flat(correlationId="c1"))
     assert response == {
         "type": "hook-execution-response",
@@ -141,9 +166,9 @@ async def test_a_request_that_no_hook_is_for_is_an_empty_success(lab, bus, conne
     ],
 )
 async def test_success_is_execution_health_and_a_hook_that_fails_or_blocks_is_no_error_of_the_request(
-    lab, bus, connected, options, success, blocking
-):
-    connected({"BeforeTool": lab.hook(**options)})
+    project: EventsProject, bus: Recorded, connected: Connected, options: dict[str, Any], success: bool, blocking: bool
+) -> None:
+    connected({"BeforeTool": project.hook(**options)})
     response = await bus.ask(HookExecutionRequest(HookEventName.BEFORE_TOOL, TOOL_INPUT, "c1"))
     assert (response.success, response.output.success) == (success, success)
     assert response.error is None
@@ -151,7 +176,9 @@ async def test_success_is_execution_health_and_a_hook_that_fails_or_blocks_is_no
     assert (final is not None and final.is_blocking_decision()) is blocking
 
 
-async def test_requests_at_the_same_time_are_each_answered_with_their_own_id(lab, bus, connected):
+async def test_requests_at_the_same_time_are_each_answered_with_their_own_id(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
     connected({"BeforeTool": 'printf "{\\"reason\\": \\"$(cat | wc -c)\\"}"'})
     inputs = [{"tool_name": "glob", "tool_input": {"n": "x" * i}} for i in range(10)]
     await asyncio.gather(*(bus.publish(flat(given=given, correlationId=str(i))) for i, given in enumerate(inputs)))
@@ -173,8 +200,10 @@ async def test_requests_at_the_same_time_are_each_answered_with_their_own_id(lab
         (REQUEST, "hook-execution-response"),
     ],
 )
-async def test_a_response_has_the_shape_and_the_spelling_of_its_request(lab, bus, connected, kind, answer):
-    connected({"BeforeTool": lab.hook(says={"reason": "seen"})})
+async def test_a_response_has_the_shape_and_the_spelling_of_its_request(
+    project: EventsProject, bus: Recorded, connected: Connected, kind: str | MessageBusType, answer: str
+) -> None:
+    connected({"BeforeTool": project.hook(says={"reason": "seen"})})
     response = await bus.ask(flat(kind=kind, correlationId="c1"))
     assert response.keys() == {"type", "correlationId", "success", "output"}
     assert response["type"] == answer
@@ -183,22 +212,27 @@ async def test_a_response_has_the_shape_and_the_spelling_of_its_request(lab, bus
     assert response["type"] == answer
     assert response["payload"].keys() == {"correlationId", "success", "output"}
     assert response["payload"]["correlationId"] == "c2"
-    assert lab.runs() == 2
+    assert project.runs() == 2
 
 
 @pytest.mark.requirement("DELTA-HBUS-001", "DELTA-HEVT-002")
-async def test_a_request_of_our_class_is_answered_with_our_class(lab, bus, connected):
-    connected({"BeforeTool": lab.hook(says={"reason": "seen"})})
+async def test_a_request_of_our_class_is_answered_with_our_class(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    connected({"BeforeTool": project.hook(says={"reason": "seen"})})
     response = await bus.ask(HookExecutionRequest(HookEventName.BEFORE_TOOL, TOOL_INPUT, "c1"))
     assert isinstance(response, HookExecutionResponse)
     assert (response.type, response.correlation_id, response.success) == (RESPONSE, "c1", True)
     assert isinstance(response.output, AggregatedHookResult)
+    assert response.output.final_output is not None
     assert response.output.final_output.reason == "seen"
 
 
 @pytest.mark.requirement("DELTA-HBUS-001")
-async def test_a_response_on_the_wire_is_json_under_the_names_of_the_documents(lab, bus, connected):
-    connected({"BeforeTool": [lab.hook("a", {"decision": "allow"}), lab.hook("b", exit_code=1)]})
+async def test_a_response_on_the_wire_is_json_under_the_names_of_the_documents(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    connected({"BeforeTool": [project.hook("a", {"decision": "allow"}), project.hook("b", exit_code=1)]})
     response = json.loads(json.dumps(await bus.ask(flat())))
     assert response["output"].keys() == {"success", "finalOutput", "allOutputs", "errors", "totalDuration"}
     assert response["output"]["allOutputs"] == [{"decision": "allow"}]
@@ -206,7 +240,7 @@ async def test_a_response_on_the_wire_is_json_under_the_names_of_the_documents(l
 
 
 @pytest.mark.requirement("DELTA-HBUS-001")
-def test_messages_carry_their_type_and_the_event_name_is_an_enum():
+def test_messages_carry_their_type_and_the_event_name_is_an_enum() -> None:
     request = HookExecutionRequest(HookEventName.BEFORE_TOOL, TOOL_INPUT, "c1")
     response = HookExecutionResponse("c1", success=True)
     assert (request.type, response.type) == (REQUEST, RESPONSE)
@@ -215,7 +249,7 @@ def test_messages_carry_their_type_and_the_event_name_is_an_enum():
 
 
 @pytest.mark.requirement("DELTA-HBUS-001")
-def test_both_messages_belong_to_the_union_of_what_the_bus_carries():
+def test_both_messages_belong_to_the_union_of_what_the_bus_carries() -> None:
     assert {HookExecutionRequest, HookExecutionResponse} <= set(typing.get_args(llxprt_hooks.bus.messages.Message))
 
 
@@ -225,7 +259,9 @@ def test_both_messages_belong_to_the_union_of_what_the_bus_carries():
 @pytest.mark.requirement("DELTA-HBUS-003")
 @pytest.mark.parametrize("fields", [{}, {"correlationId": None}, {"correlationId": ""}, {"correlationId": 7}])
 @pytest.mark.parametrize("shape", [flat, wrapped])
-async def test_a_request_without_a_usable_correlation_id_gets_a_fresh_one(lab, bus, connected, shape, fields):
+async def test_a_request_without_a_usable_correlation_id_gets_a_fresh_one(
+    project: EventsProject, bus: Recorded, connected: Connected, shape: Callable[..., Any], fields: dict[str, Any]
+) -> None:
     connected({})
     ids = []
     for _ in range(2):
@@ -236,7 +272,9 @@ async def test_a_request_without_a_usable_correlation_id_gets_a_fresh_one(lab, b
 
 
 @pytest.mark.requirement("DELTA-HBUS-003")
-async def test_a_request_of_our_class_without_a_correlation_id_gets_a_fresh_one(bus, connected):
+async def test_a_request_of_our_class_without_a_correlation_id_gets_a_fresh_one(
+    bus: Recorded, connected: Connected
+) -> None:
     connected({})
     response = await bus.ask(HookExecutionRequest(HookEventName.BEFORE_TOOL, TOOL_INPUT))
     assert str(uuid.UUID(response.correlation_id)) == response.correlation_id
@@ -246,7 +284,7 @@ async def test_a_request_of_our_class_without_a_correlation_id_gets_a_fresh_one(
 
 
 @pytest.fixture
-def forms(llm_request, llm_response):
+def forms(llm_request: GenerateContentParameters, llm_response: GenerateContentResponse) -> dict[str, tuple[Any, Any]]:
     """The same request and response as SDK objects, as the Gemini API's JSON, and in hook format."""
     shown = {
         "messages": [{"role": "user", "content": "hi"}, {"role": "model", "content": "hello"}],
@@ -276,20 +314,29 @@ def forms(llm_request, llm_response):
 @pytest.mark.parametrize("form", ["sdk", "api", "hook"])
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
 async def test_model_data_reaches_hooks_in_hook_format_by_message_as_by_call(
-    lab, bus, connected, ready, forms, form, event
-):
-    config = connected({event: lab.hook()})
+    project: EventsProject,
+    bus: Recorded,
+    connected: Connected,
+    ready: Ready,
+    forms: dict[str, tuple[Any, Any]],
+    form: str,
+    event: str,
+) -> None:
+    config = connected({event: project.hook()})
     request, answer = forms[form]
     given = {"llm_request": request, **({"llm_response": answer} if event == "AfterModel" else {})}
     assert (await bus.ask(flat(event, given)))["success"] is True
-    by_message = lab.payload()
+    by_message = project.payload()
     handler = await ready(config)
-    await {
+    if form == "hook":
+        request, answer = HookFormat(request), HookFormat(answer)
+    result = await {
         "BeforeModel": lambda: handler.fire_before_model_event(request),
         "AfterModel": lambda: handler.fire_after_model_event(request, answer),
         "BeforeToolSelection": lambda: handler.fire_before_tool_selection_event(request),
     }[event]()
-    by_call = lab.payload()
+    assert result.success
+    by_call = project.payload()
     assert by_message["llm_request"] == by_call["llm_request"] == forms["shown"][0]
     if event == "AfterModel":
         assert by_message["llm_response"] == by_call["llm_response"] == forms["shown"][1]
@@ -298,17 +345,19 @@ async def test_model_data_reaches_hooks_in_hook_format_by_message_as_by_call(
 @pytest.mark.requirement("DELTA-HPAY-001", "HOOK-026")
 @pytest.mark.parametrize("shape", [flat, wrapped])
 @pytest.mark.parametrize("form", ["ToolResult", "mapping"])
-async def test_after_tool_takes_a_tool_result_by_message_as_by_call(lab, bus, connected, ready, shape, form):
-    config = connected({"AfterTool": lab.hook()})
+async def test_after_tool_takes_a_tool_result_by_message_as_by_call(
+    project: EventsProject, bus: Recorded, connected: Connected, ready: Ready, shape: Callable[..., Any], form: str
+) -> None:
+    config = connected({"AfterTool": project.hook()})
     result = ToolResult("found it", return_display="1 file", metadata={"n": 1}, error={"message": "partly"})
     given = result if form == "ToolResult" else result.to_dict()
 
     response = await bus.ask(shape("AfterTool", {**TOOL_INPUT, "tool_response": given}))
-    by_message = lab.payload()
+    by_message = project.payload()
     await (await ready(config)).fire_after_tool_event("glob", {"pattern": "*"}, given)
 
     assert response.get("payload", response)["success"] is True
-    assert by_message["tool_response"] == lab.payload()["tool_response"] == result.to_dict()
+    assert by_message["tool_response"] == project.payload()["tool_response"] == result.to_dict()
 
 
 # Failures.
@@ -316,8 +365,10 @@ async def test_after_tool_takes_a_tool_result_by_message_as_by_call(lab, bus, co
 
 @pytest.mark.requirement("DELTA-HEVT-003", "DELTA-HFAIL-002", "DELTA-HFAIL-005")
 @pytest.mark.parametrize("event", ["BeforeLunch", "beforetool", "", None, 7, [], {"a": 1}])
-async def test_an_unsupported_event_is_answered_with_a_structured_error(lab, bus, connected, event):
-    connected({"BeforeTool": lab.hook()})
+async def test_an_unsupported_event_is_answered_with_a_structured_error(
+    project: EventsProject, bus: Recorded, connected: Connected, event: Any
+) -> None:
+    connected({"BeforeTool": project.hook()})
     for shape in (flat, wrapped):
         message = shape(correlationId="c1")
         message.get("payload", message)["eventName"] = event
@@ -327,7 +378,7 @@ async def test_an_unsupported_event_is_answered_with_a_structured_error(lab, bus
         assert response["error"]["code"]
         assert repr(event) in response["error"]["message"]
         assert "BeforeTool" in response["error"]["message"]
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("DELTA-HPAY-002", "DELTA-HFAIL-002")
@@ -351,23 +402,23 @@ async def test_an_unsupported_event_is_answered_with_a_structured_error(lab, bus
     ],
 )
 async def test_an_invalid_payload_is_answered_with_what_is_wrong_and_nothing_is_planned_or_run(
-    lab, bus, event, given, named
-):
+    project: EventsProject, bus: Recorded, event: str, given: Any, named: str
+) -> None:
     asked = []
 
     class Planner(HookPlanner):
-        def create_execution_plan(self, *args):
+        def create_execution_plan(self, *args: Any) -> ExecutionPlan | None:
             asked.append(args)
             return super().create_execution_plan(*args)
 
-    lab.handler(lab.config({event: lab.hook()}), planner=Planner, message_bus=bus)
+    project.handler(project.config({event: project.hook()}), planner=Planner, message_bus=bus)
     response = await bus.ask(flat(event, given, correlationId="c1"))
     assert (response["correlationId"], response["success"]) == ("c1", False)
     assert response["error"]["code"] == "validation"
     assert named in response["error"]["message"]
     assert response["error"]["details"]["eventName"] == event
     assert asked == []
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("DELTA-HPAY-002")
@@ -381,15 +432,17 @@ async def test_an_invalid_payload_is_answered_with_what_is_wrong_and_nothing_is_
         {"type": "HOOK_EXECUTION_REQUEST", "payload": {}},
     ],
 )
-async def test_a_request_that_is_next_to_nothing_is_answered_all_the_same(lab, bus, connected, message):
-    connected({"BeforeTool": lab.hook()})
+async def test_a_request_that_is_next_to_nothing_is_answered_all_the_same(
+    project: EventsProject, bus: Recorded, connected: Connected, message: dict[str, Any]
+) -> None:
+    connected({"BeforeTool": project.hook()})
     response = await bus.ask(message)
     assert ("payload" in response) == ("payload" in message)
     response = response.get("payload", response)
     assert response["correlationId"]
     assert response["success"] is False
     assert response["error"]["message"]
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("DELTA-HPAY-004", "DELTA-HFAIL-002")
@@ -402,38 +455,44 @@ async def test_a_request_that_is_next_to_nothing_is_answered_all_the_same(lab, b
         ("AfterModel", {"llm_request": LLM_REQUEST, "llm_response": {"nothing": "known"}}),
     ],
 )
-async def test_model_data_that_cannot_be_translated_is_answered_with_why(lab, bus, connected, event, given):
-    connected({event: lab.hook()})
+async def test_model_data_that_cannot_be_translated_is_answered_with_why(
+    project: EventsProject, bus: Recorded, connected: Connected, event: str, given: dict[str, Any]
+) -> None:
+    connected({event: project.hook()})
     response = await bus.ask(flat(event, given, correlationId="c1"))
     assert (response["correlationId"], response["success"]) == ("c1", False)
     assert response["error"]["code"] == "translation"
     assert "llm_re" in response["error"]["message"]
     assert response["error"]["details"]["eventName"] == event
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 class BrokenPlanner(HookPlanner):
-    def create_execution_plan(self, event_name, subject=None):
+    def create_execution_plan(self, event_name: HookEventName, subject: str | None = None) -> ExecutionPlan | None:
         raise LookupError("it broke")
 
 
 class BrokenRunner(HookRunner):
-    async def execute_hooks_parallel(self, *args):
+    async def execute_hooks_parallel(self, *args: Any) -> list[HookExecutionResult]:
         raise OSError("it broke")
 
 
 class BrokenAggregator(HookAggregator):
-    def aggregate_results(self, results, event_name):
+    def aggregate_results(
+        self, results: Sequence[HookExecutionResult], event_name: HookEventName
+    ) -> AggregatedHookResult:
         raise ArithmeticError("it broke")
 
 
 class Unspeakable(AggregatedHookResult):
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         raise OverflowError("it broke")
 
 
 class UnspeakableAggregator(HookAggregator):
-    def aggregate_results(self, results, event_name):
+    def aggregate_results(
+        self, results: Sequence[HookExecutionResult], event_name: HookEventName
+    ) -> AggregatedHookResult:
         return Unspeakable(success=True)
 
 
@@ -448,8 +507,10 @@ class UnspeakableAggregator(HookAggregator):
     ],
 )
 @pytest.mark.parametrize("shape", [flat, wrapped])
-async def test_a_failure_at_any_stage_is_answered_with_the_stage_and_the_cause(lab, bus, shape, stage, parts):
-    lab.handler(lab.config({"BeforeTool": lab.hook()}), message_bus=bus, **parts)
+async def test_a_failure_at_any_stage_is_answered_with_the_stage_and_the_cause(
+    project: EventsProject, bus: Recorded, shape: Callable[..., Any], stage: str, parts: dict[str, Any]
+) -> None:
+    project.handler(project.config({"BeforeTool": project.hook()}), message_bus=bus, **parts)
     response = await bus.ask(shape(correlationId="c1"))
     response = json.loads(json.dumps(response.get("payload", response)))
     assert (response["correlationId"], response["success"]) == ("c1", False)
@@ -459,8 +520,10 @@ async def test_a_failure_at_any_stage_is_answered_with_the_stage_and_the_cause(l
 
 
 @pytest.mark.requirement("DELTA-HFAIL-002")
-async def test_a_failure_is_answered_to_a_request_of_our_class_with_our_class(lab, bus):
-    lab.handler(lab.config({"BeforeTool": lab.hook()}), planner=BrokenPlanner, message_bus=bus)
+async def test_a_failure_is_answered_to_a_request_of_our_class_with_our_class(
+    project: EventsProject, bus: Recorded
+) -> None:
+    project.handler(project.config({"BeforeTool": project.hook()}), planner=BrokenPlanner, message_bus=bus)
     response = await bus.ask(HookExecutionRequest(HookEventName.BEFORE_TOOL, TOOL_INPUT, "c1"))
     assert (response.success, response.error.code) == (False, "planning")
     assert "it broke" in response.error.message
@@ -468,84 +531,142 @@ async def test_a_failure_is_answered_to_a_request_of_our_class_with_our_class(la
 
 
 @pytest.mark.requirement("DELTA-HFAIL-002")
-async def test_hooks_that_cannot_be_read_are_no_fault_of_the_request(lab, bus):
+async def test_hooks_that_cannot_be_read_are_no_fault_of_the_request(project: EventsProject, bus: Recorded) -> None:
     class Unreadable(Config):
         @property
-        def hook_sets(self):
+        def hook_sets(self) -> Sequence[HookSet]:
             raise PermissionError("it broke")
 
-    assert lab.config({"BeforeTool": lab.hook()}, Unreadable, message_bus=bus).get_hook_system() is not None
+    assert project.config({"BeforeTool": project.hook()}, Unreadable, message_bus=bus).get_hook_system() is not None
     response = await bus.ask(flat(correlationId="c1"))
     assert (response["correlationId"], response["success"]) == ("c1", False)
     assert "it broke" in response["error"]["message"]
     assert response["error"]["code"] not in {"validation", "unsupported_event"}
 
 
-async def test_a_response_that_cannot_be_published_is_logged_and_raises_nothing(lab, warnings_of_engine):
+async def test_a_response_that_cannot_be_published_is_logged_and_raises_nothing(
+    project: EventsProject, warnings_of_engine: Texts
+) -> None:
     class OneWay(InProcessMessageBus):
-        async def publish(self, message):
+        async def publish(self, message: Message) -> None:
             if isinstance(message, dict) and message["type"] == "hook-execution-response":
                 raise ConnectionError("no way back")
             await super().publish(message)
 
     bus = OneWay()
-    lab.handler(lab.config({"BeforeTool": lab.hook()}), message_bus=bus)
+    project.handler(project.config({"BeforeTool": project.hook()}), message_bus=bus)
     await bus.publish(flat(correlationId="c1"))
-    assert lab.runs() == 1
+    assert project.runs() == 1
     assert any("c1" in warning for warning in warnings_of_engine())
 
 
-async def test_cancelling_a_request_ends_its_hooks(lab, bus, connected):
-    connected({"BeforeTool": lab.endless()})
+async def test_cancelling_a_request_ends_its_hooks(project: EventsProject, bus: Recorded, connected: Connected) -> None:
+    connected({"BeforeTool": project.endless_hook("endless")})
     task = asyncio.create_task(bus.publish(flat()))
-    pid = await lab.started()
+    pids = await project.started()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert not any(lives(pid) for pid in pids)
     assert bus.responses == []
 
 
 # Letting go.
 
 
+class Lingering(InProcessMessageBus):
+    """Ends a subscription asynchronously, when the broker does, if it does."""
+
+    def __init__(self, ended: asyncio.Future[None]) -> None:
+        super().__init__()
+        self._ended = ended
+
+    def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Any:
+        unsubscribe = super().subscribe(message_type, subscriber)
+
+        async def end() -> None:
+            await self._ended
+            unsubscribe()
+
+        return end
+
+
 @pytest.mark.requirement("DELTA-HEVT-004")
-async def test_a_disposed_hook_system_no_longer_listens_but_still_serves_direct_calls(lab, bus, connected):
-    config = connected({"BeforeTool": lab.hook(says={"reason": "seen"})})
-    config.get_hook_system().dispose()
+async def test_requests_that_arrive_while_the_subscription_is_being_ended_are_not_answered(
+    project: EventsProject,
+) -> None:
+    ended = asyncio.get_running_loop().create_future()
+    bus = Lingering(ended)
+    system = project.system({"BeforeTool": project.hook()}, message_bus=bus)
+    await bus.publish(flat())
+    system.dispose()
+
+    await bus.publish(flat())
+
+    assert project.runs() == 1
+    ended.set_result(None)
+
+
+async def test_a_subscription_that_cannot_be_ended_is_a_warning(
+    project: EventsProject, warnings_of_engine: Texts
+) -> None:
+    ended = asyncio.get_running_loop().create_future()
+    system = project.system({}, message_bus=Lingering(ended))
+    system.dispose()
+
+    ended.set_exception(ConnectionError("the broker is gone"))
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+
+    assert warnings_of_engine() == ["the subscription to the message bus could not be ended"]
+
+
+@pytest.mark.requirement("DELTA-HEVT-004")
+async def test_a_disposed_hook_system_no_longer_listens_but_still_serves_direct_calls(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    config = connected({"BeforeTool": project.hook(says={"reason": "seen"})})
+    system_of(config).dispose()
     await bus.publish(flat())
     assert bus.responses == []
-    assert lab.runs() == 0
-    assert (await fire_before_tool_hook(config, "glob", {})).reason == "seen"
-    config.get_hook_system().dispose()
+    assert project.runs() == 0
+    output = await fire_before_tool_hook(config, "glob", {})
+    assert output is not None
+    assert output.reason == "seen"
+    system_of(config).dispose()
 
 
 @pytest.mark.requirement("DELTA-HEVT-004")
-async def test_a_disposed_event_handler_no_longer_listens_and_others_do(lab, bus):
-    gone = lab.handler(lab.config({"BeforeTool": lab.hook("gone")}), message_bus=bus)
-    lab.handler(lab.config({"BeforeTool": lab.hook("here")}), message_bus=bus)
+async def test_a_disposed_event_handler_no_longer_listens_and_others_do(project: EventsProject, bus: Recorded) -> None:
+    gone = project.handler(project.config({"BeforeTool": project.hook("gone")}), message_bus=bus)
+    project.handler(project.config({"BeforeTool": project.hook("here")}), message_bus=bus)
     gone.dispose()
     gone.dispose()
     await bus.ask(flat())
-    assert (lab.runs("gone"), lab.runs("here")) == (0, 1)
+    assert (project.runs("gone"), project.runs("here")) == (0, 1)
 
 
 @pytest.mark.requirement("DELTA-HEVT-004", "DELTA-HBUS-002")
-async def test_without_a_message_bus_dispose_does_nothing_and_events_fire_as_ever(lab, ready):
-    config = lab.config({"BeforeTool": lab.hook(says={"decision": "deny", "reason": "no"})})
+async def test_without_a_message_bus_dispose_does_nothing_and_events_fire_as_ever(
+    project: EventsProject, ready: Ready
+) -> None:
+    config = project.config({"BeforeTool": project.hook(says={"decision": "deny", "reason": "no"})})
     handler = await ready(config)
     handler.dispose()
     result = await handler.fire_before_tool_event("glob", {})
+    assert result.final_output is not None
     assert result.final_output.get_blocking_error() == (True, "no")
 
 
 @pytest.mark.requirement("DELTA-HBUS-002")
-async def test_with_and_without_a_message_bus_direct_calls_give_the_same(lab, bus, ready):
+async def test_with_and_without_a_message_bus_direct_calls_give_the_same(
+    project: EventsProject, bus: Recorded, ready: Ready
+) -> None:
     said = {"decision": "deny", "reason": "no", "systemMessage": "m"}
     results = []
     for options in ({}, {"message_bus": bus}):
-        handler = await ready(lab.config({"BeforeTool": [lab.hook("a", said), lab.hook("b", exit_code=1)]}, **options))
+        handler = await ready(
+            project.config({"BeforeTool": [project.hook("a", said), project.hook("b", exit_code=1)]}, **options)
+        )
         result = await handler.fire_before_tool_event("glob", {})
         results.append((result.success, result.final_output, result.all_outputs, list(map(str, result.errors))))
     assert results[0] == results[1]
@@ -555,18 +676,18 @@ async def test_with_and_without_a_message_bus_direct_calls_give_the_same(lab, bu
 # The bus itself.
 
 
-async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine):
+async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine: Texts) -> None:
     bus = InProcessMessageBus()
-    heard = []
+    heard: list[str] = []
 
-    def raises(message):
+    def raises(message: Message) -> None:
         raise ValueError("sync")
 
-    async def raises_later(message):
+    async def raises_later(message: Message) -> None:
         await asyncio.sleep(0)
         raise ValueError("async")
 
-    async def slow(message):
+    async def slow(message: Message) -> None:
         await asyncio.sleep(0.01)
         heard.append("slow")
 
@@ -577,44 +698,54 @@ async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine):
     assert len(warnings_of_engine()) == 2
 
 
-async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher():
+async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher() -> None:
     bus = InProcessMessageBus()
 
-    def raises(message):
+    def raises(message: Message) -> None:
         raise ValueError("alone")
 
     bus.subscribe(RESPONSE, raises)
     await bus.publish(HookExecutionResponse("c1", success=True))
 
 
-async def test_a_subscriber_that_raises_keeps_no_request_from_being_answered(lab, bus, connected):
-    def raises(message):
+async def test_a_subscriber_that_raises_keeps_no_request_from_being_answered(
+    project: EventsProject, bus: Recorded, connected: Connected
+) -> None:
+    def raises(message: Message) -> None:
         raise ValueError("before the engine")
 
     bus.subscribe(REQUEST, raises)
-    connected({"BeforeTool": lab.hook()})
+    connected({"BeforeTool": project.hook()})
     bus.subscribe(REQUEST, raises)
     assert (await bus.ask(flat()))["success"] is True
 
 
-async def test_messages_reach_the_subscribers_of_their_type_only():
+async def test_messages_reach_the_subscribers_of_their_type_only() -> None:
     bus = InProcessMessageBus()
-    heard = []
+    heard: list[str] = []
     bus.subscribe(REQUEST, lambda message: heard.append("request"))
     bus.subscribe(RESPONSE, lambda message: heard.append("response"))
     await bus.publish(HookExecutionResponse("c1", success=True))
     await bus.publish({"type": "HOOK_EXECUTION_RESPONSE"})
     await bus.publish({"type": "something-else"})
-    for odd in ({}, {"type": None}, {"type": ["hook-execution-request"]}, None, 7, "hook-execution-request", object()):
+    odd_messages: list[Any] = [
+        {},
+        {"type": None},
+        {"type": ["hook-execution-request"]},
+        None,
+        7,
+        "hook-execution-request",
+    ]
+    for odd in [*odd_messages, object()]:
         await bus.publish(odd)
     assert heard == ["response", "response"]
 
 
-async def test_publish_returns_when_every_subscriber_is_done():
+async def test_publish_returns_when_every_subscriber_is_done() -> None:
     bus = InProcessMessageBus()
     done = []
 
-    async def slow(message):
+    async def slow(message: Message) -> None:
         await asyncio.sleep(0.02)
         done.append(message)
 
@@ -624,9 +755,9 @@ async def test_publish_returns_when_every_subscriber_is_done():
     assert len(done) == 2
 
 
-async def test_unsubscribing_ends_one_subscription_and_may_be_repeated():
+async def test_unsubscribing_ends_one_subscription_and_may_be_repeated() -> None:
     bus = InProcessMessageBus()
-    heard = []
+    heard: list[Message] = []
     first = bus.subscribe(RESPONSE, heard.append)
     bus.subscribe(RESPONSE, heard.append)
     first()
@@ -635,12 +766,12 @@ async def test_unsubscribing_ends_one_subscription_and_may_be_repeated():
     assert len(heard) == 1
 
 
-async def test_a_subscriber_may_unsubscribe_while_it_is_called():
+async def test_a_subscriber_may_unsubscribe_while_it_is_called() -> None:
     bus = InProcessMessageBus()
-    heard = []
-    subscriptions = []
+    heard: list[Message] = []
+    subscriptions: list[Callable[[], None]] = []
 
-    def once(message):
+    def once(message: Message) -> None:
         heard.append(message)
         subscriptions[0]()
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import (
+    AggregatedHookResult,
     BeforeModelHookResult,
+    Config,
+    GenerateContentParameters,
+    HookExecutionResult,
     execute_tool_with_hooks,
     fire_after_model_hook,
     fire_before_model_hook,
@@ -19,48 +24,60 @@ from llxprt_hooks.engine.event_handler import HookEventHandler
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
+if TYPE_CHECKING:
+    from google.genai.types import GenerateContentResponse
 
-def guarded(lab, *, closed=True, says=None, **options):
+    from llxprt_hooks.model.format import LLMRequest
+    from tests.events.events_project import EventsProject
+
+
+def guarded(project: EventsProject, *, closed: bool = True, says: Any = None, **options: Any) -> Config:
     """A configuration whose one hook, for every event that can block, must not fail."""
-    group = {"hooks": [{"type": "command", "command": lab.hook(says=says), "failClosed": closed}]}
+    group = {"hooks": [{"type": "command", "command": project.hook(says=says), "failClosed": closed}]}
     events = ("BeforeTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
-    return lab.config({event: [group] for event in events}, **options)
+    config: Config = project.config({event: [group] for event in events}, **options)
+    return config
 
 
 class Unreadable(HookTranslatorGenAIv1):
-    def to_hook_llm_request(self, request):
+    def to_hook_llm_request(self, request: Any) -> LLMRequest:
         raise ZeroDivisionError("out of range")
 
 
-async def test_a_request_that_cannot_be_translated_is_blocked(lab, llm_request):
-    result = await fire_before_model_hook(guarded(lab, translator=Unreadable()), llm_request)
+async def test_a_request_that_cannot_be_translated_is_blocked(
+    project: EventsProject, llm_request: GenerateContentParameters
+) -> None:
+    result = await fire_before_model_hook(guarded(project, translator=Unreadable()), llm_request)
 
     assert result.blocked
     assert result.reason == "blocked because failClosed is set: hook translation failed: out of range"
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.parametrize("request_given", [None, 7, object(), {"nothing": "known"}, "text"])
-async def test_a_request_that_cannot_be_read_is_blocked(lab, request_given):
-    result = await fire_before_model_hook(guarded(lab), request_given)
+async def test_a_request_that_cannot_be_read_is_blocked(project: EventsProject, request_given: Any) -> None:
+    result = await fire_before_model_hook(guarded(project), request_given)
 
     assert result.blocked
+    assert result.reason is not None
     assert result.reason.startswith("blocked because failClosed is set: hook translation failed: llm_request is ")
 
 
 @pytest.mark.requirement("HOOK-116")
-async def test_without_fail_closed_the_same_failures_allow(lab, llm_request):
-    assert await fire_before_model_hook(guarded(lab, closed=False), 7) == BeforeModelHookResult()
-    unreadable = guarded(lab, closed=False, translator=Unreadable())
+async def test_without_fail_closed_the_same_failures_allow(
+    project: EventsProject, llm_request: GenerateContentParameters
+) -> None:
+    assert await fire_before_model_hook(guarded(project, closed=False), 7) == BeforeModelHookResult()
+    unreadable = guarded(project, closed=False, translator=Unreadable())
     assert await fire_before_model_hook(unreadable, llm_request) == BeforeModelHookResult()
 
 
-def test_a_request_is_blocked_where_the_sdk_is_not_installed(lab):
+def test_a_request_is_blocked_where_the_sdk_is_not_installed(project: EventsProject) -> None:
     program = f"""
 import asyncio, sys
 sys.modules["google.genai"] = None
 from llxprt_hooks import Config, GenerateContentParameters, fire_before_model_hook
-hook = {{"type": "command", "command": {lab.hook()!r}, "failClosed": True}}
+hook = {{"type": "command", "command": {project.hook()!r}, "failClosed": True}}
 config = Config(enable_hooks=True, hooks={{"BeforeModel": [{{"hooks": [hook]}}]}})
 result = asyncio.run(fire_before_model_hook(config, GenerateContentParameters("m", "Hello")))
 print(result.blocked, result.reason)
@@ -72,33 +89,40 @@ print(result.blocked, result.reason)
 
 
 class BrokenRunner(HookRunner):
-    async def execute_hooks_parallel(self, *args):
+    async def execute_hooks_parallel(self, *args: Any) -> list[HookExecutionResult]:
         raise RuntimeError("broken runner")
 
 
 class BrokenHandler(HookEventHandler):
-    async def _fire(self, *args, **options):
+    async def _fire(self, *args: Any, **options: Any) -> AggregatedHookResult:
         raise RuntimeError("broken handler")
 
 
 @pytest.mark.parametrize(("name", "part"), [("HookRunner", BrokenRunner), ("HookEventHandler", BrokenHandler)])
-async def test_a_part_of_the_engine_that_breaks_blocks_tool_and_model(lab, llm_request, monkeypatch, name, part):
+async def test_a_part_of_the_engine_that_breaks_blocks_tool_and_model(
+    project: EventsProject,
+    llm_request: GenerateContentParameters,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    part: type[Any],
+) -> None:
     monkeypatch.setattr(f"llxprt_hooks.engine.system.{name}", part)
 
-    model = await fire_before_model_hook(guarded(lab), llm_request)
-    tool = await execute_tool_with_hooks(guarded(lab), "glob", {}, lambda _: pytest.fail("the tool ran"))
+    model = await fire_before_model_hook(guarded(project), llm_request)
+    tool = await execute_tool_with_hooks(guarded(project), "glob", {}, lambda _: pytest.fail("the tool ran"))
 
     assert model.blocked
     for reason in (model.reason, tool.llm_content):
+        assert isinstance(reason, str)
         assert reason.startswith("blocked because failClosed is set: hook ")
         assert "broken" in reason
 
 
 class Unwritable(HookTranslatorGenAIv1):
-    def with_model(self, request, model):
+    def with_model(self, request: Any, model: Any) -> Any:
         raise ZeroDivisionError("no such model")
 
-    def from_hook_llm_request(self, hook_request, base_request):
+    def from_hook_llm_request(self, hook_request: Any, base_request: Any) -> Any:
         if "model" in hook_request:
             raise ZeroDivisionError("no such model")
         return super().from_hook_llm_request(hook_request, base_request)
@@ -114,8 +138,10 @@ CHANGES = {
 }
 
 
-async def test_a_change_that_cannot_be_applied_blocks_the_request(lab, llm_request):
-    config = guarded(lab, says={"hookSpecificOutput": {"llm_request": CHANGES}}, translator=Unwritable())
+async def test_a_change_that_cannot_be_applied_blocks_the_request(
+    project: EventsProject, llm_request: GenerateContentParameters
+) -> None:
+    config = guarded(project, says={"hookSpecificOutput": {"llm_request": CHANGES}}, translator=Unwritable())
 
     result = await fire_before_model_hook(config, llm_request)
 
@@ -126,19 +152,24 @@ async def test_a_change_that_cannot_be_applied_blocks_the_request(lab, llm_reque
 
 @pytest.mark.requirement("HOOK-111")
 @pytest.mark.parametrize("order", [("model", "messages"), ("messages", "model")])
-async def test_without_fail_closed_the_other_changes_are_applied(lab, llm_request, order):
+async def test_without_fail_closed_the_other_changes_are_applied(
+    project: EventsProject, llm_request: GenerateContentParameters, order: tuple[Any, ...]
+) -> None:
     says = {"hookSpecificOutput": {"llm_request": {name: CHANGES[name] for name in order}}}
-    config = guarded(lab, closed=False, says=says, translator=Unwritable())
+    config = guarded(project, closed=False, says=says, translator=Unwritable())
 
     result = await fire_before_model_hook(config, llm_request)
 
+    assert result.modified_request is not None
     assert result.modified_request.model == llm_request.model
     assert "And now?" not in json.dumps([c.model_dump(mode="json") for c in result.modified_request.contents])
 
 
 @pytest.mark.requirement("HOOK-180", "HOOK-181")
-async def test_events_that_cannot_block_go_on(lab, llm_request, llm_response):
-    config = guarded(lab, translator=Unreadable())
+async def test_events_that_cannot_block_go_on(
+    project: EventsProject, llm_request: GenerateContentParameters, llm_response: GenerateContentResponse
+) -> None:
+    config = guarded(project, translator=Unreadable())
 
     after = await fire_after_model_hook(config, llm_request, llm_response)
     selection = await fire_before_tool_selection_hook(config, llm_request)

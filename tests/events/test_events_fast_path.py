@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,21 +23,26 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+
+    from tests.events.events_project import EventsProject, Ready
+
 
 class Untouchable:
     """Whoever looks at it has done too much."""
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: str) -> Any:
         raise AssertionError(f"looked at {name}")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise AssertionError("looked inside")
 
 
-REQUEST = Untouchable()
-RESPONSE = Untouchable()
+REQUEST: Any = Untouchable()
+RESPONSE: Any = Untouchable()
 
-TRIGGERS = {
+TRIGGERS: dict[str, tuple[Callable[[Config], Coroutine[Any, Any, Any]], Any]] = {
     "before tool": (lambda config: fire_before_tool_hook(config, "glob", REQUEST), None),
     "after tool": (lambda config: fire_after_tool_hook(config, "glob", REQUEST, RESPONSE), None),
     "before model": (lambda config: fire_before_model_hook(config, REQUEST), BeforeModelHookResult()),
@@ -51,7 +57,7 @@ TRIGGERS = {
 }
 
 
-def finished_at_once(coroutine):
+def finished_at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """What a coroutine returns without ever suspending, driven by hand: no event loop, so no task or timer."""
     try:
         coroutine.send(None)
@@ -61,23 +67,25 @@ def finished_at_once(coroutine):
     pytest.fail("the trigger suspended")
 
 
-def same(found, expected) -> bool:
+def same(found: Any, expected: Any) -> bool:
     if isinstance(expected, AfterModelHookResult):
         return isinstance(found, AfterModelHookResult) and found.response is expected.response and not found.should_stop
-    return found == expected
+    return bool(found == expected)
 
 
 class Watched(Config):
     """Notes when the fields of a payload are read."""
 
-    def __getattribute__(self, name):
+    payload_reads: list[str]
+
+    def __getattribute__(self, name: str) -> Any:
         if name in ("session_id", "working_dir", "transcript_path"):
             object.__getattribute__(self, "__dict__").setdefault("payload_reads", []).append(name)
         return super().__getattribute__(name)
 
 
-def refusing(name):
-    def refuse(self, *args):
+def refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: object, *args: Any) -> Any:
         raise AssertionError(f"{name} was called")
 
     return refuse
@@ -86,32 +94,30 @@ def refusing(name):
 NoTranslation = type(
     "NoTranslation",
     (HookTranslator,),
-    {
-        name: refusing(name)
-        for name in ("request_payload", "response_payload", *sorted(HookTranslator.__abstractmethods__))
-    },
+    {name: refusing(name) for name in vars(HookTranslator) if name.islower() and not name.startswith("_")},
 )
 
 
 @pytest.fixture(params=["disabled", "nothing configured", "other events only", "matcher of another tool"])
-def without_hooks(request, lab) -> Config:
+def without_hooks(request: pytest.FixtureRequest, project: EventsProject) -> Config:
     """Configurations in which no hook is for the five events, or for the tool `glob`."""
-    other_tool = [{"matcher": "^write_file$", "hooks": [{"type": "command", "command": lab.hook("other")}]}]
+    other_tool = [{"matcher": "^write_file$", "hooks": [{"type": "command", "command": project.hook("other")}]}]
     all_five = dict.fromkeys(
-        ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"), lab.hook("any")
+        ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"), project.hook("any")
     )
-    events, enabled = {
+    configurations: dict[str, tuple[dict[str, Any], bool]] = {
         "disabled": (all_five, False),
         "nothing configured": ({}, True),
-        "other events only": ({"SessionStart": lab.hook("other"), "Notification": lab.hook("more")}, True),
+        "other events only": ({"SessionStart": project.hook("other"), "Notification": project.hook("more")}, True),
         "matcher of another tool": ({"BeforeTool": other_tool, "AfterTool": other_tool}, True),
-    }[request.param]
-    return lab.config(events, Watched, enable_hooks=enabled, translator=NoTranslation())
+    }
+    events, enabled = configurations[request.param]
+    return project.config(events, Watched, enable_hooks=enabled, translator=NoTranslation())
 
 
 @pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012", "HOOK-013")
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_a_trigger_without_hooks_finishes_without_suspending(without_hooks, trigger):
+def test_a_trigger_without_hooks_finishes_without_suspending(without_hooks: Config, trigger: str) -> None:
     fire, expected = TRIGGERS[trigger]
     assert same(finished_at_once(fire(without_hooks)), expected)
     assert same(finished_at_once(fire(without_hooks)), expected)
@@ -119,25 +125,46 @@ def test_a_trigger_without_hooks_finishes_without_suspending(without_hooks, trig
 
 @pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012")
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_a_trigger_without_hooks_runs_no_process_and_builds_no_payload(without_hooks, trigger, lab):
+def test_a_trigger_without_hooks_runs_no_process_and_builds_no_payload(
+    without_hooks: Config, trigger: str, project: EventsProject
+) -> None:
     finished_at_once(TRIGGERS[trigger][0](without_hooks))
-    assert [lab.runs(name) for name in ("any", "other", "more")] == [0, 0, 0]
+    assert [project.runs(name) for name in ("any", "other", "more")] == [0, 0, 0]
     assert "payload_reads" not in vars(without_hooks)
 
 
-async def test_the_payload_watch_would_notice_a_payload(lab):
-    config = lab.config({"BeforeTool": lab.hook()}, Watched)
+@pytest.mark.requirement("HOOK-011")
+async def test_an_event_without_hooks_that_is_fired_directly_builds_no_payload(
+    project: EventsProject, ready: Ready
+) -> None:
+    config = project.config({"SessionStart": project.hook()}, Watched, translator=NoTranslation())
+    handler = await ready(config)
+    fired = [
+        handler.fire_before_tool_event("glob", REQUEST),
+        handler.fire_after_tool_event("glob", REQUEST, RESPONSE),
+        handler.fire_before_model_event(REQUEST),
+        handler.fire_after_model_event(REQUEST, RESPONSE),
+        handler.fire_before_tool_selection_event(REQUEST),
+        handler.fire_before_agent_event(REQUEST),
+    ]
+    assert all(finished_at_once(event).success for event in fired)
+    assert project.runs() == 0
+    assert "payload_reads" not in vars(config)
+
+
+async def test_the_payload_watch_would_notice_a_payload(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook()}, Watched)
     await fire_before_tool_hook(config, "glob", {})
     assert "session_id" in config.payload_reads
 
 
 @pytest.mark.requirement("HOOK-013")
-def test_a_tool_without_hooks_runs_in_the_wrapper_without_suspending(without_hooks):
+def test_a_tool_without_hooks_runs_in_the_wrapper_without_suspending(without_hooks: Config) -> None:
     given = {"pattern": "*"}
     result = ToolResult(llm_content="done")
     received = []
 
-    def glob(tool_input):
+    def glob(tool_input: Mapping[str, Any]) -> Any:
         received.append(tool_input)
         return result
 
@@ -146,17 +173,19 @@ def test_a_tool_without_hooks_runs_in_the_wrapper_without_suspending(without_hoo
 
 
 @pytest.mark.requirement("HOOK-012")
-async def test_only_the_tool_that_matches_runs_the_hook(lab):
-    config = lab.config({"BeforeTool": [{"matcher": "^write", "hooks": [{"type": "command", "command": lab.hook()}]}]})
+async def test_only_the_tool_that_matches_runs_the_hook(project: EventsProject) -> None:
+    config = project.config(
+        {"BeforeTool": [{"matcher": "^write", "hooks": [{"type": "command", "command": project.hook()}]}]}
+    )
     for tool in ("read_file", "overwrite", "write_file"):
         await fire_before_tool_hook(config, tool, {})
-    assert lab.runs() == 1
-    assert lab.payload()["tool_name"] == "write_file"
+    assert project.runs() == 1
+    assert project.payload()["tool_name"] == "write_file"
 
 
 @pytest.mark.requirement("HOOK-013")
-def test_whether_hooks_are_relevant_is_answered_synchronously_and_without_a_loop(lab):
-    config = lab.config({"BeforeTool": lab.hook()}, enable_hooks=False)
+def test_whether_hooks_are_relevant_is_answered_synchronously_and_without_a_loop(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook()}, enable_hooks=False)
     assert config.get_hook_system() is None
 
 
@@ -204,7 +233,7 @@ assert seen, "the watch is blind"
 
 @pytest.mark.requirement("HOOK-013")
 @pytest.mark.parametrize("enabled", [False, True], ids=["disabled", "unmatched"])
-def test_without_hooks_nothing_is_opened_spawned_imported_or_connected_to(enabled):
+def test_without_hooks_nothing_is_opened_spawned_imported_or_connected_to(enabled: bool) -> None:
     code = AUDITED % {"enabled": enabled}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,12 +6,19 @@ import ast
 import asyncio
 import inspect
 import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import (
     AggregatedHookResult,
     DefaultHookOutput,
+    ExecutionPlan,
+    HookEventHandler,
+    HookEventName,
+    HookExecutionResult,
+    HookFormat,
     HookStageError,
     ProcessedHookResult,
     SessionStartSource,
@@ -23,11 +30,16 @@ from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.results import build_failure_envelope
 from llxprt_hooks.engine.runner import HookRunner
 
-REQUEST = {"messages": [{"role": "user", "content": "hi"}]}
-RESPONSE = {"text": "hello"}
+if TYPE_CHECKING:
+    from tests.events.events_project import EventsProject, Ready, Texts
+
+Spied = Callable[[dict[str, Any]], HookEventHandler]
+
+REQUEST = HookFormat({"messages": [{"role": "user", "content": "hi"}]})
+RESPONSE = HookFormat({"text": "hello"})
 
 
-def fire(handler, event):
+def fire(handler: HookEventHandler, event: Any) -> Any:
     return {
         "BeforeTool": lambda: handler.fire_before_tool_event("write_file", {"a": 1}),
         "AfterTool": lambda: handler.fire_after_tool_event("write_file", {"a": 1}, {"llmContent": "x"}),
@@ -47,8 +59,10 @@ FIVE = ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelec
 
 @pytest.mark.requirement("HOOK-145", "DELTA-HFAIL-003")
 @pytest.mark.parametrize("event", FIVE)
-async def test_an_event_that_no_hook_is_for_is_an_empty_success(lab, ready, event):
-    result = await fire(await ready(lab.config({})), event)
+async def test_an_event_that_no_hook_is_for_is_an_empty_success(
+    project: EventsProject, ready: Ready, event: str
+) -> None:
+    result = await fire(await ready(project.config({})), event)
     assert result.success is True
     assert result.final_output is None
     assert result.all_outputs == []
@@ -57,8 +71,8 @@ async def test_an_event_that_no_hook_is_for_is_an_empty_success(lab, ready, even
 
 
 @pytest.mark.requirement("DELTA-HFAIL-004")
-async def test_an_empty_success_is_a_fresh_one_each_time(lab, ready):
-    handler = await ready(lab.config({}))
+async def test_an_empty_success_is_a_fresh_one_each_time(project: EventsProject, ready: Ready) -> None:
+    handler = await ready(project.config({}))
     first = await fire(handler, "BeforeTool")
     first.errors.append(ValueError("spoilt"))
     first.all_outputs.append(DefaultHookOutput({"decision": "deny"}))
@@ -71,79 +85,87 @@ async def test_an_empty_success_is_a_fresh_one_each_time(lab, ready):
 
 
 @pytest.fixture
-def asked():
+def asked() -> Any:
     """What the parts of the engine are asked, in order."""
     return []
 
 
 @pytest.fixture
-def spied(lab, asked):
+def spied(project: EventsProject, asked: Any) -> Spied:
     """An event handler whose parts note what they are asked and then do it."""
 
     class Planner(HookPlanner):
-        def create_execution_plan(self, event_name, subject=None):
+        def create_execution_plan(self, event_name: HookEventName, subject: str | None = None) -> ExecutionPlan | None:
             asked.append(("plan", event_name, subject))
             return super().create_execution_plan(event_name, subject)
 
     class Runner(HookRunner):
-        async def execute_hooks_parallel(self, *args):
+        async def execute_hooks_parallel(self, *args: Any) -> list[HookExecutionResult]:
             asked.append(("parallel", len(args[0])))
             return await super().execute_hooks_parallel(*args)
 
-        async def execute_hooks_sequential(self, *args):
+        async def execute_hooks_sequential(self, *args: Any) -> list[HookExecutionResult]:
             asked.append(("sequential", len(args[0])))
             return await super().execute_hooks_sequential(*args)
 
     class Aggregator(HookAggregator):
-        def aggregate_results(self, results, event_name):
+        def aggregate_results(
+            self, results: Sequence[HookExecutionResult], event_name: HookEventName
+        ) -> AggregatedHookResult:
             asked.append(("aggregate", [result.success for result in results], event_name))
             return super().aggregate_results(results, event_name)
 
-    return lambda events: lab.handler(lab.config(events), planner=Planner, runner=Runner, aggregator=Aggregator)
+    return lambda events: project.handler(project.config(events), planner=Planner, runner=Runner, aggregator=Aggregator)
 
 
 @pytest.mark.requirement("HOOK-162")
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
-async def test_tool_events_are_planned_for_the_name_of_the_tool(spied, asked, event):
+async def test_tool_events_are_planned_for_the_name_of_the_tool(spied: Spied, asked: Any, event: str) -> None:
     await fire(spied({}), event)
     assert asked == [("plan", event, "write_file")]
 
 
 @pytest.mark.requirement("HOOK-163")
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
-async def test_model_events_are_planned_without_anything_to_match(spied, asked, event):
+async def test_model_events_are_planned_without_anything_to_match(spied: Spied, asked: Any, event: str) -> None:
     await fire(spied({}), event)
     assert asked == [("plan", event, None)]
 
 
 @pytest.mark.requirement("HOOK-164", "HOOK-166")
 @pytest.mark.parametrize("event", FIVE)
-async def test_a_sequential_plan_is_run_one_after_another_and_then_merged(lab, spied, asked, event):
-    hooks = [{"type": "command", "command": lab.hook(name, exit_code=code)} for name, code in (("a", 0), ("b", 1))]
+async def test_a_sequential_plan_is_run_one_after_another_and_then_merged(
+    project: EventsProject, spied: Spied, asked: Any, event: str
+) -> None:
+    hooks = [{"type": "command", "command": project.hook(name, exit_code=code)} for name, code in (("a", 0), ("b", 1))]
     await fire(spied({event: [{"sequential": True, "hooks": hooks}]}), event)
     assert asked[1:] == [("sequential", 2), ("aggregate", [True, False], event)]
 
 
 @pytest.mark.requirement("HOOK-165", "HOOK-166")
 @pytest.mark.parametrize("event", FIVE)
-async def test_any_other_plan_is_run_side_by_side_and_then_merged(lab, spied, asked, event):
-    await fire(spied({event: [lab.hook("a"), lab.hook("b", exit_code=1)]}), event)
+async def test_any_other_plan_is_run_side_by_side_and_then_merged(
+    project: EventsProject, spied: Spied, asked: Any, event: str
+) -> None:
+    result = await fire(spied({event: [project.hook("a"), project.hook("b", exit_code=1)]}), event)
     assert asked[1:] == [("parallel", 2), ("aggregate", [True, False], event)]
+    assert isinstance(result, AggregatedHookResult)
+    assert result.total_duration == sum(run.duration for run in result.results) > 0
 
 
-async def test_many_events_can_be_fired_at_once_on_one_handler(lab, ready):
-    handler = await ready(lab.config({"BeforeTool": 'cat > "$LLXPRT_PROJECT_DIR/$$.stdin"; printf "{}"'}))
+async def test_many_events_can_be_fired_at_once_on_one_handler(project: EventsProject, ready: Ready) -> None:
+    handler = await ready(project.config({"BeforeTool": 'cat > "$LLXPRT_PROJECT_DIR/$$.stdin"; printf "{}"'}))
     results = await asyncio.gather(*(handler.fire_before_tool_event(f"tool{i}", {"i": i}) for i in range(20)))
     assert all(result.success for result in results)
-    assert len(list(lab.folder.glob("*.stdin"))) == 20
+    assert len(list(project.root.glob("*.stdin"))) == 20
 
 
 # One reading of the common fields.
 
 
-def reading(lab, data) -> ProcessedHookResult:
+def reading(project: EventsProject, data: Any) -> ProcessedHookResult:
     output = None if data is None else DefaultHookOutput(data)
-    return lab.handler(lab.config({})).process_common_hook_output_fields(
+    return project.handler(project.config({})).process_common_hook_output_fields(
         AggregatedHookResult(success=True, final_output=output)
     )
 
@@ -164,8 +186,10 @@ def reading(lab, data) -> ProcessedHookResult:
         ({"continue": False}, True, "No reason provided"),
     ],
 )
-def test_stop_intent_is_read_with_one_canonical_reason(lab, data, should_stop, stop_reason):
-    processed = reading(lab, data)
+def test_stop_intent_is_read_with_one_canonical_reason(
+    project: EventsProject, data: dict[str, Any] | None, should_stop: bool, stop_reason: str | None
+) -> None:
+    processed = reading(project, data)
     assert (processed.should_stop, processed.stop_reason) == (should_stop, stop_reason)
 
 
@@ -181,25 +205,29 @@ def test_stop_intent_is_read_with_one_canonical_reason(lab, data, should_stop, s
         ({"suppressOutput": True, "systemMessage": "m", "decision": "deny"}, "m", True),
     ],
 )
-def test_message_and_suppression_are_read_in_one_place(lab, data, message, suppress):
-    processed = reading(lab, data)
+def test_message_and_suppression_are_read_in_one_place(
+    project: EventsProject, data: dict[str, Any] | None, message: str | None, suppress: bool
+) -> None:
+    processed = reading(project, data)
     assert (processed.system_message, processed.suppress_output) == (message, suppress)
 
 
 @pytest.mark.requirement("DELTA-HRUN-004")
-def test_the_reading_keeps_the_result_that_it_was_made_from(lab):
+def test_the_reading_keeps_the_result_that_it_was_made_from(project: EventsProject) -> None:
     result = AggregatedHookResult(success=True, final_output=DefaultHookOutput({"continue": False}))
-    processed = lab.handler(lab.config({})).process_common_hook_output_fields(result)
+    processed = project.handler(project.config({})).process_common_hook_output_fields(result)
     assert isinstance(processed, ProcessedHookResult)
     assert processed.aggregated is result
 
 
 @pytest.mark.requirement("DELTA-HRUN-001", "DELTA-HRUN-003")
 @pytest.mark.parametrize("event", FIVE)
-async def test_every_event_goes_through_that_reading_before_its_result_is_returned(lab, ready, caplog, event):
+async def test_every_event_goes_through_that_reading_before_its_result_is_returned(
+    project: EventsProject, ready: Ready, caplog: pytest.LogCaptureFixture, event: str
+) -> None:
     caplog.set_level(logging.DEBUG, "llxprt:core:hooks:handler")
     said = {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
-    handler = await ready(lab.config({event: lab.hook(says=said)}))
+    handler = await ready(project.config({event: project.hook(says=said)}))
     processed = handler.process_common_hook_output_fields(await fire(handler, event))
     (batch,) = [record.hook_batch for record in caplog.records if hasattr(record, "hook_batch")]
     fields = ("should_stop", "stop_reason", "system_message", "suppress_output")
@@ -211,23 +239,26 @@ async def test_every_event_goes_through_that_reading_before_its_result_is_return
 
 
 class BrokenPlanner(HookPlanner):
-    def create_execution_plan(self, event_name, subject=None):
+    def create_execution_plan(self, event_name: HookEventName, subject: str | None = None) -> ExecutionPlan | None:
         raise LookupError("the planner broke")
 
 
 class BrokenRunner(HookRunner):
-    async def execute_hooks_parallel(self, *args):
+    async def execute_hooks_parallel(self, *args: Any) -> list[HookExecutionResult]:
         raise OSError("the runner broke")
 
-    execute_hooks_sequential = execute_hooks_parallel
+    async def execute_hooks_sequential(self, *args: Any) -> list[HookExecutionResult]:
+        raise OSError("the runner broke")
 
 
 class BrokenAggregator(HookAggregator):
-    def aggregate_results(self, results, event_name):
+    def aggregate_results(
+        self, results: Sequence[HookExecutionResult], event_name: HookEventName
+    ) -> AggregatedHookResult:
         raise ArithmeticError("the aggregator broke")
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "planning": ({"planner": BrokenPlanner}, "the planner broke"),
     "execution": ({"runner": BrokenRunner}, "the runner broke"),
     "aggregation": ({"aggregator": BrokenAggregator}, "the aggregator broke"),
@@ -238,17 +269,17 @@ BROKEN = {
 @pytest.mark.parametrize("event", [*FIVE, "BeforeAgent", "SessionStart"])
 @pytest.mark.parametrize("stage", BROKEN)
 async def test_a_broken_part_gives_a_failure_envelope_that_names_the_stage(
-    lab, stage, event, warnings_of_engine, caplog
-):
+    project: EventsProject, stage: str, event: str, warnings_of_engine: Texts, caplog: pytest.LogCaptureFixture
+) -> None:
     parts, message = BROKEN[stage]
-    result = await fire(lab.handler(lab.config({event: lab.hook()}), **parts), event)
+    result = await fire(project.handler(project.config({event: project.hook()}), **parts), event)
     assert (result.success, result.final_output, result.all_outputs) == (False, None, [])
     (error,) = result.errors
     assert isinstance(error, HookStageError)
     assert error.stage == stage
     assert message in str(error)
     assert any(message in warning and event in warning for warning in warnings_of_engine())
-    assert lab.runs() == (1 if stage == "aggregation" else 0)
+    assert project.runs() == (1 if stage == "aggregation" else 0)
 
 
 @pytest.mark.requirement("HOOK-147", "DELTA-HPAY-004", "DELTA-HFAIL-001")
@@ -260,19 +291,21 @@ async def test_a_broken_part_gives_a_failure_envelope_that_names_the_stage(
         ("AfterModel", lambda handler: handler.fire_after_model_event(REQUEST, object())),
     ],
 )
-async def test_model_data_that_cannot_be_translated_gives_a_failure_envelope_and_runs_nothing(lab, ready, event, fired):
-    result = await fired(await ready(lab.config({event: lab.hook()})))
+async def test_model_data_that_cannot_be_translated_gives_a_failure_envelope_and_runs_nothing(
+    project: EventsProject, ready: Ready, event: str, fired: Callable[..., Any]
+) -> None:
+    result = await fired(await ready(project.config({event: project.hook()})))
     assert result.success is False
     assert result.errors[0].stage == "translation"
     assert isinstance(result.errors[0].__cause__, TranslationError)
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("HOOK-113", "DELTA-HFAIL-001")
-async def test_a_registry_that_was_never_initialized_gives_a_failure_envelope(lab):
+async def test_a_registry_that_was_never_initialized_gives_a_failure_envelope(project: EventsProject) -> None:
     from llxprt_hooks import HookEventHandler, HookRegistry
 
-    config = lab.config({"BeforeTool": lab.hook()})
+    config = project.config({"BeforeTool": project.hook()})
     handler = HookEventHandler(config, HookPlanner(HookRegistry(config)), HookRunner(), HookAggregator())
     result = await handler.fire_before_tool_event("glob", {})
     assert result.success is False
@@ -280,29 +313,30 @@ async def test_a_registry_that_was_never_initialized_gives_a_failure_envelope(la
 
 
 @pytest.mark.requirement("HOOK-147", "DELTA-HFAIL-001")
-async def test_a_payload_that_cannot_be_built_gives_a_failure_envelope(lab):
-    config = lab.config({"BeforeTool": lab.hook()})
-    handler = lab.handler(config)
+async def test_a_payload_that_cannot_be_built_gives_a_failure_envelope(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook()})
+    handler = project.handler(config)
     del config.session_id
     result = await handler.fire_before_tool_event("glob", {})
     assert result.success is False
     assert "session_id" in str(result.errors[0])
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("DELTA-HFAIL-001")
-def test_a_failure_envelope_is_no_success_and_keeps_cause_and_details():
+def test_a_failure_envelope_is_no_success_and_keeps_cause_and_details() -> None:
     cause = ValueError("what happened")
     envelope = build_failure_envelope(cause, "planning", {"eventName": "BeforeTool"})
     assert (envelope.success, envelope.final_output, envelope.all_outputs) == (False, None, [])
     (error,) = envelope.errors
+    assert isinstance(error, HookStageError)
     assert error.__cause__ is cause
     assert (error.stage, error.details) == ("planning", {"eventName": "BeforeTool"})
     assert "what happened" in str(error)
 
 
 @pytest.mark.requirement("DELTA-HFAIL-001")
-def test_a_failure_that_names_its_stage_already_keeps_it():
+def test_a_failure_that_names_its_stage_already_keeps_it() -> None:
     error = HookStageError("unsupported_event", "there is no such event")
     envelope = build_failure_envelope(error, "validation")
     assert envelope.success is False
@@ -310,7 +344,7 @@ def test_a_failure_that_names_its_stage_already_keeps_it():
 
 
 @pytest.mark.requirement("DELTA-HFAIL-001", "DELTA-HFAIL-004")
-def test_no_except_block_of_the_event_handler_makes_a_success():
+def test_no_except_block_of_the_event_handler_makes_a_success() -> None:
     tree = ast.parse(inspect.getsource(event_handler))
     handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
     called = {
@@ -326,12 +360,12 @@ def test_no_except_block_of_the_event_handler_makes_a_success():
 class RaisingHandler(logging.Handler):
     """A log handler of the embedding program, with a bug."""
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         raise RuntimeError("the disk for logs is full")
 
 
 @pytest.fixture
-def broken_logging():
+def broken_logging() -> Iterator[None]:
     """Every record of the engine meets a log handler that raises."""
     handler = RaisingHandler(logging.DEBUG)
     engine = [
@@ -352,9 +386,11 @@ def broken_logging():
 
 @pytest.mark.requirement("HOOK-147", "HOOK-111")
 @pytest.mark.parametrize("event", FIVE)
-async def test_a_log_handler_that_raises_does_not_lose_what_the_hooks_decided(lab, ready, broken_logging, event):
+async def test_a_log_handler_that_raises_does_not_lose_what_the_hooks_decided(
+    project: EventsProject, ready: Ready, broken_logging: None, event: str
+) -> None:
     said = {"decision": "deny", "reason": "no", "continue": False, "stopReason": "enough", "systemMessage": 7}
-    handler = await ready(lab.config({event: lab.hook(says=said)}))
+    handler = await ready(project.config({event: project.hook(says=said)}))
     result = await fire(handler, event)
     assert result.success is True
     assert handler.process_common_hook_output_fields(result).stop_reason == "enough"
@@ -362,7 +398,32 @@ async def test_a_log_handler_that_raises_does_not_lose_what_the_hooks_decided(la
 
 
 @pytest.mark.requirement("HOOK-147", "HOOK-111")
+async def test_a_logger_of_the_program_that_raises_on_details_does_not_lose_what_the_hooks_decided(
+    project: EventsProject, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_warnings(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            raise RuntimeError("no room for details")
+        return True
+
+    logger = logging.getLogger("test_events_handler")
+    monkeypatch.setattr(logger, "filters", [only_warnings])
+    caplog.set_level(logging.DEBUG, logger=logger.name)
+    handler = project.handler(project.config({"BeforeTool": project.hook(exit_code=2)}), logger=logger)
+
+    result = await handler.fire_before_tool_event("glob", {})
+
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
+    assert "BeforeTool: its plan could not be logged: no room for details" in caplog.messages
+
+
+@pytest.mark.requirement("HOOK-147", "HOOK-111")
 @pytest.mark.parametrize("stage", BROKEN)
-async def test_a_log_handler_that_raises_does_not_turn_a_failure_into_an_exception(lab, broken_logging, stage):
-    result = await fire(lab.handler(lab.config({"BeforeTool": lab.hook()}), **BROKEN[stage][0]), "BeforeTool")
+async def test_a_log_handler_that_raises_does_not_turn_a_failure_into_an_exception(
+    project: EventsProject, broken_logging: None, stage: str
+) -> None:
+    result = await fire(
+        project.handler(project.config({"BeforeTool": project.hook()}), **BROKEN[stage][0]), "BeforeTool"
+    )
     assert result.errors[0].stage == stage

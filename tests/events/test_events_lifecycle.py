@@ -6,13 +6,16 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import (
     Config,
     Extension,
+    GenerateContentParameters,
     HookEventHandler,
+    HookEventName,
     HookExecutionRequest,
     HookRegistry,
     HookRegistryNotInitializedError,
@@ -30,17 +33,27 @@ from llxprt_hooks import (
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
+from tests.events.events_project import EventsProject, system_of
+from tests.support.project import hooks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.genai.types import GenerateContentResponse
+
+    from llxprt_hooks.engine.definitions import HookSet
+    from tests.events.events_project import EventsProject, Ready
 
 PARTS = (HookRegistry, HookPlanner, HookRunner, HookAggregator, HookEventHandler)
 
 
 @pytest.fixture
-def made(monkeypatch):
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every part of the engine that is made, by class name, in order."""
     names: list[str] = []
     for part in PARTS:
 
-        def noted(self, *args, _part=part, _init=part.__init__, **kwargs):
+        def noted(self: object, *args: Any, _part: Any = part, _init: Any = part.__init__, **kwargs: Any) -> None:
             names.append(_part.__name__)
             _init(self, *args, **kwargs)
 
@@ -49,12 +62,12 @@ def made(monkeypatch):
 
 
 @pytest.fixture
-def initializations(monkeypatch):
+def initializations(monkeypatch: pytest.MonkeyPatch) -> list[HookRegistry]:
     """Every call of ``HookRegistry.initialize``."""
     calls: list[HookRegistry] = []
     initialize = HookRegistry.initialize
 
-    def noted(self):
+    def noted(self: HookRegistry) -> None:
         calls.append(self)
         initialize(self)
 
@@ -68,63 +81,73 @@ class ReadCounting(Config):
     reads = 0
 
     @property
-    def hook_sets(self):
+    def hook_sets(self) -> Sequence[HookSet]:
         self.reads += 1
         return super().hook_sets
 
 
 @pytest.mark.requirement("HOOK-001")
-def test_an_enabled_configuration_makes_its_hook_system_on_the_first_call_and_keeps_it(lab, made):
-    config = lab.config({"BeforeTool": lab.hook()})
+def test_an_enabled_configuration_makes_its_hook_system_on_the_first_call_and_keeps_it(
+    project: EventsProject, made: list[str]
+) -> None:
+    config = project.config({"BeforeTool": project.hook()})
     assert made == []
-    system = config.get_hook_system()
+    system = system_of(config)
     assert isinstance(system, HookSystem)
     assert sorted(made) == sorted(part.__name__ for part in PARTS)
     assert config.get_hook_system() is system
 
 
 @pytest.mark.requirement("HOOK-002", "HOOK-010")
-def test_a_disabled_configuration_has_no_hook_system_and_makes_no_part_of_one(lab, made):
-    config = lab.config({"BeforeTool": lab.hook()}, enable_hooks=False)
+def test_a_disabled_configuration_has_no_hook_system_and_makes_no_part_of_one(
+    project: EventsProject, made: list[str]
+) -> None:
+    config = project.config({"BeforeTool": project.hook()}, enable_hooks=False)
     assert config.get_hook_system() is None
     assert made == []
 
 
 @pytest.mark.requirement("HOOK-002")
-def test_hooks_are_disabled_unless_switched_on(lab):
-    assert Config(hooks=lab.hooks({"BeforeTool": lab.hook()})).get_hook_system() is None
+def test_hooks_are_disabled_unless_switched_on(project: EventsProject) -> None:
+    assert Config(hooks=hooks_of({"BeforeTool": project.hook()})).get_hook_system() is None
 
 
 @pytest.mark.requirement("HOOK-003")
 async def test_the_registry_is_initialized_once_however_many_events_fire(
-    lab, initializations, llm_request, llm_response
-):
-    config = lab.config(
-        {"BeforeTool": lab.hook("a"), "BeforeModel": lab.hook("b"), "AfterModel": lab.hook("c")}, ReadCounting
+    project: EventsProject,
+    initializations: list[HookRegistry],
+    llm_request: GenerateContentParameters,
+    llm_response: GenerateContentResponse,
+) -> None:
+    config = project.config(
+        {"BeforeTool": project.hook("a"), "BeforeModel": project.hook("b"), "AfterModel": project.hook("c")},
+        ReadCounting,
     )
     for _ in range(2):
         await execute_tool_with_hooks(config, "glob", {}, lambda _: "done")
         await fire_before_model_hook(config, llm_request)
         await fire_after_model_hook(config, llm_request, llm_response)
-        await config.get_hook_system().initialize()
+        await system_of(config).initialize()
     assert len(initializations) == 1
     assert config.reads == 1
 
 
 @pytest.mark.requirement("HOOK-003")
-def test_the_registry_is_initialized_once_however_many_threads_ask_at_once(lab, initializations):
+def test_the_registry_is_initialized_once_however_many_threads_ask_at_once(
+    project: EventsProject, initializations: list[HookRegistry]
+) -> None:
     everybody = threading.Barrier(8)
 
     class SlowlyRead(ReadCounting):
         @property
-        def hook_sets(self):
+        def hook_sets(self) -> Sequence[HookSet]:
             time.sleep(0.1)  # long enough for the other threads to come and ask
             return super().hook_sets
 
-    config = lab.config({"BeforeTool": lab.hook()}, SlowlyRead)
-    system = config.get_hook_system()
+    config = project.config({"BeforeTool": project.hook()}, SlowlyRead)
+    system = system_of(config)
 
-    def ask(_):
+    def ask(_: Any) -> Any:
         everybody.wait(10)
         return system.ready_event_handler()
 
@@ -136,9 +159,9 @@ def test_the_registry_is_initialized_once_however_many_threads_ask_at_once(lab, 
 
 
 @pytest.mark.requirement("HOOK-004")
-async def test_initializing_again_does_not_read_the_configuration_again(lab):
-    config = lab.config({"BeforeTool": lab.hook()}, ReadCounting)
-    system = config.get_hook_system()
+async def test_initializing_again_does_not_read_the_configuration_again(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook()}, ReadCounting)
+    system = system_of(config)
     await system.initialize()
     entries = system.get_all_hooks()
     await system.initialize()
@@ -149,8 +172,10 @@ async def test_initializing_again_does_not_read_the_configuration_again(lab):
 
 @pytest.mark.requirement("HOOK-005", "HOOK-148")
 @pytest.mark.parametrize("accessor", ["get_event_handler", "get_registry"])
-async def test_accessors_refuse_before_initialization_and_answer_after_it(lab, accessor):
-    system = lab.config({}).get_hook_system()
+async def test_accessors_refuse_before_initialization_and_answer_after_it(
+    project: EventsProject, accessor: str
+) -> None:
+    system = project.system({})
     with pytest.raises(HookSystemNotInitializedError):
         getattr(system, accessor)()
     await system.initialize()
@@ -161,22 +186,26 @@ async def test_accessors_refuse_before_initialization_and_answer_after_it(lab, a
 @pytest.mark.parametrize(
     "manage", [lambda system: system.get_all_hooks(), lambda system: system.set_hook_enabled("x", False)]
 )
-def test_management_refuses_before_initialization(lab, manage):
+def test_management_refuses_before_initialization(project: EventsProject, manage: Callable[..., Any]) -> None:
     with pytest.raises(HookSystemNotInitializedError):
-        manage(lab.config({}).get_hook_system())
+        manage(project.system({}))
 
 
-def test_a_registry_by_itself_refuses_before_initialization(lab):
+def test_a_registry_by_itself_refuses_before_initialization(project: EventsProject) -> None:
     with pytest.raises(HookRegistryNotInitializedError):
-        HookRegistry(lab.config({})).get_all_hooks()
+        HookRegistry(project.config({})).get_all_hooks()
 
 
 @pytest.mark.requirement("HOOK-006")
-async def test_the_hook_system_shows_registry_handler_and_status_but_no_planner_runner_or_aggregator(lab):
-    system = lab.config({}).get_hook_system()
+async def test_the_hook_system_shows_registry_handler_and_status_but_no_planner_runner_or_aggregator(
+    project: EventsProject,
+) -> None:
+    system = project.system({})
     await system.initialize()
     assert isinstance(system.get_registry(), HookRegistry)
     assert isinstance(system.get_event_handler(), HookEventHandler)
+    assert system.get_registry() is system.get_registry()
+    assert system.get_event_handler() is system.get_event_handler() is system.ready_event_handler()
     assert system.get_status() is not None
     public = {name: getattr(system, name) for name in dir(system) if not name.startswith("_")}
     assert not [name for name, value in public.items() if isinstance(value, PARTS)]
@@ -184,10 +213,15 @@ async def test_the_hook_system_shows_registry_handler_and_status_but_no_planner_
 
 
 @pytest.mark.requirement("HOOK-006", "HOOK-007", "HOOK-142")
-async def test_all_triggers_share_one_instance_of_every_part(lab, made, llm_request, llm_response):
-    config = lab.config(
+async def test_all_triggers_share_one_instance_of_every_part(
+    project: EventsProject,
+    made: list[str],
+    llm_request: GenerateContentParameters,
+    llm_response: GenerateContentResponse,
+) -> None:
+    config = project.config(
         {
-            event: lab.hook(event)
+            event: project.hook(event)
             for event in ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
         }
     )
@@ -198,8 +232,8 @@ async def test_all_triggers_share_one_instance_of_every_part(lab, made, llm_requ
         await fire_before_model_hook(config, llm_request)
         await fire_after_model_hook(config, llm_request, llm_response)
         await fire_before_tool_selection_hook(config, llm_request)
-    assert lab.runs("BeforeTool") == 4
-    assert lab.runs("BeforeToolSelection") == 2
+    assert project.runs("BeforeTool") == 4
+    assert project.runs("BeforeToolSelection") == 2
     assert sorted(made) == sorted(part.__name__ for part in PARTS)
 
 
@@ -216,9 +250,14 @@ async def test_all_triggers_share_one_instance_of_every_part(lab, made, llm_requ
     ],
     ids=["before tool", "after tool", "wrapper", "before model", "after model", "tool selection"],
 )
-async def test_whichever_trigger_fires_first_initializes_the_system(lab, fire, llm_request, llm_response):
-    config = lab.config({"BeforeTool": lab.hook()}, ReadCounting)
-    system = config.get_hook_system()
+async def test_whichever_trigger_fires_first_initializes_the_system(
+    project: EventsProject,
+    fire: Callable[..., Any],
+    llm_request: GenerateContentParameters,
+    llm_response: GenerateContentResponse,
+) -> None:
+    config = project.config({"BeforeTool": project.hook()}, ReadCounting)
+    system = system_of(config)
     assert not system.get_status().initialized
     await fire(config, llm_request, llm_response)
     assert system.get_status().initialized
@@ -226,31 +265,31 @@ async def test_whichever_trigger_fires_first_initializes_the_system(lab, fire, l
 
 
 @pytest.mark.requirement("HOOK-206")
-def test_neither_configuration_nor_hook_system_reads_hooks_when_made(lab):
-    config = lab.config({"BeforeTool": lab.hook()}, ReadCounting)
-    system = config.get_hook_system()
+def test_neither_configuration_nor_hook_system_reads_hooks_when_made(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook()}, ReadCounting)
+    system = system_of(config)
     assert config.reads == 0
     assert not system.get_status().initialized
-    assert lab.runs() == 0
+    assert project.runs() == 0
 
 
 @pytest.mark.requirement("HOOK-009")
-async def test_the_status_tells_whether_it_is_initialized_and_how_many_hooks_there_are(lab):
-    system = lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b")], "AfterModel": lab.hook("c")}).get_hook_system()
+async def test_the_status_tells_whether_it_is_initialized_and_how_many_hooks_there_are(project: EventsProject) -> None:
+    system = project.system({"BeforeTool": [project.hook("a"), project.hook("b")], "AfterModel": project.hook("c")})
     assert (system.get_status().initialized, system.get_status().total_hooks) == (False, 0)
     await system.initialize()
     assert (system.get_status().initialized, system.get_status().total_hooks) == (True, 3)
 
 
-def test_all_threads_get_the_same_hook_system(lab):
-    config = lab.config({})
+def test_all_threads_get_the_same_hook_system(project: EventsProject) -> None:
+    config = project.config({})
     with ThreadPoolExecutor(16) as threads:
         systems = list(threads.map(lambda _: config.get_hook_system(), range(64)))
     assert len({id(system) for system in systems}) == 1
 
 
-def test_a_configuration_that_is_switched_off_later_fires_nothing_more(lab):
-    config = lab.config({})
+def test_a_configuration_that_is_switched_off_later_fires_nothing_more(project: EventsProject) -> None:
+    config = project.config({})
     assert config.get_hook_system() is not None
     config.enable_hooks = False
     assert config.get_hook_system() is None
@@ -260,20 +299,22 @@ def test_a_configuration_that_is_switched_off_later_fires_nothing_more(lab):
 
 
 @pytest.mark.requirement("DELTA-HSYS-001")
-async def test_the_hook_system_hands_its_message_bus_to_the_event_handler(lab):
+async def test_the_hook_system_hands_its_message_bus_to_the_event_handler(project: EventsProject) -> None:
     bus = InProcessMessageBus()
-    responses = []
+    responses: list[Any] = []
     bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, responses.append)
-    lab.config({"BeforeTool": lab.hook()}, message_bus=bus).get_hook_system()
-    await bus.publish(HookExecutionRequest("BeforeTool", {"tool_name": "glob", "tool_input": {}}, "c1"))
+    project.system({"BeforeTool": project.hook()}, message_bus=bus)
+    await bus.publish(HookExecutionRequest(HookEventName.BEFORE_TOOL, {"tool_name": "glob", "tool_input": {}}, "c1"))
     assert [response.correlation_id for response in responses] == ["c1"]
-    assert lab.runs() == 1
+    assert project.runs() == 1
 
 
 @pytest.mark.requirement("DELTA-HSYS-001")
-async def test_the_hook_system_hands_a_debug_logger_to_the_event_handler(lab, caplog, ready):
+async def test_the_hook_system_hands_a_debug_logger_to_the_event_handler(
+    project: EventsProject, caplog: pytest.LogCaptureFixture, ready: Ready
+) -> None:
     caplog.set_level("DEBUG", "llxprt:core:hooks:handler")
-    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    handler = await ready(project.config({"BeforeTool": project.hook()}))
     await handler.fire_before_tool_event("glob", {})
     (record,) = [record for record in caplog.records if hasattr(record, "hook_execution")]
     assert record.name == "llxprt:core:hooks:handler"
@@ -281,13 +322,13 @@ async def test_the_hook_system_hands_a_debug_logger_to_the_event_handler(lab, ca
 
 
 @pytest.mark.requirement("DELTA-HSYS-002")
-async def test_hooks_are_listed_with_their_name_event_source_and_state(lab):
+async def test_hooks_are_listed_with_their_name_event_source_and_state(project: EventsProject) -> None:
     hooks = {"BeforeTool": [{"matcher": "write", "hooks": [{"type": "command", "command": "true", "name": "guard"}]}]}
-    system = lab.config(
+    system = project.system(
         hooks,
-        extensions=[Extension(name="x", hooks=lab.hooks({"AfterTool": "false"}), is_active=True)],
+        extensions=[Extension(name="x", hooks=hooks_of({"AfterTool": "false"}), is_active=True)],
         disabled_hooks=["guard"],
-    ).get_hook_system()
+    )
     await system.initialize()
     listed = [(hook.name, hook.event_name, hook.source, hook.matcher, hook.enabled) for hook in system.get_all_hooks()]
     assert listed == [
@@ -297,16 +338,16 @@ async def test_hooks_are_listed_with_their_name_event_source_and_state(lab):
 
 
 @pytest.mark.requirement("DELTA-HSYS-002")
-async def test_a_hook_can_be_switched_off_and_on_between_events(lab):
-    named = {"hooks": [{"type": "command", "command": lab.hook("named"), "name": "guard"}]}
-    nameless = lab.hook("nameless")
-    config = lab.config({"BeforeTool": [named, nameless]})
-    system = config.get_hook_system()
+async def test_a_hook_can_be_switched_off_and_on_between_events(project: EventsProject) -> None:
+    named = {"hooks": [{"type": "command", "command": project.hook("named"), "name": "guard"}]}
+    nameless = project.hook("nameless")
+    config = project.config({"BeforeTool": [named, nameless]})
+    system = system_of(config)
     await system.initialize()
 
     async def ran() -> tuple[int, int]:
         await fire_before_tool_hook(config, "glob", {})
-        return lab.runs("named"), lab.runs("nameless")
+        return project.runs("named"), project.runs("nameless")
 
     assert await ran() == (1, 1)
     assert system.set_hook_enabled("guard", False)
@@ -321,17 +362,22 @@ async def test_a_hook_can_be_switched_off_and_on_between_events(lab):
 # The configuration itself.
 
 
-async def test_hooks_of_inactive_extensions_and_hooks_that_are_disabled_do_not_run(lab):
-    config = lab.config(
-        {"BeforeTool": [lab.hook("own"), {"hooks": [{"type": "command", "command": lab.hook("off"), "name": "off"}]}]},
+async def test_hooks_of_inactive_extensions_and_hooks_that_are_disabled_do_not_run(project: EventsProject) -> None:
+    config = project.config(
+        {
+            "BeforeTool": [
+                project.hook("own"),
+                {"hooks": [{"type": "command", "command": project.hook("off"), "name": "off"}]},
+            ]
+        },
         extensions=[
-            Extension(name="on", hooks=lab.hooks({"BeforeTool": lab.hook("active")}), is_active=True),
-            Extension(name="out", hooks=lab.hooks({"BeforeTool": lab.hook("inactive")}), is_active=False),
+            Extension(name="on", hooks=hooks_of({"BeforeTool": project.hook("active")}), is_active=True),
+            Extension(name="out", hooks=hooks_of({"BeforeTool": project.hook("inactive")}), is_active=False),
         ],
         disabled_hooks=["off"],
     )
     await fire_before_tool_hook(config, "glob", {})
-    assert {name: lab.runs(name) for name in ("own", "off", "active", "inactive")} == {
+    assert {name: project.runs(name) for name in ("own", "off", "active", "inactive")} == {
         "own": 1,
         "off": 0,
         "active": 1,
@@ -339,37 +385,41 @@ async def test_hooks_of_inactive_extensions_and_hooks_that_are_disabled_do_not_r
     }
 
 
-def test_a_configuration_without_a_session_id_makes_one_of_its_own():
+def test_a_configuration_without_a_session_id_makes_one_of_its_own() -> None:
     assert Config().session_id
     assert Config().session_id != Config().session_id
 
 
-def test_a_relative_working_directory_is_told_to_hooks_in_full(lab, monkeypatch):
-    (lab.folder / "project").mkdir()
-    monkeypatch.chdir(lab.folder)
-    assert Config(working_dir="project").working_dir == str(lab.folder / "project")
-    assert Config().working_dir == str(lab.folder)
+def test_a_relative_working_directory_is_told_to_hooks_in_full(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.root / "project").mkdir()
+    monkeypatch.chdir(project.root)
+    assert Config(working_dir="project").working_dir == str(project.root / "project")
+    assert Config().working_dir == str(project.root)
 
 
-def test_hooks_that_are_no_mapping_are_refused_with_a_sentence():
+def test_hooks_that_are_no_mapping_are_refused_with_a_sentence() -> None:
     with pytest.raises(TypeError, match="event names"):
-        Config(hooks=["BeforeTool"])
+        Config(hooks=["BeforeTool"])  # type: ignore[arg-type]  # the mistake
 
 
-async def test_a_configuration_that_a_program_made_is_trusted(lab):
-    await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook()}), "glob", {})
-    assert lab.runs() == 1
+async def test_a_configuration_that_a_program_made_is_trusted(project: EventsProject) -> None:
+    await fire_before_tool_hook(project.config({"BeforeTool": project.hook()}), "glob", {})
+    assert project.runs() == 1
 
 
 @pytest.mark.parametrize(("approved", "runs"), [(True, 1), (False, 0)])
-async def test_a_loaded_configuration_runs_project_hooks_only_when_they_are_approved(lab, monkeypatch, approved, runs):
-    settings = lab.folder / ".llxprt" / "settings.json"
+async def test_a_loaded_configuration_runs_project_hooks_only_when_they_are_approved(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch, approved: bool, runs: int
+) -> None:
+    settings = project.root / ".llxprt" / "settings.json"
     settings.parent.mkdir()
-    settings.write_text(json.dumps({"enableHooks": True, "hooks": lab.hooks({"BeforeTool": lab.hook()})}))
+    settings.write_text(json.dumps({"enableHooks": True, "hooks": hooks_of({"BeforeTool": project.hook()})}))
     if approved:
         monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    config = Config.load(lab.folder)
+    config = Config.load(project.root)
     await fire_before_tool_hook(config, "glob", {})
-    assert lab.runs() == runs
+    assert project.runs() == runs
     assert config.settings is not None
     assert bool(config.settings.notices) is not approved

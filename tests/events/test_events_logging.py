@@ -7,10 +7,16 @@ import json
 import logging
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from llxprt_hooks import (
+    AggregatedHookResult,
+    Config,
+    GenerateContentParameters,
+    HookEventName,
+    HookExecutionResult,
     HookSystem,
     execute_tool_with_hooks,
     fire_after_model_hook,
@@ -21,12 +27,20 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.logger import debug_logger, selects
+from tests.support.project import hooks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.genai.types import GenerateContentResponse
+
+    from tests.events.events_project import EventsProject, Ready, Texts
 
 HANDLER = "llxprt:core:hooks:handler"
 
 
 @pytest.fixture
-def logged(caplog):
+def logged(caplog: pytest.LogCaptureFixture) -> Any:
     """The data of all records of a kind: ``hook_execution``, ``hook_batch`` or ``hook_failure``."""
     caplog.set_level(logging.DEBUG, HANDLER)
     return lambda kind: [getattr(record, kind) for record in caplog.records if hasattr(record, kind)]
@@ -36,10 +50,12 @@ def logged(caplog):
 
 
 @pytest.mark.requirement("DELTA-HTEL-001")
-async def test_each_hook_is_logged_with_its_identity_outcome_and_artifacts(lab, ready, logged):
-    quiet, named = lab.hook("quiet", {"decision": "allow"}, stderr="a remark"), lab.hook("named", "text")
+async def test_each_hook_is_logged_with_its_identity_outcome_and_artifacts(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    quiet, named = project.hook("quiet", {"decision": "allow"}, stderr="a remark"), project.hook("named", "text")
     group = {"hooks": [{"type": "command", "command": named, "name": "guard"}]}
-    handler = await ready(lab.config({"BeforeTool": [quiet, group]}))
+    handler = await ready(project.config({"BeforeTool": [quiet, group]}))
     await handler.fire_before_tool_event("glob", {})
     first, second = logged("hook_execution")
     assert (first["event_name"], first["hook"], first["type"]) == ("BeforeTool", quiet, "command")
@@ -50,8 +66,10 @@ async def test_each_hook_is_logged_with_its_identity_outcome_and_artifacts(lab, 
 
 
 @pytest.mark.requirement("DELTA-HTEL-001")
-async def test_a_hook_that_a_signal_ended_is_logged_with_the_signal(lab, ready, logged):
-    handler = await ready(lab.config({"BeforeTool": lab.hook(then="kill -9 $$")}))
+async def test_a_hook_that_a_signal_ended_is_logged_with_the_signal(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(first="kill -9 $$")}))
     await handler.fire_before_tool_event("glob", {})
     (record,) = logged("hook_execution")
     assert (record["success"], record["exit_code"], record["signal"]) == (False, 0, "SIGKILL")
@@ -59,8 +77,12 @@ async def test_a_hook_that_a_signal_ended_is_logged_with_the_signal(lab, ready, 
 
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
-async def test_the_batch_is_logged_with_counts_durations_and_success(lab, ready, logged, caplog):
-    handler = await ready(lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b"), lab.hook("c", exit_code=1)]}))
+async def test_the_batch_is_logged_with_counts_durations_and_success(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = await ready(
+        project.config({"BeforeTool": [project.hook("a"), project.hook("b"), project.hook("c", exit_code=1)]})
+    )
     result = await handler.fire_before_tool_event("glob", {})
     (batch,) = logged("hook_batch")
     assert (batch["event_name"], batch["hook_count"]) == ("BeforeTool", 3)
@@ -73,8 +95,10 @@ async def test_the_batch_is_logged_with_counts_durations_and_success(lab, ready,
 
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
-async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an_empty_batch(lab, ready, logged):
-    handler = await ready(lab.config({}))
+async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an_empty_batch(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({}))
     await handler.fire_before_tool_event("glob", {})
     (batch,) = logged("hook_batch")
     assert (batch["event_name"], batch["hook_count"], batch["total_duration"]) == ("BeforeTool", 0, 0)
@@ -82,12 +106,16 @@ async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an
 
 
 @pytest.mark.requirement("HOOK-146")
-async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(lab, logged):
+async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(
+    project: EventsProject, logged: Callable[..., Any]
+) -> None:
     class Broken(HookAggregator):
-        def aggregate_results(self, results, event_name):
+        def aggregate_results(
+            self, results: Sequence[HookExecutionResult], event_name: HookEventName
+        ) -> AggregatedHookResult:
             raise ValueError("broken")
 
-    handler = lab.handler(lab.config({"BeforeTool": lab.hook()}), aggregator=Broken)
+    handler = project.handler(project.config({"BeforeTool": project.hook()}), aggregator=Broken)
     await handler.fire_before_tool_event("glob", {})
     (batch,) = logged("hook_batch")
     assert (batch["event_name"], batch["success"]) == ("BeforeTool", False)
@@ -95,9 +123,11 @@ async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(lab, 
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
 @pytest.mark.parametrize("exit_code", [0, 2])
-async def test_a_block_is_logged_as_one_and_is_no_failure(lab, ready, logged, exit_code):
+async def test_a_block_is_logged_as_one_and_is_no_failure(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any], exit_code: int
+) -> None:
     says = {"decision": "deny"} if exit_code == 0 else None
-    handler = await ready(lab.config({"BeforeTool": lab.hook(says=says, exit_code=exit_code)}))
+    handler = await ready(project.config({"BeforeTool": project.hook(says=says, exit_code=exit_code)}))
     await handler.fire_before_tool_event("glob", {})
     (batch,) = logged("hook_batch")
     assert (batch["blocked"], batch["failure_count"]) == (True, 0)
@@ -105,36 +135,49 @@ async def test_a_block_is_logged_as_one_and_is_no_failure(lab, ready, logged, ex
 
 
 @pytest.mark.requirement("DELTA-HTEL-003")
-async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_the_same(lab, ready, logged, caplog):
-    hooks = [lab.hook("a", exit_code=3, stderr="first"), lab.hook("b", {"reason": "fine"}), lab.hook("c", exit_code=4)]
-    handler = await ready(lab.config({"BeforeTool": hooks}))
+async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_the_same(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks = [
+        project.hook("a", exit_code=3, stderr="first"),
+        project.hook("b", {"reason": "fine"}),
+        project.hook("c", exit_code=4),
+    ]
+    handler = await ready(project.config({"BeforeTool": hooks}))
     result = await handler.fire_before_tool_event("glob", {})
     failures = logged("hook_failure")
     assert [(failure["hook"], failure["exit_code"]) for failure in failures] == [(hooks[0], 3), (hooks[2], 4)]
     assert failures[0]["stderr"] == "first"
     assert {record.levelno for record in caplog.records if hasattr(record, "hook_failure")} == {logging.WARNING}
+    assert result.final_output is not None
     assert (result.success, len(result.errors), result.final_output.reason) == (False, 2, "fine")
 
 
 @pytest.mark.requirement("DELTA-HSYS-001")
-async def test_an_event_handler_logs_through_the_logger_that_it_was_given(lab, caplog):
+async def test_an_event_handler_logs_through_the_logger_that_it_was_given(
+    project: EventsProject, caplog: pytest.LogCaptureFixture
+) -> None:
     mine = logging.getLogger("mine")
     caplog.set_level(logging.DEBUG, "mine")
-    handler = lab.handler(lab.config({"BeforeTool": lab.hook()}), logger=mine)
+    handler = project.handler(project.config({"BeforeTool": project.hook()}), logger=mine)
     await handler.fire_before_tool_event("glob", {})
     assert {record.name for record in caplog.records if hasattr(record, "hook_batch")} == {"mine"}
 
 
-async def test_what_a_hook_printed_without_end_is_logged_in_part(lab, ready, logged):
-    handler = await ready(lab.config({"BeforeTool": lab.hook(then="head -c 100000 /dev/zero | tr '\\0' x")}))
+async def test_what_a_hook_printed_without_end_is_logged_in_part(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(first="head -c 100000 /dev/zero | tr '\\0' x")}))
     await handler.fire_before_tool_event("glob", {})
     (record,) = logged("hook_execution")
     assert len(record["stdout"]) < 10_000
 
 
 @pytest.mark.requirement("DELTA-HTEL-001", "DELTA-HTEL-002")
-async def test_the_records_of_concurrent_events_are_told_apart_by_the_id_of_the_event(lab, ready, logged):
-    handler = await ready(lab.config({"BeforeTool": [lab.hook("a"), lab.hook("b")]}))
+async def test_the_records_of_concurrent_events_are_told_apart_by_the_id_of_the_event(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": [project.hook("a"), project.hook("b")]}))
     await asyncio.gather(*(handler.fire_before_tool_event(name, {}) for name in ("glob", "read_file")))
     for batch in logged("hook_batch"):
         executions = [each for each in logged("hook_execution") if each["event_id"] == batch["event_id"]]
@@ -148,43 +191,54 @@ async def test_the_records_of_concurrent_events_are_told_apart_by_the_id_of_the_
 # Failures of each event, at warn level, and fail-open.
 
 
-FAILURES = {
+FAILURES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "exit 1": ({"exit_code": 1, "stderr": "out of cheese"}, ["1", "out of cheese"]),
     "exit 127": ({"exit_code": 127, "stderr": "no such thing"}, ["127", "no such thing"]),
     "block JSON, exit 1": ({"says": {"decision": "block"}, "exit_code": 1, "stderr": "late"}, ["1", "late"]),
-    "crash": ({"stderr": "dying", "then": "kill -9 $$"}, ["SIGKILL", "dying"]),
-    "time-out": ({"then": "sleep 60"}, ["100 ms"]),
+    "crash": ({"first": "printf dying >&2; kill -9 $$"}, ["SIGKILL", "dying"]),
+    "time-out": ({"first": "sleep 60"}, ["100 ms"]),
 }
 
 
+class Failing(NamedTuple):
+    config: Callable[[str], Config]
+    words: list[str]
+
+
 @pytest.fixture(params=FAILURES)
-def failing(request, lab):
+def failing(request: pytest.FixtureRequest, project: EventsProject) -> Failing:
     """A configuration in which the one hook of an event fails, and the words its warning has to have."""
     options, words = FAILURES[request.param]
 
-    def config(event):
-        hook = {"type": "command", "command": lab.hook(**options), "timeout": 100 if "sleep" in str(options) else 60000}
-        return lab.config({event: [{"hooks": [hook]}]})
+    def config(event: str) -> Config:
+        return project.config(
+            {event: {"command": project.hook(**options), "timeout": 100 if "sleep" in str(options) else 60000}}
+        )
 
-    config.words = words
-    return config
+    return Failing(config, words)
 
 
-def names(warnings, words) -> bool:
+def names(warnings: list[str], words: list[str]) -> bool:
     return any(all(word in warning for word in words) for warning in warnings)
 
 
 @pytest.mark.requirement("HOOK-023")
-async def test_a_before_tool_hook_that_fails_lets_the_tool_run_and_is_warned_of(failing, warnings_of_engine):
-    result = await execute_tool_with_hooks(failing("BeforeTool"), "glob", {"a": 1}, lambda given: f"ran with {given}")
+async def test_a_before_tool_hook_that_fails_lets_the_tool_run_and_is_warned_of(
+    failing: Failing, warnings_of_engine: Texts
+) -> None:
+    result = await execute_tool_with_hooks(
+        failing.config("BeforeTool"), "glob", {"a": 1}, lambda given: f"ran with {given}"
+    )
     assert result.llm_content == "ran with {'a': 1}"
     assert (result.error, result.stop_reason) == (None, None)
     assert names(warnings_of_engine(), failing.words)
 
 
 @pytest.mark.requirement("HOOK-031")
-async def test_an_after_tool_hook_that_fails_leaves_the_result_alone_and_is_warned_of(failing, warnings_of_engine):
-    result = await execute_tool_with_hooks(failing("AfterTool"), "glob", {}, lambda _: "found")
+async def test_an_after_tool_hook_that_fails_leaves_the_result_alone_and_is_warned_of(
+    failing: Failing, warnings_of_engine: Texts
+) -> None:
+    result = await execute_tool_with_hooks(failing.config("AfterTool"), "glob", {}, lambda _: "found")
     assert (result.llm_content, result.return_display) == ("found", "found")
     assert (result.suppress_display, result.stop_reason) == (False, None)
     assert names(warnings_of_engine(), failing.words)
@@ -192,18 +246,21 @@ async def test_an_after_tool_hook_that_fails_leaves_the_result_alone_and_is_warn
 
 @pytest.mark.requirement("HOOK-042")
 async def test_a_before_model_hook_that_fails_lets_the_model_be_called_and_is_warned_of(
-    failing, warnings_of_engine, llm_request
-):
-    result = await fire_before_model_hook(failing("BeforeModel"), llm_request)
+    failing: Failing, warnings_of_engine: Texts, llm_request: GenerateContentParameters
+) -> None:
+    result = await fire_before_model_hook(failing.config("BeforeModel"), llm_request)
     assert (result.blocked, result.should_stop, result.modified_request) == (False, False, None)
     assert names(warnings_of_engine(), failing.words)
 
 
 @pytest.mark.requirement("HOOK-052")
 async def test_an_after_model_hook_that_fails_leaves_the_response_alone_and_is_warned_of(
-    failing, warnings_of_engine, llm_request, llm_response
-):
-    result = await fire_after_model_hook(failing("AfterModel"), llm_request, llm_response)
+    failing: Failing,
+    warnings_of_engine: Texts,
+    llm_request: GenerateContentParameters,
+    llm_response: GenerateContentResponse,
+) -> None:
+    result = await fire_after_model_hook(failing.config("AfterModel"), llm_request, llm_response)
     assert result.response is llm_response
     assert (result.should_stop, result.suppress_output, result.system_message) == (False, False, None)
     assert names(warnings_of_engine(), failing.words)
@@ -211,9 +268,9 @@ async def test_an_after_model_hook_that_fails_leaves_the_response_alone_and_is_w
 
 @pytest.mark.requirement("HOOK-060")
 async def test_a_tool_selection_hook_that_fails_leaves_the_tools_alone_and_is_warned_of(
-    failing, warnings_of_engine, llm_request
-):
-    result = await fire_before_tool_selection_hook(failing("BeforeToolSelection"), llm_request)
+    failing: Failing, warnings_of_engine: Texts, llm_request: GenerateContentParameters
+) -> None:
+    result = await fire_before_tool_selection_hook(failing.config("BeforeToolSelection"), llm_request)
     assert (result.tool_config, result.tools, result.should_stop) == (None, None, False)
     assert names(warnings_of_engine(), failing.words)
 
@@ -221,9 +278,13 @@ async def test_a_tool_selection_hook_that_fails_leaves_the_tools_alone_and_is_wa
 @pytest.mark.requirement("HOOK-178", "HOOK-180", "HOOK-181")
 @pytest.mark.parametrize("event", ["AfterTool", "AfterModel", "BeforeToolSelection"])
 async def test_a_block_where_nothing_can_be_blocked_is_logged(
-    lab, event, warnings_of_engine, llm_request, llm_response
-):
-    config = lab.config({event: lab.hook(says={"decision": "block", "reason": "too late"})})
+    project: EventsProject,
+    event: str,
+    warnings_of_engine: Texts,
+    llm_request: GenerateContentParameters,
+    llm_response: GenerateContentResponse,
+) -> None:
+    config = project.config({event: project.hook(says={"decision": "block", "reason": "too late"})})
     await fire_after_tool_hook(config, "glob", {}, {"llmContent": "x"})
     await fire_after_model_hook(config, llm_request, llm_response)
     await fire_before_tool_selection_hook(config, llm_request)
@@ -232,8 +293,8 @@ async def test_a_block_where_nothing_can_be_blocked_is_logged(
     assert "too late" in warning
 
 
-async def test_a_block_where_it_counts_is_no_warning(lab, warnings_of_engine):
-    await fire_before_tool_hook(lab.config({"BeforeTool": lab.hook(says={"decision": "block"})}), "glob", {})
+async def test_a_block_where_it_counts_is_no_warning(project: EventsProject, warnings_of_engine: Texts) -> None:
+    await fire_before_tool_hook(project.config({"BeforeTool": project.hook(says={"decision": "block"})}), "glob", {})
     assert warnings_of_engine() == []
 
 
@@ -261,13 +322,15 @@ async def test_a_block_where_it_counts_is_no_warning(lab, warnings_of_engine):
         ("llxprt:core:hooks:tr*:model", "llxprt:core:hooks:triggers:model", True),
     ],
 )
-def test_debug_patterns_are_globs_with_exclusions(patterns, namespace, selected):
+def test_debug_patterns_are_globs_with_exclusions(patterns: str, namespace: str, selected: bool) -> None:
     assert selects(patterns, namespace) is selected
 
 
-async def test_the_debug_variable_shows_what_hooks_do_on_stderr(lab, ready, monkeypatch, capsys):
+async def test_the_debug_variable_shows_what_hooks_do_on_stderr(
+    project: EventsProject, ready: Ready, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*")
-    handler = await ready(lab.config({"BeforeTool": lab.hook(says={"reason": "a remark"})}))
+    handler = await ready(project.config({"BeforeTool": project.hook(says={"reason": "a remark"})}))
     await handler.fire_before_tool_event("glob", {})
     shown = capsys.readouterr()
     assert HANDLER in shown.err
@@ -277,13 +340,13 @@ async def test_the_debug_variable_shows_what_hooks_do_on_stderr(lab, ready, monk
 
 
 async def test_the_debug_variable_shows_for_each_event_which_hooks_were_planned_and_what_each_was_sent(
-    lab, ready, monkeypatch, capsys
-):
+    project: EventsProject, ready: Ready, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*")
-    rewrite = lab.hook("first", {"hookSpecificOutput": {"tool_input": {"path": "rewritten"}}})
-    names = {"one": rewrite, "two": lab.hook("second")}
+    rewrite = project.hook("first", {"hookSpecificOutput": {"tool_input": {"path": "rewritten"}}})
+    names = {"one": rewrite, "two": project.hook("second")}
     hooks = [{"type": "command", "name": name, "command": command} for name, command in names.items()]
-    handler = await ready(lab.config({"BeforeTool": [{"sequential": True, "hooks": hooks}]}))
+    handler = await ready(project.config({"BeforeTool": [{"sequential": True, "hooks": hooks}]}))
     for path in ("seen at first", "seen again"):
         await handler.fire_before_tool_event("glob", {"path": path})
         shown = capsys.readouterr().err
@@ -292,50 +355,60 @@ async def test_the_debug_variable_shows_for_each_event_which_hooks_were_planned_
         assert shown.count('"path":"rewritten"') == 1  # by the second
 
 
-async def test_what_a_hook_was_sent_is_logged_in_part_if_it_is_long(lab, ready, logged):
-    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+async def test_what_a_hook_was_sent_is_logged_in_part_if_it_is_long(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook()}))
     await handler.fire_before_tool_event("glob", {"text": "é" * 100_000})
     (record,) = logged("hook_execution")
     assert 4000 < len(record["input"]) <= 4096
     assert record["input"].endswith("éé")
 
 
-async def test_what_a_hook_was_sent_is_not_in_the_warning_of_its_failure(lab, ready, logged):
-    handler = await ready(lab.config({"BeforeTool": lab.hook(exit_code=1)}))
+async def test_what_a_hook_was_sent_is_not_in_the_warning_of_its_failure(
+    project: EventsProject, ready: Ready, logged: Callable[..., Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(exit_code=1)}))
     await handler.fire_before_tool_event("glob", {"text": "the payload"})
     (failure,) = logged("hook_failure")
     assert "the payload" not in str(failure)
 
 
-async def test_what_the_debug_variable_leaves_out_is_not_shown(lab, ready, monkeypatch, capsys):
+async def test_what_the_debug_variable_leaves_out_is_not_shown(
+    project: EventsProject, ready: Ready, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("DEBUG", "llxprt:core:hooks:*,-llxprt:core:hooks:planner")
-    handler = await ready(lab.config({"BeforeTool": lab.hook()}))
+    handler = await ready(project.config({"BeforeTool": project.hook()}))
     await handler.fire_before_tool_event("glob", {})
     shown = capsys.readouterr().err
     assert HANDLER in shown
     assert "llxprt:core:hooks:planner" not in shown
 
 
-async def test_nothing_is_shown_of_hooks_that_work_without_the_debug_variable(lab, ready, capsys):
-    handler = await ready(lab.config({"BeforeTool": lab.hook(says={"reason": "a remark"})}))
+async def test_nothing_is_shown_of_hooks_that_work_without_the_debug_variable(
+    project: EventsProject, ready: Ready, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(says={"reason": "a remark"})}))
     await handler.fire_before_tool_event("glob", {})
     assert capsys.readouterr() == ("", "")
 
 
-def test_switching_debug_on_twice_shows_each_record_once_and_off_again_shows_none(lab, monkeypatch, capsys):
+def test_switching_debug_on_twice_shows_each_record_once_and_off_again_shows_none(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = debug_logger("handler")
     monkeypatch.setenv("DEBUG", "llxprt:*")
-    HookSystem(lab.config({}))
-    HookSystem(lab.config({}))
+    HookSystem(project.config({}))
+    HookSystem(project.config({}))
     log.debug("once")
     assert capsys.readouterr().err.count("once") == 1
     monkeypatch.delenv("DEBUG")
-    HookSystem(lab.config({}))
+    HookSystem(project.config({}))
     log.debug("never")
     assert "never" not in capsys.readouterr().err
 
 
-def test_every_logger_of_the_engine_is_in_the_namespace():
+def test_every_logger_of_the_engine_is_in_the_namespace() -> None:
     code = (
         "import logging, llxprt_hooks\n"
         "for name in llxprt_hooks.__all__: getattr(llxprt_hooks, name)\n"
@@ -344,7 +417,97 @@ def test_every_logger_of_the_engine_is_in_the_namespace():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split()
-    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == []
+    assert [name for name in done.stdout.split() if not name.startswith("llxprt:core:hooks:")] == ["llxprt_hooks"]
+
+
+# One parent.
+
+
+@pytest.fixture
+def parent() -> Any:
+    """The parent of all loggers of the engine, as a program gets it; afterwards it is as it was."""
+    logger = logging.getLogger("llxprt_hooks")
+    yield logger
+    logger.setLevel(logging.NOTSET)
+    logger.propagate, logger.disabled, logger.handlers = True, False, []
+
+
+class Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.names.append(record.name)
+
+
+SILENCED = {
+    "level": lambda logger: logger.setLevel(logging.ERROR),
+    "propagate": lambda logger: setattr(logger, "propagate", False),
+    "disabled": lambda logger: setattr(logger, "disabled", True),
+}
+
+
+@pytest.mark.parametrize("silence", SILENCED.values(), ids=SILENCED)
+async def test_the_parent_logger_silences_the_whole_engine(
+    project: EventsProject, ready: Ready, parent: Any, caplog: pytest.LogCaptureFixture, silence: Callable[..., Any]
+) -> None:
+    broken = {"BeforeTool": project.hook(exit_code=1), "NoSuchEvent": []}
+    await (await ready(project.config(broken))).fire_before_tool_event("glob", {})
+    assert {HANDLER, "llxprt:core:hooks:registry"} <= {record.name for record in caplog.records}
+    caplog.clear()
+
+    silence(parent)
+    await (await ready(project.config(broken))).fire_before_tool_event("glob", {})
+
+    assert caplog.records == []
+
+
+async def test_a_handler_and_level_of_the_parent_logger_get_the_records_of_all_parts(
+    project: EventsProject, ready: Ready, parent: Any
+) -> None:
+    kept = Kept()
+    parent.addHandler(kept)
+    parent.setLevel(logging.DEBUG)
+
+    await (await ready(project.config({"BeforeTool": project.hook()}))).fire_before_tool_event("glob", {})
+
+    assert {HANDLER, "llxprt:core:hooks:planner"} <= set(kept.names)
+
+
+@pytest.mark.requirement("HOOK-111")
+async def test_a_handler_of_the_parent_logger_that_raises_does_not_undo_a_block(
+    project: EventsProject, parent: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Raising(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("disk full")
+
+    parent.addHandler(Raising())
+    parent.setLevel(logging.DEBUG)
+
+    result = await execute_tool_with_hooks(
+        project.config({"BeforeTool": project.hook(exit_code=2, stderr="no")}),
+        "glob",
+        {},
+        lambda _: pytest.fail("the tool ran"),
+    )
+
+    assert result.llm_content == "no"
+    assert "disk full" in capsys.readouterr().err
+
+
+def test_a_logger_that_a_program_configured_before_the_import_keeps_its_settings(project: EventsProject) -> None:
+    code = (
+        "import logging\n"
+        "logging.getLogger('llxprt:core:hooks:settings').setLevel(logging.ERROR)\n"
+        "logging.getLogger('llxprt_hooks').addHandler(logging.StreamHandler())\n"
+        "from llxprt_hooks.logger import debug_logger\n"
+        "debug_logger('settings').warning('hidden')\n"
+        "debug_logger('runner').warning('shown')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "shown\n"
 
 
 LOCAL = """
@@ -363,9 +526,9 @@ assert not connections, connections
 """
 
 
-def test_no_record_of_an_event_leaves_the_machine(lab, monkeypatch):
+def test_no_record_of_an_event_leaves_the_machine(project: EventsProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBUG", "llxprt:*")
-    code = LOCAL % {"hooks": lab.hooks({"BeforeTool": lab.hook("a"), "AfterTool": lab.hook("b", exit_code=1)})}
+    code = LOCAL % {"hooks": hooks_of({"BeforeTool": project.hook("a"), "AfterTool": project.hook("b", exit_code=1)})}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert lab.runs("a") == lab.runs("b") == 1
+    assert project.runs("a") == project.runs("b") == 1

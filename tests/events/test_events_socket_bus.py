@@ -7,10 +7,8 @@ into bytes and back, and ``connect``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,6 +23,13 @@ from llxprt_hooks import (
     read_response,
 )
 from llxprt_hooks.bus.messages import Message, Subscriber, message_channel
+from tests.events.events_project import EventsProject, system_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from tests.events.events_project import EventsProject, Ready, Texts
 
 REQUEST, RESPONSE = MessageBusType.HOOK_EXECUTION_REQUEST, MessageBusType.HOOK_EXECUTION_RESPONSE
 CALL = {"tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
@@ -139,61 +144,73 @@ async def wire(folder: Path) -> AsyncIterator[Wire]:
 
 
 @pytest.mark.requirement("DELTA-HEVT-001", "DELTA-HEVT-002", "DELTA-HBUS-001")
-async def test_a_request_in_bytes_runs_a_hook_and_is_answered_in_bytes(lab, tmp_path):
-    config = lab.config({"BeforeTool": [lab.hook("guard", {"decision": "deny", "reason": "no"}), lab.hook("b")]})
+async def test_a_request_in_bytes_runs_a_hook_and_is_answered_in_bytes(project: EventsProject, tmp_path: Path) -> None:
+    config = project.config(
+        {"BeforeTool": [project.hook("guard", {"decision": "deny", "reason": "no"}), project.hook("b")]}
+    )
     async with wire(tmp_path) as both:
-        await config.get_hook_system().connect(both.hooks)
+        await system_of(config).connect(both.hooks)
         message = await both.ask(encode_message(HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL, "c1")))
 
     response = read_response(message)
     assert (response.correlation_id, response.success, response.error) == ("c1", True, None)
+    assert response.output is not None
+    assert response.output.final_output is not None
     assert response.output.final_output.get_blocking_error() == (True, "no")
     assert [output.decision for output in response.output.all_outputs] == ["deny"]
     assert response.output.total_duration > 0
-    assert lab.payload("guard")["tool_input"] == CALL["tool_input"]
+    assert project.payload("guard")["tool_input"] == CALL["tool_input"]
 
 
 @pytest.mark.requirement("DELTA-HBUS-001")
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_the_response_has_the_shape_that_the_request_has_in_bytes(lab, tmp_path, wrapped):
-    config = lab.config({"BeforeTool": lab.hook(exit_code=1, stderr="broken")})
+async def test_the_response_has_the_shape_that_the_request_has_in_bytes(
+    project: EventsProject, tmp_path: Path, wrapped: bool
+) -> None:
+    config = project.config({"BeforeTool": project.hook(exit_code=1, stderr="broken")})
     request = HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL, "c1")
     async with wire(tmp_path) as both:
-        await config.get_hook_system().connect(both.hooks)
+        await system_of(config).connect(both.hooks)
         message = await both.ask(encode_message(request, wrapped=wrapped))
 
     assert message["type"] == ("HOOK_EXECUTION_RESPONSE" if wrapped else "hook-execution-response")
     assert ("payload" in message) is wrapped
     response = read_response(message)
     assert (response.correlation_id, response.success) == ("c1", False)
+    assert response.output is not None
     assert "exited with code 1" in str(response.output.errors[0])
 
 
-async def test_a_failed_request_is_read_with_its_error(lab, tmp_path):
+async def test_a_failed_request_is_read_with_its_error(project: EventsProject, tmp_path: Path) -> None:
     async with wire(tmp_path) as both:
-        await lab.config({"BeforeTool": lab.hook()}).get_hook_system().connect(both.hooks)
+        await project.system({"BeforeTool": project.hook()}).connect(both.hooks)
         message = await both.ask(encode_message({"type": REQUEST, "eventName": "BeforeLunch", "input": {}}))
 
     response = read_response(message)
     assert response.correlation_id
+    assert response.error is not None
     assert (response.success, response.error.code) == (False, "unsupported_event")
     assert "BeforeLunch" in response.error.message
 
 
-async def test_a_tool_result_in_a_request_reaches_the_hook_through_bytes(lab, tmp_path):
+async def test_a_tool_result_in_a_request_reaches_the_hook_through_bytes(
+    project: EventsProject, tmp_path: Path
+) -> None:
     request = HookExecutionRequest(HookEventName.AFTER_TOOL, {**CALL, "tool_response": ToolResult("written")})
     async with wire(tmp_path) as both:
-        await lab.config({"AfterTool": lab.hook()}).get_hook_system().connect(both.hooks)
+        await project.system({"AfterTool": project.hook()}).connect(both.hooks)
         assert read_response(await both.ask(encode_message(request))).success
 
-    assert lab.payload()["tool_response"]["llmContent"] == "written"
+    assert project.payload()["tool_response"]["llmContent"] == "written"
 
 
 @pytest.mark.requirement("DELTA-HEVT-004")
-async def test_disconnecting_ends_the_subscription_and_direct_calls_still_work(lab, tmp_path, ready):
-    config = lab.config({"BeforeTool": lab.hook(says={"reason": "seen"})})
+async def test_disconnecting_ends_the_subscription_and_direct_calls_still_work(
+    project: EventsProject, tmp_path: Path, ready: Ready
+) -> None:
+    config = project.config({"BeforeTool": project.hook(says={"reason": "seen"})})
     async with wire(tmp_path) as both:
-        system = config.get_hook_system()
+        system = system_of(config)
         await system.connect(both.hooks)
         await system.connect(both.hooks)
         assert both.broker.count(REQUEST) == 1
@@ -202,55 +219,68 @@ async def test_disconnecting_ends_the_subscription_and_direct_calls_still_work(l
         await system.disconnect()
 
     result = await (await ready(config)).fire_before_tool_event("glob", {})
+    assert result.final_output is not None
     assert result.final_output.reason == "seen"
 
 
 @pytest.mark.requirement("DELTA-HEVT-004", "DELTA-HSYS-001")
-async def test_the_bus_of_a_configuration_is_connected_by_initialize_and_let_go_by_dispose(lab, tmp_path):
+async def test_the_bus_of_a_configuration_is_connected_by_initialize_and_let_go_by_dispose(
+    project: EventsProject, tmp_path: Path
+) -> None:
     async with wire(tmp_path) as both:
-        config = lab.config({"BeforeTool": lab.hook()}, message_bus=both.hooks)
-        system = config.get_hook_system()
+        config = project.config({"BeforeTool": project.hook()}, message_bus=both.hooks)
+        system = system_of(config)
         await system.initialize()
-        assert read_response(await both.ask(encode_message(HookExecutionRequest("BeforeTool", CALL)))).success
+        assert read_response(
+            await both.ask(encode_message(HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL)))
+        ).success
         system.dispose()
         async with asyncio.timeout(30):
             while both.broker.count(REQUEST):  # noqa: ASYNC110 - the broker is not ours to wait for
                 await asyncio.sleep(0.005)
-    assert lab.runs() == 1
+    assert project.runs() == 1
 
 
-async def test_a_configuration_whose_bus_was_never_connected_can_be_disposed_of(lab, tmp_path):
+async def test_a_configuration_whose_bus_was_never_connected_can_be_disposed_of(
+    project: EventsProject, tmp_path: Path
+) -> None:
     async with wire(tmp_path) as both:
-        system = lab.config({}, message_bus=both.hooks).get_hook_system()
+        system = project.system({}, message_bus=both.hooks)
         system.dispose()
         await system.initialize()
         assert both.broker.count(REQUEST) == 0
 
 
-async def test_a_bus_that_refuses_the_subscription_can_be_connected_again(lab, tmp_path):
+async def test_a_bus_that_refuses_the_subscription_can_be_connected_again(
+    project: EventsProject, tmp_path: Path
+) -> None:
     class Refusing(SocketBus):
         refuses = True
 
-        async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber):
+        async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Any:
             if self.refuses:
                 raise ConnectionError("no")
             return await super().subscribe(message_type, subscriber)
 
     async with wire(tmp_path) as both:
         bus = Refusing(*await asyncio.open_unix_connection(tmp_path / "bus"))
-        system = lab.config({"BeforeTool": lab.hook()}).get_hook_system()
+        system = project.system({"BeforeTool": project.hook()})
         with pytest.raises(ConnectionError):
             await system.connect(bus)
         bus.refuses = False
         await system.connect(bus)
-        assert read_response(await both.ask(encode_message(HookExecutionRequest("BeforeTool", CALL)))).success
+        assert read_response(
+            await both.ask(encode_message(HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL)))
+        ).success
         await bus.close()
 
 
-def test_dispose_without_a_loop_says_what_to_do_and_answers_nothing_more(lab, tmp_path, warnings_of_engine):
-    async def connected():
+def test_dispose_without_a_loop_says_what_to_do_and_answers_nothing_more(
+    project: EventsProject, tmp_path: Path, warnings_of_engine: Texts
+) -> None:
+    async def connected() -> Any:
         async with wire(tmp_path) as both:
-            system = lab.config({"BeforeTool": lab.hook()}).get_hook_system()
+            system = project.system({"BeforeTool": project.hook()})
             await system.connect(both.hooks)
             return system
 
@@ -264,7 +294,7 @@ def test_dispose_without_a_loop_says_what_to_do_and_answers_nothing_more(lab, tm
 
 
 @pytest.mark.parametrize("data", [b"", b"7", b"[]", b"null", b'{"type":"hook-execution-request"', b"\xff"], ids=repr)
-def test_bytes_that_are_not_a_message_are_refused(data):
+def test_bytes_that_are_not_a_message_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - which text the JSON reader has is its own affair
         decode_message(data)
 
@@ -280,11 +310,11 @@ def test_bytes_that_are_not_a_message_are_refused(data):
         7,
     ],
 )
-def test_a_message_that_is_not_a_response_is_not_read_as_one(message):
+def test_a_message_that_is_not_a_response_is_not_read_as_one(message: Any) -> None:
     with pytest.raises(ValueError, match=r"expected a message|malformed hook execution response"):
         read_response(message)
 
 
-def test_a_response_of_our_class_is_read_as_it_is():
+def test_a_response_of_our_class_is_read_as_it_is() -> None:
     response = HookExecutionResponse("c1", success=True)
     assert read_response(response) is response

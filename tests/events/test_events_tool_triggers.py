@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +20,13 @@ from llxprt_hooks import (
     fire_before_tool_hook,
 )
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tests.events.events_project import EventsProject, Ready
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
 GIVEN = {"file_path": "a.txt", "content": "x"}
 
 
@@ -25,21 +34,23 @@ class Tool:
     """A tool that notes what it was called with."""
 
     def __init__(self, result: object = "done") -> None:
-        self.calls: list[dict] = []
+        self.calls: list[Mapping[str, Any]] = []
         self.result = result
 
-    async def __call__(self, tool_input):
+    async def __call__(self, tool_input: Mapping[str, Any]) -> Any:
         self.calls.append(tool_input)
         return self.result
 
 
 @pytest.fixture
-def run(lab):
+def run(project: EventsProject) -> Any:
     """Run a tool with what its BeforeTool and AfterTool hook say."""
 
-    async def run(before=None, after=None, tool=None, given=GIVEN):
+    async def run(before: Any = None, after: Any = None, tool: Any = None, given: Any = GIVEN) -> Any:
         events = {"BeforeTool": before, "AfterTool": after}
-        config = lab.config({event: lab.hook(event, said) for event, said in events.items() if said is not None})
+        config = project.config(
+            {event: project.hook(event, said) for event, said in events.items() if said is not None}
+        )
         return await execute_tool_with_hooks(config, "write_file", given, tool or Tool())
 
     return run
@@ -49,8 +60,10 @@ def run(lab):
 
 
 @pytest.mark.requirement("HOOK-127", "HOOK-150")
-async def test_the_before_trigger_returns_the_merged_output(lab):
-    config = lab.config({"BeforeTool": [lab.hook("a", {"reason": "one"}), lab.hook("b", {"reason": "two"})]})
+async def test_the_before_trigger_returns_the_merged_output(project: EventsProject) -> None:
+    config = project.config(
+        {"BeforeTool": [project.hook("a", {"reason": "one"}), project.hook("b", {"reason": "two"})]}
+    )
     output = await fire_before_tool_hook(config, "write_file", GIVEN)
     assert isinstance(output, DefaultHookOutput)
     assert isinstance(output, BeforeToolHookOutput)
@@ -58,7 +71,7 @@ async def test_the_before_trigger_returns_the_merged_output(lab):
 
 
 @pytest.mark.requirement("HOOK-128", "HOOK-151", "HOOK-217")
-async def test_the_after_trigger_returns_the_effects_and_applies_none_of_them(lab):
+async def test_the_after_trigger_returns_the_effects_and_applies_none_of_them(project: EventsProject) -> None:
     said = {
         "systemMessage": "note",
         "suppressOutput": True,
@@ -67,7 +80,7 @@ async def test_the_after_trigger_returns_the_effects_and_applies_none_of_them(la
         "hookSpecificOutput": {"additionalContext": "more"},
     }
     response = {"llmContent": "text", "returnDisplay": "shown", "metadata": {}}
-    output = await fire_after_tool_hook(lab.config({"AfterTool": lab.hook(says=said)}), "glob", {}, response)
+    output = await fire_after_tool_hook(project.config({"AfterTool": project.hook(says=said)}), "glob", {}, response)
     assert isinstance(output, DefaultHookOutput)
     assert (output.system_message, output.suppress_output) == ("note", True)
     assert (output.should_stop_execution(), output.stop_reason) == (True, "enough")
@@ -76,11 +89,11 @@ async def test_the_after_trigger_returns_the_effects_and_applies_none_of_them(la
 
 
 @pytest.mark.requirement("HOOK-127", "HOOK-128")
-async def test_hooks_that_say_nothing_give_nothing(lab):
-    config = lab.config({"BeforeTool": lab.hook("before"), "AfterTool": lab.hook("after")})
+async def test_hooks_that_say_nothing_give_nothing(project: EventsProject) -> None:
+    config = project.config({"BeforeTool": project.hook("before"), "AfterTool": project.hook("after")})
     assert await fire_before_tool_hook(config, "glob", {}) is None
     assert await fire_after_tool_hook(config, "glob", {}, {"llmContent": "x"}) is None
-    assert lab.runs("before") == lab.runs("after") == 1
+    assert project.runs("before") == project.runs("after") == 1
 
 
 # Before the tool.
@@ -114,20 +127,22 @@ async def test_hooks_that_say_nothing_give_nothing(lab):
         ),
     ],
 )
-async def test_a_blocked_tool_does_not_run_and_the_model_gets_the_reason(lab, options, reason):
+async def test_a_blocked_tool_does_not_run_and_the_model_gets_the_reason(
+    project: EventsProject, options: dict[str, Any], reason: str
+) -> None:
     tool = Tool()
-    config = lab.config({"BeforeTool": lab.hook("before", **options), "AfterTool": lab.hook("after")})
+    config = project.config({"BeforeTool": project.hook("before", **options), "AfterTool": project.hook("after")})
     result = await execute_tool_with_hooks(config, "write_file", GIVEN, tool)
     assert tool.calls == []
     assert isinstance(result, ToolResult)
     assert result.llm_content == reason
     assert result.error is not None
     assert result.stop_reason is None
-    assert lab.runs("after") == 0
+    assert project.runs("after") == 0
 
 
 @pytest.mark.parametrize("decision", ["allow", "approve", "ask", None, "nonsense"])
-async def test_any_other_decision_lets_the_tool_run(run, decision):
+async def test_any_other_decision_lets_the_tool_run(run: RunTool, decision: str | None) -> None:
     tool = Tool()
     result = await run({"decision": decision, "reason": "fine"}, tool=tool)
     assert tool.calls == [GIVEN]
@@ -135,29 +150,31 @@ async def test_any_other_decision_lets_the_tool_run(run, decision):
 
 
 @pytest.mark.requirement("HOOK-019", "HOOK-177", "HOOK-156")
-async def test_the_tool_runs_with_the_arguments_that_hooks_changed_and_after_tool_sees_them(lab):
+async def test_the_tool_runs_with_the_arguments_that_hooks_changed_and_after_tool_sees_them(
+    project: EventsProject,
+) -> None:
     tool = Tool()
     given = dict(GIVEN)
     changed = {"hookSpecificOutput": {"tool_input": {"file_path": "/safe/a.txt", "mode": {"w": 1}}}}
-    config = lab.config({"BeforeTool": lab.hook("before", changed), "AfterTool": lab.hook("after")})
+    config = project.config({"BeforeTool": project.hook("before", changed), "AfterTool": project.hook("after")})
     await execute_tool_with_hooks(config, "write_file", given, tool)
     final = {"file_path": "/safe/a.txt", "content": "x", "mode": {"w": 1}}
     assert tool.calls == [final]
-    assert lab.payload("after")["tool_input"] == final
+    assert project.payload("after")["tool_input"] == final
     assert given == GIVEN
 
 
 @pytest.mark.requirement("HOOK-019")
-async def test_several_hooks_change_arguments_by_top_level_key(lab):
+async def test_several_hooks_change_arguments_by_top_level_key(project: EventsProject) -> None:
     tool = Tool()
     changes = [{"a": {"x": 1}, "b": 1}, {"a": {"y": 2}, "c": 3}]
-    hooks = [lab.hook(str(i), {"hookSpecificOutput": {"tool_input": each}}) for i, each in enumerate(changes)]
-    await execute_tool_with_hooks(lab.config({"BeforeTool": hooks}), "write_file", {"a": 0, "z": 26}, tool)
+    hooks = [project.hook(str(i), {"hookSpecificOutput": {"tool_input": each}}) for i, each in enumerate(changes)]
+    await execute_tool_with_hooks(project.config({"BeforeTool": hooks}), "write_file", {"a": 0, "z": 26}, tool)
     assert tool.calls == [{"a": {"y": 2}, "b": 1, "c": 3, "z": 26}]
 
 
 @pytest.mark.requirement("HOOK-019")
-async def test_a_changed_input_of_a_hook_that_blocks_is_not_run(run):
+async def test_a_changed_input_of_a_hook_that_blocks_is_not_run(run: RunTool) -> None:
     tool = Tool()
     await run({"decision": "deny", "hookSpecificOutput": {"tool_input": {"file_path": "/safe"}}}, tool=tool)
     assert tool.calls == []
@@ -174,7 +191,9 @@ STOPS = [
 
 @pytest.mark.requirement("HOOK-177", "DELTA-HAPP-002")
 @pytest.mark.parametrize(("fields", "stop_reason"), STOPS)
-async def test_a_stop_before_the_tool_keeps_it_from_running_and_reaches_the_caller(run, fields, stop_reason):
+async def test_a_stop_before_the_tool_keeps_it_from_running_and_reaches_the_caller(
+    run: RunTool, fields: dict[str, Any], stop_reason: str
+) -> None:
     tool = Tool()
     result = await run({"continue": False, **fields}, tool=tool)
     assert tool.calls == []
@@ -187,7 +206,9 @@ async def test_a_stop_before_the_tool_keeps_it_from_running_and_reaches_the_call
 
 @pytest.mark.requirement("HOOK-178", "DELTA-HAPP-002", "HOOK-217")
 @pytest.mark.parametrize(("fields", "stop_reason"), STOPS)
-async def test_a_stop_after_the_tool_keeps_its_result_and_reaches_the_caller(run, fields, stop_reason):
+async def test_a_stop_after_the_tool_keeps_its_result_and_reaches_the_caller(
+    run: RunTool, fields: dict[str, Any], stop_reason: str
+) -> None:
     result = await run(after={"continue": False, **fields})
     assert result.llm_content == "done"
     assert result.stop_reason == stop_reason
@@ -195,8 +216,10 @@ async def test_a_stop_after_the_tool_keeps_its_result_and_reaches_the_caller(run
 
 @pytest.mark.requirement("DELTA-HAPP-001", "DELTA-HRUN-004")
 @pytest.mark.parametrize(("fields", "stop_reason"), STOPS)
-async def test_the_wrapper_and_the_central_reading_agree_on_the_stop_reason(lab, run, ready, fields, stop_reason):
-    handler = await ready(lab.config({"AfterTool": lab.hook("central", {"continue": False, **fields})}))
+async def test_the_wrapper_and_the_central_reading_agree_on_the_stop_reason(
+    project: EventsProject, run: RunTool, ready: Ready, fields: dict[str, Any], stop_reason: str
+) -> None:
+    handler = await ready(project.config({"AfterTool": project.hook("central", {"continue": False, **fields})}))
     aggregated = await handler.fire_after_tool_event("write_file", GIVEN, {"llmContent": "done"})
     processed = handler.process_common_hook_output_fields(aggregated)
     result = await run(after={"continue": False, **fields})
@@ -213,7 +236,9 @@ async def test_the_wrapper_and_the_central_reading_agree_on_the_stop_reason(lab,
         ("done\n", "done\n\n\n[System] be careful"),
     ],
 )
-async def test_a_system_message_is_appended_for_the_model_and_never_displayed(run, content, expected):
+async def test_a_system_message_is_appended_for_the_model_and_never_displayed(
+    run: RunTool, content: str, expected: str
+) -> None:
     result = await run(after={"systemMessage": "be careful"}, tool=Tool(ToolResult(content, "shown")))
     assert result.llm_content == expected
     assert result.return_display == "shown"
@@ -221,7 +246,7 @@ async def test_a_system_message_is_appended_for_the_model_and_never_displayed(ru
 
 
 @pytest.mark.requirement("HOOK-131")
-async def test_a_system_message_joins_content_that_consists_of_parts(run, genai):
+async def test_a_system_message_joins_content_that_consists_of_parts(run: RunTool, genai: ModuleType) -> None:
     part = genai.Part(text="seen")
     listed = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult([part])))
     single = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult(part)))
@@ -231,32 +256,35 @@ async def test_a_system_message_joins_content_that_consists_of_parts(run, genai)
 
 
 @pytest.mark.requirement("HOOK-131")
-async def test_a_system_message_joins_a_tool_that_gave_nothing(run):
+async def test_a_system_message_joins_a_tool_that_gave_nothing(run: RunTool) -> None:
     result = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult(None)))
     assert result.llm_content == "\n\n[System] m"
 
 
 @pytest.mark.requirement("HOOK-131")
-async def test_plain_text_of_a_hook_is_a_system_message(run):
+async def test_plain_text_of_a_hook_is_a_system_message(run: RunTool) -> None:
     assert (await run(after="looks fine")).llm_content == "done\n\n[System] looks fine"
 
 
 @pytest.mark.requirement("HOOK-159")
-async def test_a_system_message_of_a_before_tool_hook_reaches_the_model_with_the_result(run):
+async def test_a_system_message_of_a_before_tool_hook_reaches_the_model_with_the_result(run: RunTool) -> None:
     result = await run(before={"systemMessage": "from before"}, after={"systemMessage": "from after"})
     assert result.llm_content == "done\n\n[System] from before\n\n[System] from after"
+    assert (await run(before={"systemMessage": "alone"})).llm_content == "done\n\n[System] alone"
 
 
 @pytest.mark.requirement("HOOK-159")
 @pytest.mark.parametrize("said", [{"decision": "deny", "reason": "no"}, {"continue": False, "stopReason": "no"}])
-async def test_a_system_message_of_a_blocked_tool_reaches_the_model_and_no_screen(run, said):
+async def test_a_system_message_of_a_blocked_tool_reaches_the_model_and_no_screen(
+    run: RunTool, said: dict[str, Any]
+) -> None:
     result = await run({**said, "systemMessage": "ask first"})
     assert result.llm_content == "no\n\n[System] ask first"
     assert "ask first" not in str(result.return_display)
 
 
 @pytest.mark.requirement("HOOK-132", "HOOK-149", "HOOK-178", "HOOK-217")
-async def test_a_suppressed_result_reaches_the_model_but_is_not_to_be_displayed(run):
+async def test_a_suppressed_result_reaches_the_model_but_is_not_to_be_displayed(run: RunTool) -> None:
     result = await run(after={"suppressOutput": True})
     assert result.suppress_display is True
     assert result.llm_content == "done"
@@ -264,13 +292,13 @@ async def test_a_suppressed_result_reaches_the_model_but_is_not_to_be_displayed(
 
 
 @pytest.mark.requirement("HOOK-132")
-async def test_a_tool_that_suppresses_its_own_display_stays_suppressed(run):
+async def test_a_tool_that_suppresses_its_own_display_stays_suppressed(run: RunTool) -> None:
     result = await run(after={"suppressOutput": False}, tool=Tool(ToolResult("x", suppress_display=True)))
     assert result.suppress_display is True
 
 
 @pytest.mark.requirement("HOOK-178", "HOOK-217")
-async def test_additional_context_is_appended_for_the_model(run):
+async def test_additional_context_is_appended_for_the_model(run: RunTool) -> None:
     after = {"hookSpecificOutput": {"additionalContext": "see also b.txt"}}
     result = await run(after=after, tool=Tool(ToolResult("done", "shown")))
     assert result.llm_content.startswith("done")
@@ -280,7 +308,7 @@ async def test_additional_context_is_appended_for_the_model(run):
 
 
 @pytest.mark.requirement("HOOK-178", "HOOK-217", "HOOK-156")
-async def test_all_effects_of_an_after_tool_hook_apply_together(run):
+async def test_all_effects_of_an_after_tool_hook_apply_together(run: RunTool) -> None:
     original = ToolResult("done", "shown", {"lines": 1}, {"message": "partly"})
     result = await run(
         after={
@@ -311,21 +339,23 @@ async def test_all_effects_of_an_after_tool_hook_apply_together(run):
         {"says": {"hookSpecificOutput": {"tool_input": {"file_path": "forged"}}}},
     ],
 )
-async def test_an_after_tool_hook_can_neither_block_nor_rewrite_the_result(lab, options):
-    config = lab.config({"AfterTool": lab.hook(**options)})
+async def test_an_after_tool_hook_can_neither_block_nor_rewrite_the_result(
+    project: EventsProject, options: dict[str, Any]
+) -> None:
+    config = project.config({"AfterTool": project.hook(**options)})
     result = await execute_tool_with_hooks(config, "write_file", GIVEN, Tool(ToolResult("done", "shown")))
     assert result == ToolResult("done", "shown")
 
 
 @pytest.mark.requirement("HOOK-178")
-async def test_a_block_after_the_tool_only_ends_a_sequential_chain(lab):
+async def test_a_block_after_the_tool_only_ends_a_sequential_chain(project: EventsProject) -> None:
     hooks = [
-        {"type": "command", "command": lab.hook("first", {"decision": "block", "systemMessage": "heard"})},
-        {"type": "command", "command": lab.hook("second")},
+        {"type": "command", "command": project.hook("first", {"decision": "block", "systemMessage": "heard"})},
+        {"type": "command", "command": project.hook("second")},
     ]
-    config = lab.config({"AfterTool": [{"sequential": True, "hooks": hooks}]})
+    config = project.config({"AfterTool": [{"sequential": True, "hooks": hooks}]})
     result = await execute_tool_with_hooks(config, "write_file", GIVEN, Tool())
-    assert (lab.runs("first"), lab.runs("second")) == (1, 0)
+    assert (project.runs("first"), project.runs("second")) == (1, 0)
     assert result.llm_content == "done\n\n[System] heard"
 
 
@@ -333,15 +363,15 @@ async def test_a_block_after_the_tool_only_ends_a_sequential_chain(lab):
 
 
 @pytest.mark.requirement("HOOK-133")
-async def test_the_wrapper_runs_before_tool_and_after_in_this_order(lab):
-    order = lab.folder / "order"
+async def test_the_wrapper_runs_before_tool_and_after_in_this_order(project: EventsProject) -> None:
+    order = project.root / "order"
 
-    async def tool(tool_input):
+    async def tool(tool_input: Mapping[str, Any]) -> Any:
         with order.open("a") as noted:
             noted.write("tool\n")
         return ToolResult("done")
 
-    config = lab.config(
+    config = project.config(
         {"BeforeTool": f"cat >/dev/null; echo before >> {order}", "AfterTool": f"cat >/dev/null; echo after >> {order}"}
     )
     result = await execute_tool_with_hooks(config, "write_file", GIVEN, tool)
@@ -353,8 +383,10 @@ async def test_the_wrapper_runs_before_tool_and_after_in_this_order(lab):
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("kind", ["function", "coroutine function", "awaitable"])
 @pytest.mark.parametrize("outcome", [ToolResult("text", "shown"), "text"])
-async def test_a_tool_may_be_any_callable_of_one_argument_and_give_a_result_or_a_text(lab, enabled, kind, outcome):
-    async def waits(tool_input):
+async def test_a_tool_may_be_any_callable_of_one_argument_and_give_a_result_or_a_text(
+    project: EventsProject, enabled: bool, kind: str, outcome: Any
+) -> None:
+    async def waits(tool_input: Mapping[str, Any]) -> Any:
         await asyncio.sleep(0)
         return outcome
 
@@ -363,44 +395,48 @@ async def test_a_tool_may_be_any_callable_of_one_argument_and_give_a_result_or_a
         "coroutine function": waits,
         "awaitable": lambda tool_input: asyncio.ensure_future(waits(tool_input)),
     }[kind]
-    config = lab.config({"BeforeTool": lab.hook()}, enable_hooks=enabled)
+    config = project.config({"BeforeTool": project.hook()}, enable_hooks=enabled)
     result = await execute_tool_with_hooks(config, "write_file", GIVEN, execute)
     assert isinstance(result, ToolResult)
     assert result.llm_content == "text"
-    assert lab.runs() == enabled
+    assert project.runs() == enabled
 
 
 @pytest.mark.requirement("HOOK-133")
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_what_the_tool_raises_passes_through_untouched_and_after_tool_does_not_fire(lab, enabled):
+async def test_what_the_tool_raises_passes_through_untouched_and_after_tool_does_not_fire(
+    project: EventsProject, enabled: bool
+) -> None:
     error = FileNotFoundError("a.txt")
 
-    def tool(tool_input):
+    def tool(tool_input: Mapping[str, Any]) -> Any:
         raise error
 
-    config = lab.config({"BeforeTool": lab.hook("before"), "AfterTool": lab.hook("after")}, enable_hooks=enabled)
+    config = project.config(
+        {"BeforeTool": project.hook("before"), "AfterTool": project.hook("after")}, enable_hooks=enabled
+    )
     with pytest.raises(FileNotFoundError) as raised:
         await execute_tool_with_hooks(config, "write_file", GIVEN, tool)
     assert raised.value is error
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
-    assert (lab.runs("before"), lab.runs("after")) == (enabled, 0)
+    assert (project.runs("before"), project.runs("after")) == (enabled, 0)
 
 
 class Opaque:
     """Content that cannot be compared, like an array: comparing it is an error."""
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         raise ValueError("the truth value of an array is ambiguous")
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # how Python marks what cannot be hashed
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "opaque"
 
 
 @pytest.mark.requirement("HOOK-111")
-async def test_content_of_any_kind_survives_the_hooks(run):
+async def test_content_of_any_kind_survives_the_hooks(run: RunTool) -> None:
     content = Opaque()
     result = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult(content)))
     assert result.llm_content[0] is content
@@ -425,7 +461,7 @@ TRIGGERS = {
 }
 
 
-def trigger_calls(tree: ast.AST):
+def trigger_calls(tree: ast.AST) -> Any:
     """Each call of a trigger, with the nodes that it stands in, innermost first."""
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     for node in ast.walk(tree):
@@ -455,12 +491,12 @@ def discarded(around: list[ast.AST]) -> bool:
         ("async def f(): return (await handler.fire_before_tool_event(t, i)).final_output", False),
     ],
 )
-def test_the_search_for_discarded_results_finds_them(code, found):
+def test_the_search_for_discarded_results_finds_them(code: str, found: bool) -> None:
     assert [discarded(around) for _, _, around in trigger_calls(ast.parse(code))] == [found]
 
 
 @pytest.mark.requirement("HOOK-134")
-def test_no_caller_in_the_package_discards_the_result_of_a_trigger():
+def test_no_caller_in_the_package_discards_the_result_of_a_trigger() -> None:
     calls = [
         (f"{file.relative_to(PACKAGE)}:{node.lineno} {name}", discarded(around))
         for file in sorted(PACKAGE.rglob("*.py"))
@@ -471,12 +507,12 @@ def test_no_caller_in_the_package_discards_the_result_of_a_trigger():
 
 
 @pytest.mark.requirement("HOOK-134")
-async def test_the_wrapper_waits_for_its_hooks_and_applies_what_they_say(lab):
+async def test_the_wrapper_waits_for_its_hooks_and_applies_what_they_say(project: EventsProject) -> None:
     slow = "sleep 0.2"
-    config = lab.config(
+    config = project.config(
         {
-            "BeforeTool": lab.hook("before", {"hookSpecificOutput": {"tool_input": {"a": 2}}}, then=slow),
-            "AfterTool": lab.hook("after", {"systemMessage": "waited"}, then=slow),
+            "BeforeTool": project.hook("before", {"hookSpecificOutput": {"tool_input": {"a": 2}}}, first=slow),
+            "AfterTool": project.hook("after", {"systemMessage": "waited"}, first=slow),
         }
     )
     tool = Tool()

@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import fuzz_guard
-from tests.fuzz.fuzz_world import World
+from tests.fuzz.fuzz_project import FuzzedProject
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,14 +42,11 @@ def _stderr_of_the_terminal(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FuzzedProject]:
     """A home, a project and a system level of their own, in which this process then lives."""
-    world = World(tmp_path)
-    monkeypatch.chdir(world.project)
-    for name in ("DEBUG", "LLXPRT_TRUST_PROJECT_HOOKS", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in world.environment().items():
-        monkeypatch.setenv(name, value)
+    world = FuzzedProject(tmp_path)
+    monkeypatch.chdir(world.root)
+    world.enter(monkeypatch)
     yield world
     monkeypatch.undo()
     shutil.rmtree(tmp_path)

@@ -21,7 +21,7 @@ from llxprt_hooks import (
 from llxprt_hooks.protocol.json_codec import read_json
 from tests.fuzz.fuzz_documents import any_json, any_text, mutated
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import Message, Subscriber, Unsubscribe
@@ -118,10 +118,10 @@ class Careless:
             await outcome
 
 
-def answers(world: World, message: Any, hooks: Mapping[str, Any] = PLUGINS) -> list[Any]:
+def answers(world: FuzzedProject, message: Any, hooks: Mapping[str, Any] = PLUGINS) -> list[Any]:
     """All responses to a message."""
     bus = Heard()
-    config = Config(working_dir=world.project, enable_hooks=True, hooks=hooks, message_bus=bus)
+    config = Config(working_dir=world.root, enable_hooks=True, hooks=hooks, message_bus=bus)
     with quiet():
         assert config.get_hook_system() is not None
         asyncio.run(bus.publish(message))
@@ -163,12 +163,12 @@ def hold_id(asked: object, told: str) -> None:
 
 
 @fuzz(250, message=messages)
-def test_a_request_gets_one_response_and_any_other_message_none(world: World, message: Any) -> None:
+def test_a_request_gets_one_response_and_any_other_message_none(world: FuzzedProject, message: Any) -> None:
     hold(message, answers(world, message))
 
 
 @fuzz(150, message=requests)
-def test_a_request_of_any_content_gets_one_response_without_hooks(world: World, message: Any) -> None:
+def test_a_request_of_any_content_gets_one_response_without_hooks(world: FuzzedProject, message: Any) -> None:
     hold(message, answers(world, message, hooks={}))
 
 
@@ -179,7 +179,7 @@ def test_a_request_of_any_content_gets_one_response_without_hooks(world: World, 
     correlation=any_text | any_json,
 )
 def test_a_request_of_our_class_gets_one_response_of_our_class(
-    world: World, event: Any, given: Any, correlation: Any
+    world: FuzzedProject, event: Any, given: Any, correlation: Any
 ) -> None:
     [response] = answers(world, HookExecutionRequest(event, given, correlation))
     assert isinstance(response, HookExecutionResponse)
@@ -190,9 +190,9 @@ def test_a_request_of_our_class_gets_one_response_of_our_class(
 
 
 @fuzz(150, message=messages | st.builds(object) | st.binary(max_size=3) | st.tuples(any_text))
-def test_on_a_bus_that_hands_on_anything_everything_is_answered_once(world: World, message: Any) -> None:
+def test_on_a_bus_that_hands_on_anything_everything_is_answered_once(world: FuzzedProject, message: Any) -> None:
     bus = Careless()
-    config = Config(working_dir=world.project, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
+    config = Config(working_dir=world.root, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
     with quiet():
         assert config.get_hook_system() is not None
         asyncio.run(bus.hand(message))
@@ -208,7 +208,9 @@ DENY: dict[str, Any] = {
 
 
 @fuzz(40, message=requests)
-def test_a_request_that_reaches_a_hook_is_answered_with_what_the_hook_decided(world: World, message: Any) -> None:
+def test_a_request_that_reaches_a_hook_is_answered_with_what_the_hook_decided(
+    world: FuzzedProject, message: Any
+) -> None:
     responses = answers(world, message, hooks=DENY)
     hold(message, responses)
     for response in responses:
@@ -221,9 +223,9 @@ def test_a_request_that_reaches_a_hook_is_answered_with_what_the_hook_decided(wo
 
 
 @fuzz(40, some=st.lists(requests, min_size=2, max_size=5))
-def test_requests_at_the_same_time_are_each_answered_once(world: World, some: list[Any]) -> None:
+def test_requests_at_the_same_time_are_each_answered_once(world: FuzzedProject, some: list[Any]) -> None:
     bus = Heard()
-    config = Config(working_dir=world.project, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
+    config = Config(working_dir=world.root, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
     numbered = [
         {"type": "hook-execution-request", **(each if isinstance(each, dict) else {}), "correlationId": str(number)}
         for number, each in enumerate(some)
@@ -241,14 +243,14 @@ def test_requests_at_the_same_time_are_each_answered_once(world: World, some: li
 
 @corpus("bus")
 @unhanged
-def test_what_was_found_is_answered_once_or_not_at_all(world: World, case: str, data: bytes) -> None:
+def test_what_was_found_is_answered_once_or_not_at_all(world: FuzzedProject, case: str, data: bytes) -> None:
     message = read_json(data)
     for hooks in (PLUGINS, DENY, {}):
         responses = answers(world, message, hooks)
         hold(message, responses)
         assert len(responses) == (0 if case.startswith("silent-") else 1)
     bus = Careless()
-    config = Config(working_dir=world.project, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
+    config = Config(working_dir=world.root, enable_hooks=True, hooks=PLUGINS, message_bus=bus)
     with quiet():
         assert config.get_hook_system() is not None
         asyncio.run(bus.hand(message))

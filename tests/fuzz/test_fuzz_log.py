@@ -12,9 +12,10 @@ from llxprt_hooks.inspection.log import read_log
 from llxprt_hooks.protocol.json_codec import write_json
 from tests.fuzz.fuzz_documents import any_json, any_text, documents, lines
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.support.cli import call
 
 if TYPE_CHECKING:
-    from tests.fuzz.fuzz_world import World
+    from tests.fuzz.fuzz_project import FuzzedProject
 
 RECORDS = [
     {
@@ -60,14 +61,16 @@ COLUMNS = ("", "40", "100")
 contents = lines(RECORDS)
 
 
-def hold(world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, arguments: tuple[str, ...], columns: str) -> None:
-    world.write("log", data)
+def hold(
+    world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, data: bytes, arguments: tuple[str, ...], columns: str
+) -> None:
+    world.put("log", data)
     if columns:
         monkeypatch.setenv("COLUMNS", columns)
     else:
         monkeypatch.delenv("COLUMNS", raising=False)
 
-    ended = world.call(*arguments)
+    ended = call(*arguments)
 
     known = {record["id"] for record in read_log() if isinstance(record.get("id"), str)}
     unknown = arguments == ("log", "1f3a") and not any(each.startswith("1f3a") for each in known)
@@ -84,7 +87,7 @@ def hold(world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, arguments: 
 
 @fuzz(200, data=contents, arguments=st.sampled_from(COMMANDS), columns=st.sampled_from(COLUMNS))
 def test_a_log_of_any_content_is_shown(
-    world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, arguments: tuple[str, ...], columns: str
+    world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, data: bytes, arguments: tuple[str, ...], columns: str
 ) -> None:
     hold(world, monkeypatch, data, arguments, columns)
 
@@ -93,7 +96,7 @@ def test_a_log_of_any_content_is_shown(
 @corpus("log")
 @unhanged
 def test_what_was_found_is_shown(
-    world: World, monkeypatch: pytest.MonkeyPatch, case: str, data: bytes, arguments: tuple[str, ...]
+    world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, case: str, data: bytes, arguments: tuple[str, ...]
 ) -> None:
     for columns in COLUMNS:
         hold(world, monkeypatch, data, arguments, columns)
@@ -101,10 +104,10 @@ def test_what_was_found_is_shown(
 
 @corpus("log", every=6)
 @unhanged
-def test_some_of_what_was_found_is_shown_by_the_installed_command(world: World, case: str, data: bytes) -> None:
-    world.write("log", data)
+def test_some_of_what_was_found_is_shown_by_the_installed_command(world: FuzzedProject, case: str, data: bytes) -> None:
+    world.put("log", data)
     for arguments in (("log",), ("stats",)):
-        ended = world.run(*arguments)
+        ended = world.command(*arguments, installed=True)
         assert ended.status == 0
         assert len(ended.stderr.splitlines()) <= 1
 
@@ -126,18 +129,18 @@ def records_among_junk(draw: st.DrawFn) -> tuple[bytes, list[str]]:
 
 @fuzz(150, older=records_among_junk(), newer=records_among_junk())
 def test_every_record_is_read_whatever_stands_between(
-    world: World, older: tuple[bytes, list[str]], newer: tuple[bytes, list[str]]
+    world: FuzzedProject, older: tuple[bytes, list[str]], newer: tuple[bytes, list[str]]
 ) -> None:
-    world.write("older log", older[0])
-    world.write("log", newer[0])
+    world.put("older log", older[0])
+    world.put("log", newer[0])
     read = [record["id"] for record in read_log() if str(record.get("id")).startswith("kept-")]
     assert read == older[1] + newer[1]
 
 
 @fuzz(50, data=contents)
-def test_what_is_printed_as_json_is_what_was_read(world: World, data: bytes) -> None:
-    world.write("log", data)
-    printed = world.call("log", "--json", "-n", "1000").json_lines
+def test_what_is_printed_as_json_is_what_was_read(world: FuzzedProject, data: bytes) -> None:
+    world.put("log", data)
+    printed = call("log", "--json", "-n", "1000").json_lines
     assert len(printed) == len(list(read_log()))
     assert all("hook" in record for record in printed)
     json.dumps(printed)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from llxprt_hooks import HookEventName
 from tests.fuzz.fuzz_documents import documents
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
+from tests.support.cli import call
 
 if TYPE_CHECKING:
-    from tests.fuzz.fuzz_world import World
+    from tests.fuzz.fuzz_project import FuzzedProject
 
 BASE = {"session_id": "s", "cwd": "/", "timestamp": "2026-01-02T03:04:05.678Z", "transcript_path": ""}
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {"temperature": 0.5}}
@@ -28,13 +29,13 @@ PLUGIN = [{"matcher": "glob|a+", "hooks": [{"type": "plugin", "name": "p"}]}]
 SETTINGS = {"enableHooks": True, "hooks": {event.value: PLUGIN for event in HookEventName}}
 
 
-def hold(world: World, event: str, data: bytes, *, as_json: bool) -> None:
+def hold(world: FuzzedProject, event: str, data: bytes, *, as_json: bool) -> None:
     """From a file and from standard input; an unreadable file is refused, all else is read as leniently as a hook's."""
-    world.write("user", SETTINGS)
-    file = world.write("payload", data)
+    world.put("user", SETTINGS)
+    file = world.put("payload", data)
     options = ["--json"] if as_json else []
     for given in (f"@{file}", "-"):
-        ended = world.call("fire", event, "--input", given, *options, stdin=data)
+        ended = call("fire", event, "--input", given, *options, stdin=data)
         assert ended.status in (0, 1, 64)
         if ended.status == 64:
             assert ended.stderr.splitlines()[-1].startswith("Error: ")
@@ -50,13 +51,15 @@ def hold(world: World, event: str, data: bytes, *, as_json: bool) -> None:
     data=documents(PAYLOADS),
     as_json=st.booleans(),
 )
-def test_a_payload_of_any_content_is_fired_or_refused(world: World, event: str, data: bytes, as_json: bool) -> None:
+def test_a_payload_of_any_content_is_fired_or_refused(
+    world: FuzzedProject, event: str, data: bytes, as_json: bool
+) -> None:
     hold(world, event, data, as_json=as_json)
 
 
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterModel"])
 @corpus("payload")
 @unhanged
-def test_what_was_found_is_fired_or_refused(world: World, case: str, data: bytes, event: str) -> None:
+def test_what_was_found_is_fired_or_refused(world: FuzzedProject, case: str, data: bytes, event: str) -> None:
     for as_json in (False, True):
         hold(world, event, data, as_json=as_json)

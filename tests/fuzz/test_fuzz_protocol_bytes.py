@@ -9,16 +9,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
 from llxprt_hooks.engine.runner import apply_hook_output_to_input
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.log import HookLog, read_log
-from llxprt_hooks.protocol.exit_codes import Ending, Reading, read_ending
+from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_outcome
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, any_text, documents, encoded, mutated
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 OUTPUTS = [
     {"decision": "deny", "reason": "no secrets", "systemMessage": "note", "suppressOutput": True},
@@ -46,17 +47,17 @@ INPUT = {
     "llm_request": {"messages": []},
     "llm_response": {},
 }
-A_HOOK = HookConfig(HookType.COMMAND, "a-hook")
+A_HOOK = HookConfig("command", CommandSpec("a-hook"))
 
 streams = documents(OUTPUTS) | documents(OUTPUTS).map(lambda data: encoded(data.decode("utf-8", "replace")))
 events = st.sampled_from(HookEventName)
 
 
-def aggregated(event: HookEventName, *endings: Ending) -> AggregatedHookResult:
+def aggregated(event: HookEventName, *endings: ProcessOutcome) -> AggregatedHookResult:
     """What these endings come to, with all that the engine does on the way: chain, merge and record."""
     results, hook_input = [], dict(INPUT)
     for ending in endings:
-        reading = read_ending(ending)
+        reading = read_outcome(ending)
         error = None if reading.error is None else HookExecutionError(reading.error)
         results.append(HookExecutionResult(A_HOOK, event, reading.success, reading.output, error=error))
         if reading.output is not None:
@@ -90,12 +91,12 @@ def _refuse(name: str) -> object:
 WHITESPACE = " \t\n\r\v\f\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
-def hold(event: HookEventName, stdout: bytes, stderr: bytes = b"") -> Reading:
+def hold(event: HookEventName, stdout: bytes, stderr: bytes = b"") -> HookVerdict:
     with quiet():
-        reading = read_ending(Ending(exit_code=0, stdout=stdout, stderr=stderr))
-        whole = aggregated(event, Ending(exit_code=0, stdout=stdout, stderr=stderr))
-        refused = read_ending(Ending(exit_code=2, stdout=stdout, stderr=stderr))
-        failed = aggregated(event, Ending(exit_code=1, stdout=stdout, stderr=stderr))
+        reading = read_outcome(ProcessOutcome(exit_code=0, stdout=stdout, stderr=stderr))
+        whole = aggregated(event, ProcessOutcome(exit_code=0, stdout=stdout, stderr=stderr))
+        refused = read_outcome(ProcessOutcome(exit_code=2, stdout=stdout, stderr=stderr))
+        failed = aggregated(event, ProcessOutcome(exit_code=1, stdout=stdout, stderr=stderr))
     assert reading.success
     fields = spoken(stdout)
     if fields is not None:
@@ -122,7 +123,7 @@ def test_any_bytes_are_read_and_block_only_if_they_say_so(event: HookEventName, 
 def test_one_exit_code_2_among_any_outputs_blocks_a_tool_or_agent_event(
     event: HookEventName, streams: list[bytes], denied: int
 ) -> None:
-    endings = [Ending(exit_code=2 if index == denied else 0, stdout=data) for index, data in enumerate(streams)]
+    endings = [ProcessOutcome(exit_code=2 if index == denied else 0, stdout=data) for index, data in enumerate(streams)]
     with quiet():
         output = aggregated(event, *endings).final_output
     if denied < len(endings) and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT):
@@ -197,7 +198,7 @@ def test_a_deny_with_other_text_around_it_is_plain_text_with_an_implied_allow(
 # What was found.
 
 
-def hold_case(case: str, reading: Reading) -> None:
+def hold_case(case: str, reading: HookVerdict) -> None:
     if case.startswith("deny-"):
         assert reading.output is not None
         assert reading.output.is_blocking_decision()
@@ -215,12 +216,14 @@ def test_what_was_found_means_what_its_name_says(case: str, data: bytes) -> None
 
 @corpus("protocol_bytes")
 @unhanged
-def test_what_was_found_comes_through_a_pipe(world: World, case: str, data: bytes) -> None:
+def test_what_was_found_comes_through_a_pipe(world: FuzzedProject, case: str, data: bytes) -> None:
     ended = fire(world, data)
     assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
     with quiet():
-        HookLog(world.project).hook_ended(
-            HookExecutionResult(A_HOOK, HookEventName.BEFORE_TOOL, True, read_ending(Ending(0, stdout=data)).output)
+        HookLog(world.root).hook_ended(
+            HookExecutionResult(
+                A_HOOK, HookEventName.BEFORE_TOOL, True, read_outcome(ProcessOutcome(0, stdout=data)).output
+            )
         )
     [record] = read_log()
     assert record["blocked"] is (ended.status == 2)
@@ -228,17 +231,19 @@ def test_what_was_found_comes_through_a_pipe(world: World, case: str, data: byte
 
 @corpus("protocol_bytes", every=6)
 @unhanged
-def test_some_of_what_was_found_comes_through_the_installed_command(world: World, case: str, data: bytes) -> None:
+def test_some_of_what_was_found_comes_through_the_installed_command(
+    world: FuzzedProject, case: str, data: bytes
+) -> None:
     ended = fire(world, data, installed=True)
     assert ended.status == 2 if case.startswith("deny-") else ended.status in (0, 2, 3)
 
 
-def fire(world: World, stdout: bytes, *, installed: bool = False) -> Any:
+def fire(world: FuzzedProject, stdout: bytes, *, installed: bool = False) -> Any:
     printed = world.folder / "printed"
     printed.write_bytes(stdout)
     hook = {"type": "command", "command": f"cat {shlex.quote(str(printed))}"}
-    world.write("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
-    ended = (world.run if installed else world.call)("fire", "BeforeTool", "--json")
+    world.put("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    ended = world.command("fire", "BeforeTool", "--json", installed=installed)
     [result] = ended.json["results"]
     assert result["success"]
     assert "Traceback" not in ended.stderr

@@ -12,7 +12,8 @@ from tests.fuzz.fuzz_documents import lines
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
 
 if TYPE_CHECKING:
-    from tests.fuzz.fuzz_world import Ended, World
+    from tests.fuzz.fuzz_project import FuzzedProject
+    from tests.support.cli import Run
 
 
 def chunk(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -46,17 +47,17 @@ FORMATS = ("text", "json", "stream-json")
 recordings = lines(RECORDS)
 
 
-def play(world: World, data: bytes, output_format: str, *, installed: bool = False) -> Ended:
+def play(world: FuzzedProject, data: bytes, output_format: str, *, installed: bool = False) -> Run:
     world.clear()
-    (world.project / "a.txt").write_text("some text\n")
-    file = world.write("recording", data)
+    (world.root / "a.txt").write_text("some text\n")
+    file = world.put("recording", data)
     arguments = ("run", "-p", "Do it.", "--replay", str(file), "-o", output_format)
-    ended = world.run(*arguments) if installed else world.call(*arguments)
+    ended = world.command(*arguments, installed=installed)
     shutil.rmtree(world.home / ".llxprt", ignore_errors=True)
     return ended
 
 
-def hold(ended: Ended, output_format: str) -> None:
+def hold(ended: Run, output_format: str) -> None:
     assert ended.status in (0, 1)
     assert "Traceback" not in ended.stderr
     if output_format == "json":
@@ -77,7 +78,7 @@ def hold(ended: Ended, output_format: str) -> None:
 
 @fuzz(150, data=recordings, output_format=st.sampled_from(FORMATS))
 def test_a_recording_of_any_content_is_played_or_refused_in_one_line(
-    world: World, data: bytes, output_format: str
+    world: FuzzedProject, data: bytes, output_format: str
 ) -> None:
     hold(play(world, data, output_format), output_format)
 
@@ -86,7 +87,7 @@ def test_a_recording_of_any_content_is_played_or_refused_in_one_line(
 @corpus("replay")
 @unhanged
 def test_what_was_found_is_played_or_refused_in_one_line(
-    world: World, case: str, data: bytes, output_format: str
+    world: FuzzedProject, case: str, data: bytes, output_format: str
 ) -> None:
     hold(play(world, data, output_format), output_format)
 
@@ -94,6 +95,6 @@ def test_what_was_found_is_played_or_refused_in_one_line(
 @corpus("replay", every=6)
 @unhanged
 def test_some_of_what_was_found_is_played_or_refused_by_the_installed_command(
-    world: World, case: str, data: bytes
+    world: FuzzedProject, case: str, data: bytes
 ) -> None:
     hold(play(world, data, "json", installed=True), "json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
@@ -14,7 +14,10 @@ from llxprt_hooks.trust.load import Settings, load_settings
 from llxprt_hooks.trust.status import trust_status
 from tests.fuzz.fuzz_documents import documents
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import Ended, World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
+
+if TYPE_CHECKING:
+    from tests.support.cli import Run
 
 SETTINGS = {
     "enableHooks": True,
@@ -56,14 +59,14 @@ OTHER = {"enableHooks": True, "hooks": {"AfterTool": [{"hooks": [{"type": "comma
 contents = documents([SETTINGS, CLAUDE, EXTENSION, OTHER])
 
 
-def loaded(world: World) -> Settings:
+def loaded(world: FuzzedProject) -> Settings:
     """What the settings come to, read in all the ways there are."""
     with quiet():
-        settings = load_settings(world.project)
-        config = Config.load(world.project)
+        settings = load_settings(world.root)
+        config = Config.load(world.root)
         registry = HookRegistry(config)
         registry.initialize()
-        trust_status(world.project)
+        trust_status(world.root)
         for event in HookEventName:
             registry.get_hooks_for_event(event)
     for problem in (*settings.problems, *registry.problems, *settings.notices):
@@ -75,18 +78,18 @@ def commands(settings: Settings) -> str:
     return json.dumps([source.hooks for source in settings.sources], sort_keys=True)
 
 
-def hold(world: World, monkeypatch: pytest.MonkeyPatch, place: str, data: bytes) -> None:
+def hold(world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, place: str, data: bytes) -> None:
     """Write the data in one place, and a settings file in another, which must count as if it were alone."""
     world.clear()
     other = "user" if place in {"project", "system"} else "project"
-    world.write(other, OTHER)
+    world.put(other, OTHER)
     if place == "extension":
-        world.write("manifest", {"name": "fuzzed", "version": "1"})
+        world.put("manifest", {"name": "fuzzed", "version": "1"})
     monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
     alone = loaded(world)
     assert "other" in commands(alone)
 
-    file = world.write(place, data)
+    file = world.put(place, data)
     settings = loaded(world)
 
     assert "other" in commands(settings)
@@ -102,7 +105,7 @@ def hold(world: World, monkeypatch: pytest.MonkeyPatch, place: str, data: bytes)
 
 @fuzz(120, place=st.sampled_from(PLACES), data=contents)
 def test_a_file_of_any_content_is_read_or_reported_and_silences_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch, place: str, data: bytes
+    world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, place: str, data: bytes
 ) -> None:
     hold(world, monkeypatch, place, data)
 
@@ -111,7 +114,7 @@ def test_a_file_of_any_content_is_read_or_reported_and_silences_no_other(
 @corpus("settings_bytes")
 @unhanged
 def test_what_was_found_is_read_or_reported_and_silences_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch, case: str, data: bytes, place: str
+    world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, case: str, data: bytes, place: str
 ) -> None:
     hold(world, monkeypatch, place, data)
 
@@ -139,21 +142,23 @@ EDITING = (
 STATUSES = {0, 1, 64}
 
 
-def hold_command(world: World, place: str, arguments: tuple[str, ...], data: bytes, *, installed: bool = False) -> None:
+def hold_command(
+    world: FuzzedProject, place: str, arguments: tuple[str, ...], data: bytes, *, installed: bool = False
+) -> None:
     world.clear()
     if place == "extension":
-        world.write("manifest", {"name": "fuzzed", "version": "1"})
-    file = world.write(place, data)
+        world.put("manifest", {"name": "fuzzed", "version": "1"})
+    file = world.put(place, data)
     given = [str(file) if each == FILE else each for each in arguments]
 
-    ended = world.run(*given) if installed else world.call(*given)
+    ended = world.command(*given, installed=installed)
 
     check(ended, arguments)
     if ended.status != 0:
         assert file.read_bytes() == data
 
 
-def check(ended: Ended, arguments: tuple[str, ...]) -> None:
+def check(ended: Run, arguments: tuple[str, ...]) -> None:
     assert ended.status in STATUSES
     assert "Traceback" not in ended.stderr
     assert ended.stderr.replace("\n", "").replace("\t", "").isprintable()
@@ -165,7 +170,7 @@ def check(ended: Ended, arguments: tuple[str, ...]) -> None:
 
 @fuzz(200, place=st.sampled_from(PLACES), arguments=st.sampled_from(READING + EDITING), data=contents)
 def test_a_command_ends_with_a_documented_status_whatever_is_in_the_file(
-    world: World, place: str, arguments: tuple[str, ...], data: bytes
+    world: FuzzedProject, place: str, arguments: tuple[str, ...], data: bytes
 ) -> None:
     hold_command(world, place, arguments, data)
 
@@ -174,13 +179,13 @@ def test_a_command_ends_with_a_documented_status_whatever_is_in_the_file(
 @corpus("settings_bytes")
 @unhanged
 def test_a_command_ends_with_a_documented_status_on_what_was_found(
-    world: World, case: str, data: bytes, arguments: tuple[str, ...]
+    world: FuzzedProject, case: str, data: bytes, arguments: tuple[str, ...]
 ) -> None:
     hold_command(world, "project", arguments, data)
 
 
 @fuzz(100, data=contents)
-def test_bytes_that_the_standard_library_reads_are_read_alike(world: World, data: bytes) -> None:
+def test_bytes_that_the_standard_library_reads_are_read_alike(world: FuzzedProject, data: bytes) -> None:
     try:
         value: Any = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -188,9 +193,9 @@ def test_bytes_that_the_standard_library_reads_are_read_alike(world: World, data
     if not isinstance(value, dict) or _depth(value) > 90:
         return
     world.clear()
-    world.write("user", data)
+    world.put("user", data)
     with quiet():
-        settings = load_settings(world.project)
+        settings = load_settings(world.root)
     if isinstance(value.get("enableHooks"), bool):
         assert settings.enabled is value["enableHooks"]
     hooks = value.get("hooks")

@@ -21,12 +21,12 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.model import TranslationError, request_payload, response_payload
+from llxprt_hooks.model import TranslationError, mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, documents, mutated
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
 CALL = {"functionCall": {"id": "1", "name": "glob", "args": {"pattern": "*"}}}
@@ -207,7 +207,7 @@ API_REQUESTS = [{"model": "m", "contents": CONTENTS, "generationConfig": CONFIG}
 def test_a_request_as_json_of_any_content_is_shown_to_hooks_or_refused(value: Any) -> None:
     before = json.dumps(value)
     with quiet():
-        shown = translated(lambda: request_payload(value))
+        shown = translated(lambda: request_payload(mark_request(value)))
     assert shown is None or isinstance(shown["messages"], list)
     assert shown is None or isinstance(read_json(write_json(shown)), dict)
     assert json.dumps(value) == before
@@ -217,7 +217,7 @@ def test_a_request_as_json_of_any_content_is_shown_to_hooks_or_refused(value: An
 def test_a_response_as_json_of_any_content_is_shown_to_hooks_or_refused(value: Any) -> None:
     before = json.dumps(value)
     with quiet():
-        shown = translated(lambda: response_payload(value))
+        shown = translated(lambda: response_payload(mark_response(value)))
     assert shown is None or isinstance(read_json(write_json(shown)), dict)
     assert json.dumps(value) == before
 
@@ -225,12 +225,12 @@ def test_a_response_as_json_of_any_content_is_shown_to_hooks_or_refused(value: A
 # All the way, through a process that prints it.
 
 
-async def fired(world: World, stdout: bytes) -> None:
+async def fired(world: FuzzedProject, stdout: bytes) -> None:
     printed = world.folder / "printed"
     printed.write_bytes(stdout)
     hook = {"type": "command", "command": f"cat '{printed}'"}
     events = ("BeforeModel", "AfterModel", "BeforeToolSelection")
-    config = Config(working_dir=world.project, enable_hooks=True, hooks={each: [{"hooks": [hook]}] for each in events})
+    config = Config(working_dir=world.root, enable_hooks=True, hooks={each: [{"hooks": [hook]}] for each in events})
     given, response = request(), types.GenerateContentResponse.model_validate(ANSWER)
     with quiet():
         before = await fire_before_model_hook(config, given)
@@ -250,12 +250,12 @@ async def fired(world: World, stdout: bytes) -> None:
 
 
 @fuzz(40, stdout=documents(OUTPUTS))
-def test_whatever_a_hook_prints_the_model_triggers_return_sdk_types(world: World, stdout: bytes) -> None:
+def test_whatever_a_hook_prints_the_model_triggers_return_sdk_types(world: FuzzedProject, stdout: bytes) -> None:
     asyncio.run(fired(world, stdout))
 
 
 @corpus("translation")
-async def test_what_was_found_comes_through_a_process(world: World, case: str, data: bytes) -> None:
+async def test_what_was_found_comes_through_a_process(world: FuzzedProject, case: str, data: bytes) -> None:
     await fired(world, data)
 
 

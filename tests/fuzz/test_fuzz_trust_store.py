@@ -12,7 +12,7 @@ from llxprt_hooks.settings.jsonc import JsoncError, parse
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 from tests.fuzz.fuzz_documents import documents, encoded
 from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
-from tests.fuzz.fuzz_world import World, quiet
+from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 OURS, HASH = "/placeholder/of/the/project", "placeholder-of-the-hash"
 """Stand for the project and its fingerprint, which every test has anew."""
@@ -38,29 +38,29 @@ def store(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def hold(world: World, template: bytes) -> None:
+def hold(world: FuzzedProject, template: bytes) -> None:
     world.clear()
-    world.write("project", SETTINGS)
+    world.put("project", SETTINGS)
     with quiet():
-        fresh = trust_status(world.project)
+        fresh = trust_status(world.root)
     assert fresh.state is TrustState.UNTRUSTED
     project = str(fresh.project)
     data = template.replace(OURS.encode(), project.encode()).replace(HASH.encode(), fresh.fingerprint.encode())
-    file = world.write("trust", data)
+    file = world.put("trust", data)
     before = store(data)
     record = (before or {}).get(project)
     approved = isinstance(record, dict) and record.get("hash") == fresh.fingerprint
 
     with quiet():
-        status = trust_status(world.project)
+        status = trust_status(world.root)
     assert (status.state is TrustState.TRUSTED) is approved
     assert (status.problems == ()) is (before is not None)
     assert all(str(problem).isprintable() for problem in status.problems)
     assert file.read_bytes() == data
 
     with quiet():
-        assert grant_trust(world.project).state is TrustState.TRUSTED
-        assert trust_status(world.project).state is TrustState.TRUSTED
+        assert grant_trust(world.root).state is TrustState.TRUSTED
+        assert trust_status(world.root).state is TrustState.TRUSTED
     after = store(file.read_bytes())
     assert after is not None
     if before is None:
@@ -68,32 +68,36 @@ def hold(world: World, template: bytes) -> None:
     assert json.dumps({**after, project: 0}) == json.dumps({**(before or {}), project: 0})
 
     with quiet():
-        assert revoke_trust(world.project)
-        assert not revoke_trust(world.project)
-        assert trust_status(world.project).state is TrustState.UNTRUSTED
+        assert revoke_trust(world.root)
+        assert not revoke_trust(world.root)
+        assert trust_status(world.root).state is TrustState.UNTRUSTED
     last = store(file.read_bytes())
     assert json.dumps(last) == json.dumps({name: each for name, each in after.items() if name != project})
 
 
 @fuzz(200, template=stores)
-def test_a_store_of_any_content_approves_what_it_says_and_keeps_what_it_has(world: World, template: bytes) -> None:
+def test_a_store_of_any_content_approves_what_it_says_and_keeps_what_it_has(
+    world: FuzzedProject, template: bytes
+) -> None:
     hold(world, template)
 
 
 @corpus("trust_store")
 @unhanged
-def test_what_was_found_approves_what_it_says_and_keeps_what_it_has(world: World, case: str, data: bytes) -> None:
+def test_what_was_found_approves_what_it_says_and_keeps_what_it_has(
+    world: FuzzedProject, case: str, data: bytes
+) -> None:
     hold(world, data)
 
 
 COMMANDS = (("trust", "--yes"), ("trust", "--dry-run"), ("untrust",), ("list", "--json"), ("validate", "--json"))
 
 
-def hold_command(world: World, arguments: tuple[str, ...], data: bytes, *, installed: bool = False) -> None:
+def hold_command(world: FuzzedProject, arguments: tuple[str, ...], data: bytes, *, installed: bool = False) -> None:
     world.clear()
-    world.write("project", SETTINGS)
-    file = world.write("trust", data)
-    ended = (world.run if installed else world.call)(*arguments)
+    world.put("project", SETTINGS)
+    file = world.put("trust", data)
+    ended = world.command(*arguments, installed=installed)
     assert ended.status in (0, 1)
     assert "Traceback" not in ended.stderr
     if "--json" in arguments:
@@ -102,12 +106,12 @@ def hold_command(world: World, arguments: tuple[str, ...], data: bytes, *, insta
         assert file.read_bytes() == data
     if arguments == ("trust", "--yes"):
         assert ended.status == 0
-        assert trust_status(world.project).state is TrustState.TRUSTED
+        assert trust_status(world.root).state is TrustState.TRUSTED
 
 
 @fuzz(80, arguments=st.sampled_from(COMMANDS), data=stores)
 def test_a_command_ends_with_a_documented_status_whatever_is_in_the_store(
-    world: World, arguments: tuple[str, ...], data: bytes
+    world: FuzzedProject, arguments: tuple[str, ...], data: bytes
 ) -> None:
     hold_command(world, arguments, data)
 
@@ -116,15 +120,15 @@ def test_a_command_ends_with_a_documented_status_whatever_is_in_the_store(
 @corpus("trust_store", every=6)
 @unhanged
 def test_some_of_what_was_found_through_the_installed_command(
-    world: World, case: str, data: bytes, arguments: tuple[str, ...]
+    world: FuzzedProject, case: str, data: bytes, arguments: tuple[str, ...]
 ) -> None:
     hold_command(world, arguments, data, installed=True)
 
 
-def test_the_stores_that_are_mutated_do_approve(world: World) -> None:
+def test_the_stores_that_are_mutated_do_approve(world: FuzzedProject) -> None:
     """Else the tests above would only ever see stores that approve nothing."""
-    world.write("project", SETTINGS)
-    status = trust_status(world.project)
+    world.put("project", SETTINGS)
+    status = trust_status(world.root)
     whole = encoded(STORES[2]).replace(OURS.encode(), str(status.project).encode())
-    world.write("trust", whole.replace(HASH.encode(), status.fingerprint.encode()))
-    assert trust_status(world.project).state is TrustState.TRUSTED
+    world.put("trust", whole.replace(HASH.encode(), status.fingerprint.encode()))
+    assert trust_status(world.root).state is TrustState.TRUSTED

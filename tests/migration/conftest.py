@@ -5,29 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 Write = Callable[[str, Any], Path]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(tmp_path / "none.json"))
-    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS", raising=False)
-    return folder
+def home(sandbox: Project) -> Path:
+    return sandbox.home
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+def project(sandbox: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(sandbox.root)
+    return sandbox.root
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ NO_COUNTERPART = {
     "an event nobody knows": (claude(Frobnicate=[{"hooks": [hook()]}]), "`Frobnicate` has no counterpart"),
     "a prompt": (
         claude(PreToolUse=[{"hooks": [{"type": "prompt", "prompt": "Is that good?"}]}]),
-        "a hook of type 'prompt'. Only commands can be run",
+        "a hook of type 'prompt'. Supported types: command",
     ),
     "a tool of an MCP server": (
         claude(PreToolUse=[{"matcher": "mcp__memory__.*", "hooks": [hook()]}]),
@@ -105,10 +105,13 @@ NO_COUNTERPART = {
     ),
     "a condition": (
         claude(PreToolUse=[{"hooks": [hook(**{"if": "Bash(git *)"})]}]),
-        "a hook with `if`, which is not known here. Let the script look at its stdin",
+        "a hook with `if`, which is not supported here. Read stdin in the script",
     ),
     "arguments apart": (claude(PreToolUse=[{"hooks": [hook("node", args=["x.js"])]}]), "a hook with `args`"),
-    "no command": (claude(PreToolUse=[{"hooks": [{"type": "command"}]}]), "a hook without a command"),
+    "no command": (
+        claude(PreToolUse=[{"hooks": [{"type": "command"}]}]),
+        "a hook that cannot be used: it needs `command`",
+    ),
     "no hooks": (claude(PreToolUse=[{"matcher": "Bash"}]), "a group without a list of `hooks`"),
     "a list": ({"hooks": []}, "`hooks`, which must be an object, is an array"),
 }
@@ -124,10 +127,12 @@ def test_what_has_no_counterpart_is_left_out_and_named(
 
     printed = capsys.readouterr()
     assert message in printed.err
-    assert "has no hooks that can be taken over" in printed.err
+    assert "has no hooks that can be migrated" in printed.err
     assert printed.out == ""
     assert not (project / ".llxprt").exists()
 
+
+IN_BACKGROUND: dict[str, Any] = {"async": True}
 
 REMARKS = {
     "a variable": (
@@ -135,9 +140,9 @@ REMARKS = {
         "`$CLAUDE_PLUGIN_ROOT` in a command. In an extension's hooks.json",
     ),
     "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
-    "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is no time'),
-    "async": (hook(**{"async": True}), "`async` of a hook is left out. Let the command go on by itself"),
-    "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not known here."),
+    "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is not a valid timeout'),
+    "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Run the script in the background"),
+    "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not supported here."),
 }
 
 
@@ -299,7 +304,7 @@ def test_without_yes_the_difference_is_shown_and_nothing_written(
 
     printed = capsys.readouterr()
     assert printed.out == DIFF
-    assert "Nothing was written. Write it with --yes." in printed.err
+    assert "Nothing was written. To write the changes, pass --yes." in printed.err
     assert target.read_text() == COMMENTED
 
 
@@ -384,8 +389,8 @@ def test_a_second_file_is_mentioned(write: Write, capsys: pytest.CaptureFixture[
 
 
 FAILURES = {
-    "no file": ({}, "there is no file .claude/settings.json. Name the file of Claude Code to read"),
-    "no file, and a broken target": ({".llxprt/settings.json": "{"}, "there is no file .claude/settings.json. Name"),
+    "no file": ({}, "there is no file .claude/settings.json. Pass the path of the Claude Code settings file"),
+    "no file, and a broken target": ({".llxprt/settings.json": "{"}, "there is no file .claude/settings.json. Pass"),
     "a broken source": ({".claude/settings.json": "{"}, "settings.json:1:2: expected"),
     "a broken target": ({".claude/settings.json": "{}", ".llxprt/settings.json": "{"}, "settings.json:1:2: expected"),
     "no place in the target": (
@@ -416,7 +421,7 @@ def test_a_link_out_of_the_project_is_not_followed(
 
     assert migrate("--from", "claude", "--yes") == 1
 
-    assert "is a link that leads out of" in capsys.readouterr().err
+    assert "is a link to a file outside" in capsys.readouterr().err
     assert list(outside.iterdir()) == []
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-import llxprt_hooks.process.child as child_module
-from llxprt_hooks.process import fork_exec
 from tests.process.process_runs import marked
 
 if TYPE_CHECKING:
@@ -30,9 +28,6 @@ WAYS = {
 }
 """The ways to wait for the end of a process, by what the system lacks."""
 
-LAUNCHERS = {"fork_exec": fork_exec.launch_with_fork_exec, "popen": fork_exec.launch_with_popen}
-"""The ways to start a process."""
-
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -49,12 +44,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     """The test runs once with each way of waiting for the end."""
     for name in WAYS[request.param]:
         monkeypatch.delattr(os, name, raising=False)
-
-
-@pytest.fixture(params=list(LAUNCHERS))
-def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test runs once with each way of starting."""
-    monkeypatch.setattr(child_module, "launch", LAUNCHERS[request.param])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""How a process ends by itself, and what is said of it."""
+"""How a process ends by itself, and what is reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks.process.pipes import Drain
-from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
+from tests.process.process_runs import bash, in_python, marked, run
+from tests.support.processes import DEADLINE, eventually, lives, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,8 +50,8 @@ async def test_status_tells_a_signal_without_a_name_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["", "pidfd_open", "pidfd_open waitid"])
-def test_status_that_the_system_threw_away_is_no_success(tmp_path: Path, lacking: str) -> None:
-    """Lost, but for kernels that keep it with the pidfd."""
+def test_status_that_the_system_discarded_is_never_success(tmp_path: Path, lacking: str) -> None:
+    """It is lost, except on kernels that keep it with the pidfd."""
     printed = in_python(
         f"""
 import asyncio, os, signal
@@ -78,15 +79,15 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("way", ["pidfd", "thread"], indirect=True)
-async def test_status_that_somebody_else_collected_is_no_success(way: None) -> None:
-    """Lost, but for kernels that keep it with the pidfd."""
+async def test_status_that_other_code_reaped_is_never_success(way: None) -> None:
+    """It is lost, except on kernels that keep it with the pidfd."""
 
-    async def collect_everything() -> None:
+    async def reap_everything() -> None:
         with contextlib.suppress(ChildProcessError):
             while True:
-                os.waitpid(-1, 0)  # noqa: ASYNC222 - nobody else shall be first
+                os.waitpid(-1, 0)  # noqa: ASYNC222 - it has to come first
 
-    completed, _ = await asyncio.gather(bash("sleep 0.1; exit 7"), collect_everything())
+    completed, _ = await asyncio.gather(bash("sleep 0.1; exit 7"), reap_everything())
 
     assert completed.signal is None
     assert completed.exit_code in (None, 7)
@@ -126,7 +127,7 @@ async def test_end_is_not_put_off_by_a_child_that_writes_without_end(tmp_path: P
 
     flooding = int(await written(tmp_path / "pid"))
     assert completed.exit_code == 0
-    await eventually(lambda: not lives(flooding))  # of SIGPIPE: nobody reads it any more
+    await eventually(lambda: not lives(flooding))  # of SIGPIPE: the pipe has no reader any more
 
 
 def test_end_leaves_a_stream_that_never_runs_dry() -> None:

@@ -1,4 +1,4 @@
-"""Starting a process, and failing to."""
+"""Starting a process, and failing to start it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pytest
 
 import llxprt_hooks.process.child as child_module
 from llxprt_hooks.process import SpawnError, reap
-from tests.process.process_runs import ENV, bash, in_python, run
-
-pytestmark = pytest.mark.usefixtures("launcher")
+from tests.process.process_runs import ENV, bash, in_python, marked, run
 
 
 async def test_spawn_uses_the_working_directory_and_just_the_environment(tmp_path: Path) -> None:
@@ -319,4 +317,16 @@ async def test_spawn_that_fails_does_not_wait_for_what_it_may_not_kill(monkeypat
     os.kill(pids[0], signal.SIGKILL)
     os.waitid(os.P_PID, pids[0], os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
     monkeypatch.undo()
-    await run("true")  # collects it
+    await run("true")  # reaps it
+
+
+async def test_spawn_that_a_signal_handler_interrupts_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "read", interrupted)  # Popen waits here until the program has been executed
+    with pytest.raises(KeyboardInterrupt):
+        await run("sleep", "60")
+    monkeypatch.undo()
+
+    assert marked() == []

@@ -1,4 +1,4 @@
-"""How a process is brought to its end: time-out, cancellation, a run that is dropped."""
+"""How a run ends its process: timeout, cancellation, a run that is dropped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 from llxprt_hooks.process import run as run_module
 from llxprt_hooks.process import run_process
-from tests.process.process_runs import DEADLINE, bash, eventually, in_python, lives, marked, run, written
+from tests.process.process_runs import bash, in_python, marked, run
+from tests.support.processes import DEADLINE, eventually, lives, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,8 +97,8 @@ async def test_timeout_while_the_process_floods_both_streams() -> None:
     assert (completed.timed_out, completed.stdout_cut, completed.stderr_cut) == (True, True, True)
 
 
-def test_timeout_collects_orphans_that_come_to_this_process(tmp_path: Path) -> None:
-    """Pid 1 of a container inherits them, and nobody else would collect them."""
+def test_timeout_reaps_orphans_that_are_reparented_to_this_process(tmp_path: Path) -> None:
+    """Pid 1 of a container has to reap them."""
     if not os.path.exists("/proc/self"):
         pytest.skip("this system has no subreapers")
     printed = in_python(
@@ -122,8 +123,8 @@ except ChildProcessError:
     assert printed == "SIGTERM True\n"
 
 
-def test_timeout_does_not_wait_for_an_init_that_collects_no_orphans(tmp_path: Path) -> None:
-    """The outer process inherits the orphans of the inner one's processes and lets them lie."""
+def test_timeout_does_not_wait_for_an_init_that_reaps_no_orphans(tmp_path: Path) -> None:
+    """The outer process inherits the orphans of the inner one and does not reap them."""
     if not os.path.exists("/proc/self"):
         pytest.skip("this system has no subreapers")
     printed = in_python(
@@ -163,7 +164,7 @@ async def test_timeout_gives_up_on_what_it_may_not_signal(monkeypatch: pytest.Mo
     pid = int(await written(tmp_path / "pid"))
     os.kill(pid, signal.SIGKILL)
     await eventually(lambda: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
-    await run("true")  # it is collected at the next start
+    await run("true")  # the next spawn reaps it
     assert not lives(pid)
 
 
@@ -220,7 +221,7 @@ async def test_cancel_a_second_time_kills_children_that_outlived_the_leader(tmp_
     assert marked() == []
 
 
-async def test_cancel_during_the_grace_of_a_timeout_does_not_begin_it_anew(tmp_path: Path) -> None:
+async def test_cancel_during_the_grace_of_a_timeout_does_not_restart_it(tmp_path: Path) -> None:
     script = f"trap 'echo term >> {tmp_path}/terms' TERM; while true; do sleep 0.05; done"
     task = asyncio.create_task(bash(script, timeout=0.2, grace=0.3))
     await written(tmp_path / "terms")

@@ -14,7 +14,7 @@ import pytest
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.recipes import NAMES
 from llxprt_hooks.settings import parse
-from tests.recipes.recipe_bench import Bench, mode_of
+from tests.recipes.recipe_project import RecipeProject, mode_of
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 
@@ -23,14 +23,14 @@ def init(*arguments: str) -> int:
     return run_command_line(["init", *arguments])
 
 
-def settings_of(bench: Bench) -> Path:
-    return bench.project / ".llxprt" / "settings.json"
+def settings_of(bench: RecipeProject) -> Path:
+    return bench.root / ".llxprt" / "settings.json"
 
 
 async def test_in_an_empty_folder_it_makes_a_hook_that_works(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bench: RecipeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(bench.project)
+    monkeypatch.chdir(bench.root)
 
     assert init() == 0
 
@@ -42,23 +42,23 @@ async def test_in_an_empty_folder_it_makes_a_hook_that_works(
     )
     assert "\x1b" not in printed.out
     assert printed.err == ""
-    assert mode_of(bench.project / ".llxprt" / "hooks" / "first_hook.py") == 0o755
+    assert mode_of(bench.root / ".llxprt" / "hooks" / "first_hook.py") == 0o755
     assert mode_of(settings_of(bench)) == 0o644
     assert await bench.verdict("write_file", file_path=".env", content="x") is not None
 
 
-def test_what_it_says_to_try_next_can_be_tried(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    init("-C", str(bench.project))
+def test_what_it_says_to_try_next_can_be_tried(bench: RecipeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    init("-C", str(bench.root))
 
     status = run_command_line(
-        ["fire", "BeforeTool", "--tool", "write_file", "--args", '{"file_path": ".env"}', "-C", str(bench.project)]
+        ["fire", "BeforeTool", "--tool", "write_file", "--args", '{"file_path": ".env"}', "-C", str(bench.root)]
     )
 
     assert status == 2
     assert "A .env file holds secrets" in capsys.readouterr().out
 
 
-def test_settings_that_are_there_are_kept_with_their_comments(bench: Bench) -> None:
+def test_settings_that_are_there_are_kept_with_their_comments(bench: RecipeProject) -> None:
     before = """{
     // how I like it
     "theme": "dark", /* at night */
@@ -82,17 +82,17 @@ def test_settings_that_are_there_are_kept_with_their_comments(bench: Bench) -> N
     assert [group["hooks"][0].get("name") for group in value["hooks"]["BeforeTool"]] == [None, "git-checkpoint"]
 
 
-def test_running_it_again_changes_nothing(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_it_again_changes_nothing(bench: RecipeProject, capsys: pytest.CaptureFixture[str]) -> None:
     bench.init(*NAMES)
-    first = {file: file.read_bytes() for file in bench.project.rglob("*") if file.is_file()}
+    first = {file: file.read_bytes() for file in bench.root.rglob("*") if file.is_file()}
 
     bench.init(*NAMES)
 
-    assert {file: file.read_bytes() for file in bench.project.rglob("*") if file.is_file()} == first
+    assert {file: file.read_bytes() for file in bench.root.rglob("*") if file.is_file()} == first
     assert "unchanged" in capsys.readouterr().out
 
 
-def test_several_are_put_in_the_order_in_which_they_should_run(bench: Bench) -> None:
+def test_several_are_put_in_the_order_in_which_they_should_run(bench: RecipeProject) -> None:
     bench.init("response-cache", "git-context", "text-only-caveat")
 
     groups = json.loads(settings_of(bench).read_text())["hooks"]["BeforeModel"]
@@ -102,7 +102,7 @@ def test_several_are_put_in_the_order_in_which_they_should_run(bench: Bench) -> 
 
 @pytest.mark.parametrize("text", ['{"enableHooks": false}', '{"tools": {"enableHooks": false}}'])
 def test_hooks_that_the_user_has_turned_off_stay_off(
-    text: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+    text: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.write(".llxprt/settings.json", text)
 
@@ -110,24 +110,24 @@ def test_hooks_that_the_user_has_turned_off_stay_off(
 
     value = json.loads(settings_of(bench).read_text())
     assert value.get("enableHooks") is not True
-    assert 'They run once it says "enableHooks": true' in capsys.readouterr().err
+    assert 'To run them, set "enableHooks": true' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("level", ["project", "user"])
 def test_a_recipe_that_is_switched_off_stays_off(
-    level: str, bench: Bench, home: Path, capsys: pytest.CaptureFixture[str]
+    level: str, bench: RecipeProject, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = (bench.project if level == "project" else home) / ".llxprt" / "settings.json"
+    file = (bench.root if level == "project" else home) / ".llxprt" / "settings.json"
     file.parent.mkdir()
     file.write_text('{"hooksConfig": {"disabled": ["chain-2-header", "else"]}}')
 
     bench.init("sequential-chain", "cost-cap")
 
     assert capsys.readouterr().err == (
-        "chain-2-header is switched off in hooksConfig.disabled, and was left so. "
-        "Turn it on: llxprt-hooks enable chain-2-header\n"
+        "chain-2-header is disabled in hooksConfig.disabled; this was not changed. "
+        "Run: llxprt-hooks enable chain-2-header\n"
     )
-    assert run_command_line(["enable", "chain-2-header", "-C", str(bench.project)]) == 0
+    assert run_command_line(["enable", "chain-2-header", "-C", str(bench.root)]) == 0
     capsys.readouterr()
 
     bench.init("sequential-chain")
@@ -135,7 +135,9 @@ def test_a_recipe_that_is_switched_off_stays_off(
     assert capsys.readouterr().err == ""
 
 
-def test_a_settings_file_that_others_may_write_is_pointed_out(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_settings_file_that_others_may_write_is_pointed_out(
+    bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench.write(".llxprt/settings.json", "{}").chmod(0o664)
 
     bench.init()
@@ -144,22 +146,22 @@ def test_a_settings_file_that_others_may_write_is_pointed_out(bench: Bench, caps
 
 
 def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
+    bench: RecipeProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = bench.write(".llxprt/hooks/cost_cap.py", "# mine\n")
 
-    assert init("cost-cap", "-C", str(bench.project)) == 1
+    assert init("cost-cap", "-C", str(bench.root)) == 1
     assert mine.read_text() == "# mine\n"
     assert not settings_of(bench).exists()
     assert "Nothing was written. Overwrite with --force" in capsys.readouterr().err
 
-    assert init("cost-cap", "--force", "-C", str(bench.project)) == 0
+    assert init("cost-cap", "--force", "-C", str(bench.root)) == 0
     assert "A budget for each session" in mine.read_text()
 
 
-def test_a_script_that_lost_its_permission_gets_it_back(bench: Bench) -> None:
+def test_a_script_that_lost_its_permission_gets_it_back(bench: RecipeProject) -> None:
     bench.init()
-    script = bench.project / ".llxprt" / "hooks" / "first_hook.py"
+    script = bench.root / ".llxprt" / "hooks" / "first_hook.py"
     script.chmod(0o644)
 
     bench.init()
@@ -168,10 +170,10 @@ def test_a_script_that_lost_its_permission_gets_it_back(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("answers", "kept"), [("n", True), ("y", False), ("dn", True), ("dy", False)])
-def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: Bench) -> None:
+def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: RecipeProject) -> None:
     mine = bench.write(".llxprt/hooks/first_hook.py", "# mine\n")
     screen = io.StringIO()
-    child = pexpect.spawn(COMMAND, ["init"], cwd=str(bench.project), encoding="utf-8", timeout=20, dimensions=(40, 100))
+    child = pexpect.spawn(COMMAND, ["init"], cwd=str(bench.root), encoding="utf-8", timeout=20, dimensions=(40, 100))
     child.logfile_read = screen
     try:
         for answer in answers:
@@ -187,7 +189,7 @@ def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: Bench) -> None:
     assert "first_hook.py" in settings_of(bench).read_text()
 
 
-def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: Bench) -> None:
+def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: RecipeProject) -> None:
     def listed(**environment: str) -> str:
         env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "CI")}
         child = pexpect.spawn(
@@ -243,15 +245,15 @@ def test_wrong_usage(arguments: list[str], status: int, message: str, capsys: py
     [('{"hooks": ', "the settings cannot be read"), ('{"hooks": []}', "`hooks` must be an object, found an array")],
 )
 def test_settings_that_cannot_be_edited_are_left_alone(
-    text: str, message: str, bench: Bench, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = bench.write(".llxprt/settings.json", text)
 
-    assert init("-C", str(bench.project)) == 1
+    assert init("-C", str(bench.root)) == 1
 
     assert message in capsys.readouterr().err
     assert file.read_text() == text
-    assert list(bench.project.rglob("*.py")) == []
+    assert list(bench.root.rglob("*.py")) == []
 
 
 def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -263,36 +265,38 @@ def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("link", [".llxprt", ".llxprt/hooks", ".llxprt/hooks/first_hook.py", ".llxprt/settings.json"])
 def test_a_link_out_of_the_project_is_not_followed(
-    link: str, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    link: str, bench: RecipeProject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outside = tmp_path / "outside"
     if Path(link).suffix:
         outside.write_text("{}")
     else:
         outside.mkdir()
-    path = bench.project / link
+    path = bench.root / link
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(outside)
 
-    assert init("--force", "-C", str(bench.project)) == 1
+    assert init("--force", "-C", str(bench.root)) == 1
 
     assert "outside the project" in capsys.readouterr().err
     assert outside.read_text() == "{}" if outside.is_file() else list(outside.iterdir()) == []
 
 
-def test_settings_that_are_a_link_could_not_be_approved(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = bench.project / ".llxprt" / "settings.json"
+def test_settings_that_are_a_link_could_not_be_approved(
+    bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = bench.root / ".llxprt" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
-    (bench.project / "real.json").write_text("{}")
-    settings.symlink_to(bench.project / "real.json")
+    (bench.root / "real.json").write_text("{}")
+    settings.symlink_to(bench.root / "real.json")
 
-    assert init("-C", str(bench.project)) == 1
+    assert init("-C", str(bench.root)) == 1
 
-    assert "hooks of a linked file cannot be approved" in capsys.readouterr().err
-    assert (bench.project / "real.json").read_text() == "{}"
+    assert "hooks in a linked file cannot be approved" in capsys.readouterr().err
+    assert (bench.root / "real.json").read_text() == "{}"
 
 
-def test_the_names_of_recipes_are_completed(bench: Bench) -> None:
+def test_the_names_of_recipes_are_completed(bench: RecipeProject) -> None:
     from llxprt_hooks.cli.commands.init import command
 
     parameter = next(each for each in command.params if each.name == "recipes")

@@ -11,14 +11,14 @@ import pytest
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, find_recipe
-from tests.recipes.recipe_bench import Bench, mode_of
+from tests.recipes.recipe_project import RecipeProject, mode_of
 
 ODD_NAMES = ("ada", "ada lovelace", 'o\'neill $(touch here) `x` "q" *', "ünïcode")
 
 
 @pytest.fixture(params=ODD_NAMES)
 def odd_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / request.param
+    folder: Path = tmp_path / request.param
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     return folder
@@ -37,21 +37,21 @@ def settings_of(home: Path) -> Path:
     return home / ".llxprt" / "settings.json"
 
 
-async def test_the_hook_runs_in_a_project_without_settings(odd_home: Path, bench: Bench) -> None:
+async def test_the_hook_runs_in_a_project_without_settings(odd_home: Path, bench: RecipeProject) -> None:
     assert init("protected-files") == 0
 
     assert await bench.verdict("read_file", file_path=".env") is not None
     assert await bench.verdict("read_file", file_path="README.md") is None
-    assert list(bench.project.iterdir()) == []
+    assert list(bench.root.iterdir()) == []
 
 
 def test_nothing_is_wrong_with_the_settings_that_recipes_make(
-    odd_home: Path, bench: Bench, capfdbinary: pytest.CaptureFixture[bytes]
+    odd_home: Path, bench: RecipeProject, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     init(FIRST_HOOK, *NAMES)
     capfdbinary.readouterr()
 
-    run_command_line(["validate", "--json", "-C", str(bench.project)])
+    run_command_line(["validate", "--json", "-C", str(bench.root)])
 
     found = json.loads(capfdbinary.readouterr().out)
     assert str(settings_of(odd_home)) in found["files"]
@@ -59,7 +59,7 @@ def test_nothing_is_wrong_with_the_settings_that_recipes_make(
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"policy-service"}))
-async def test_no_recipe_fails_on_its_sample(name: str, home: Path, bench: Bench) -> None:
+async def test_no_recipe_fails_on_its_sample(name: str, home: Path, bench: RecipeProject) -> None:
     init(name)
 
     sample = json.loads((home / ".llxprt" / "hooks" / "samples" / f"{name}.json").read_text())
@@ -69,15 +69,15 @@ async def test_no_recipe_fails_on_its_sample(name: str, home: Path, bench: Bench
 
 
 def test_what_it_says_to_try_next_can_be_tried(
-    odd_home: Path, bench: Bench, capsys: pytest.CaptureFixture[str]
+    odd_home: Path, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init("secret-scanning") == 0
 
     printed = capsys.readouterr()
     steps = printed.out.partition("Next:\n")[2].splitlines()
-    assert steps[0] == "  # nothing to approve: the hooks are your own, and run in every project"
+    assert steps[0] == "  # no approval needed: these are your own hooks, and they run in every project"
     assert "llxprt-hooks trust" not in printed.out
-    tried = subprocess.run(["bash", "-c", steps[1]], cwd=bench.project, capture_output=True, text=True)
+    tried = subprocess.run(["bash", "-c", steps[1]], cwd=bench.root, capture_output=True, text=True)
     assert tried.returncode == 2
     assert "blocked: Line 3" in tried.stdout
 
@@ -127,7 +127,7 @@ def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(
     assert init("cost-cap") == 1
     assert mine.read_text() == "# mine\n"
     assert not settings_of(home).exists()
-    assert capsys.readouterr().err.startswith("Error: ~/.llxprt/hooks/cost_cap.py: there already")
+    assert capsys.readouterr().err.startswith("Error: ~/.llxprt/hooks/cost_cap.py: already exists")
 
     assert init("cost-cap", "--force") == 0
     assert "A budget for each session" in mine.read_text()
@@ -147,8 +147,12 @@ def test_links_of_the_user_are_followed_and_stay(home: Path, tmp_path: Path) -> 
 
 
 NOTICES = {
-    "hooks are off": ('{"enableHooks": false}', 0o600, "Hooks are off in ~/.llxprt/settings.json, and were left so."),
-    "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Turn it on: llxprt-hooks enable cost-cap"),
+    "hooks are off": (
+        '{"enableHooks": false}',
+        0o600,
+        "Hooks are disabled in ~/.llxprt/settings.json; this",
+    ),
+    "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Run: llxprt-hooks enable cost-cap"),
     "writable": ("{}", 0o666, "chmod go-w ~/.llxprt/settings.json"),
 }
 
@@ -174,10 +178,12 @@ def test_in_the_home_folder_it_works_too(home: Path, monkeypatch: pytest.MonkeyP
     assert "cost_cap.py" in settings_of(home).read_text()
 
 
-def test_a_project_cannot_be_named_with_it(bench: Bench, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert init("cost-cap", "-C", str(bench.project)) == 64
-    assert "leave one of them out" in capsys.readouterr().err
-    assert list(home.iterdir()) == list(bench.project.iterdir()) == []
+def test_a_project_cannot_be_named_with_it(
+    bench: RecipeProject, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init("cost-cap", "-C", str(bench.root)) == 64
+    assert "Use only one of them" in capsys.readouterr().err
+    assert list(home.iterdir()) == list(bench.root.iterdir()) == []
 
 
 def test_without_a_home_folder_nothing_is_made(

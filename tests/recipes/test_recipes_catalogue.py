@@ -16,7 +16,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, UnknownRecipeError, find_recipe
 from llxprt_hooks.recipes.catalogue import COLLECTION
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
-from tests.recipes.recipe_bench import Bench, response
+from tests.recipes.recipe_project import RecipeProject, response
 
 EVERY = (FIRST_HOOK, *NAMES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
@@ -67,12 +67,12 @@ def test_the_scripts_of_a_recipe_run_wherever_a_python_or_a_posix_shell_is(name:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_is_wrong_with_the_settings_that_a_recipe_makes(
-    name: str, bench: Bench, capfdbinary: pytest.CaptureFixture[bytes]
+    name: str, bench: RecipeProject, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     bench.init(name)
     capfdbinary.readouterr()
 
-    run_command_line(["validate", "--json", "-C", str(bench.project)])
+    run_command_line(["validate", "--json", "-C", str(bench.root)])
 
     found = json.loads(capfdbinary.readouterr().out)
     assert [each for each in found["diagnostics"] if each["severity"] != "hint"] == []
@@ -82,7 +82,7 @@ BLOCKED = (FIRST_HOOK, "secret-scanning", "dangerous-commands", "protected-files
 
 
 @pytest.mark.parametrize("name", BLOCKED)
-async def test_the_sample_of_a_guard_is_blocked(name: str, bench: Bench) -> None:
+async def test_the_sample_of_a_guard_is_blocked(name: str, bench: RecipeProject) -> None:
     output = (await bench.init(name).try_sample(name, "BeforeTool")).final_output
 
     assert output is not None
@@ -90,7 +90,7 @@ async def test_the_sample_of_a_guard_is_blocked(name: str, bench: Bench) -> None
 
 
 @pytest.mark.parametrize("name", ["pii-redaction", "sequential-chain", "text-only-caveat", "cost-cap"])
-async def test_the_sample_of_a_recipe_that_changes_something_is_changed(name: str, bench: Bench) -> None:
+async def test_the_sample_of_a_recipe_that_changes_something_is_changed(name: str, bench: RecipeProject) -> None:
     output = (await bench.init(name).try_sample(name, find_recipe(name).event)).final_output
 
     assert output is not None
@@ -98,11 +98,11 @@ async def test_the_sample_of_a_recipe_that_changes_something_is_changed(name: st
 
 
 @pytest.mark.parametrize("name", sorted(set(EVERY) - {"policy-service"}))
-async def test_no_recipe_fails_on_its_sample(name: str, bench: Bench) -> None:
+async def test_no_recipe_fails_on_its_sample(name: str, bench: RecipeProject) -> None:
     await bench.init(name).try_sample(name, find_recipe(name).event)
 
 
-async def test_all_recipes_get_along(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_recipes_get_along(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init(*(name for name in NAMES if name not in ("read-only", "policy-service")))
     bench.write("tests/test_a.py", "assert a\n")
 
@@ -110,16 +110,16 @@ async def test_all_recipes_get_along(bench: Bench, monkeypatch: pytest.MonkeyPat
     await bench.fire("AfterModel", llm_request={"messages": []}, llm_response=response("fine"))
 
 
-def test_a_recipe_at_work_does_not_end_its_own_approval(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_at_work_does_not_end_its_own_approval(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
     bench.init(*NAMES)
-    grant_trust(bench.project)
+    grant_trust(bench.root)
 
     bench.write(".llxprt/state/audit.jsonl", "{}\n")
     for name in ("log.py", "test.py", "policy.py", "service.py", "cache.py", "check.py", "chain.py", "files.py"):
         bench.write(name, "the agent writes files like these\n")
 
-    assert trust_status(bench.project).state is TrustState.TRUSTED
+    assert trust_status(bench.root).state is TrustState.TRUSTED
 
 
 def test_the_page_of_recipes_says_what_they_say() -> None:

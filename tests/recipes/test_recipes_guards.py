@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.recipes.recipe_bench import READING, Bench, request, serving
+from tests.recipes.recipe_project import READING, RecipeProject, request, serving
 
 
-async def verdicts(bench: Bench, calls: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, str | None]:
+async def verdicts(bench: RecipeProject, calls: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, str | None]:
     """The verdict on each call, a few at a time."""
     turns = asyncio.Semaphore(8)
 
@@ -28,7 +28,7 @@ async def verdicts(bench: Bench, calls: dict[str, tuple[str, dict[str, Any]]]) -
     return dict(zip(calls, found, strict=True))
 
 
-async def check_commands(bench: Bench, blocked: list[str], allowed: list[str]) -> None:
+async def check_commands(bench: RecipeProject, blocked: list[str], allowed: list[str]) -> None:
     calls = {command: ("run_shell_command", {"command": command}) for command in blocked + allowed}
     found = await verdicts(bench, calls)
     assert [command for command in blocked if found[command] is None] == []
@@ -38,7 +38,7 @@ async def check_commands(bench: Bench, blocked: list[str], allowed: list[str]) -
 # first-hook
 
 
-async def test_the_first_hook_blocks_a_write_to_env_and_nothing_else(bench: Bench) -> None:
+async def test_the_first_hook_blocks_a_write_to_env_and_nothing_else(bench: RecipeProject) -> None:
     bench.init()
 
     assert await bench.verdict("write_file", file_path="config/.env", content="x")
@@ -81,9 +81,9 @@ NO_SECRETS = {
 }
 
 
-async def test_secret_scanning_blocks_keys_in_contents_edits_and_commands(bench: Bench) -> None:
+async def test_secret_scanning_blocks_keys_in_contents_edits_and_commands(bench: RecipeProject) -> None:
     bench.init("secret-scanning")
-    calls = {
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
         f"{way} {name}": call
         for name, secret in SECRETS.items()
         for way, call in {
@@ -103,7 +103,7 @@ async def test_secret_scanning_blocks_keys_in_contents_edits_and_commands(bench:
     assert [name for name, secret in SECRETS.items() if secret[8:] in str(found[f"write {name}"])] == []
 
 
-async def test_secret_scanning_lets_pass_what_only_talks_of_secrets(bench: Bench) -> None:
+async def test_secret_scanning_lets_pass_what_only_talks_of_secrets(bench: RecipeProject) -> None:
     bench.init("secret-scanning")
     calls = {name: ("write_file", {"file_path": "a.py", "content": text}) for name, text in NO_SECRETS.items()}
     calls["removed"] = ("replace", {"file_path": "a.py", "old_string": SECRETS["aws"], "new_string": "read_key()"})
@@ -112,9 +112,9 @@ async def test_secret_scanning_lets_pass_what_only_talks_of_secrets(bench: Bench
     assert {name: verdict for name, verdict in (await verdicts(bench, calls)).items() if verdict} == {}
 
 
-async def test_secret_scanning_leaves_alone_what_the_user_has_allowed(bench: Bench) -> None:
+async def test_secret_scanning_leaves_alone_what_the_user_has_allowed(bench: RecipeProject) -> None:
     bench.init("secret-scanning")
-    script = bench.project / ".llxprt" / "hooks" / "secret_scanning.py"
+    script = bench.root / ".llxprt" / "hooks" / "secret_scanning.py"
     script.write_text(script.read_text().replace("ALLOWED = {\n", f'ALLOWED = {{\n    "{SECRETS["aws"]}",\n'))
 
     assert await bench.verdict("write_file", file_path="a.py", content=SECRETS["aws"]) is None
@@ -123,7 +123,7 @@ async def test_secret_scanning_leaves_alone_what_the_user_has_allowed(bench: Ben
 # dangerous-commands
 
 
-async def test_dangerous_commands_are_blocked_and_everyday_ones_are_not(bench: Bench) -> None:
+async def test_dangerous_commands_are_blocked_and_everyday_ones_are_not(bench: RecipeProject) -> None:
     bench.init("dangerous-commands")
     await check_commands(
         bench,
@@ -243,17 +243,17 @@ async def test_dangerous_commands_are_blocked_and_everyday_ones_are_not(bench: B
     )
 
 
-async def test_dangerous_commands_go_by_the_folder_that_a_command_runs_in(bench: Bench) -> None:
+async def test_dangerous_commands_go_by_the_folder_that_a_command_runs_in(bench: RecipeProject) -> None:
     bench.init("dangerous-commands")
-    (bench.project / "build").mkdir()
+    (bench.root / "build").mkdir()
 
     assert await bench.verdict("run_shell_command", command="rm -rf *", dir_path="build") is None
     assert await bench.verdict("run_shell_command", command="rm -rf ../*", dir_path="build")
 
 
-async def test_dangerous_commands_follow_links(bench: Bench, tmp_path: Path) -> None:
+async def test_dangerous_commands_follow_links(bench: RecipeProject, tmp_path: Path) -> None:
     bench.init("dangerous-commands")
-    (bench.project / "away").symlink_to("/usr")
+    (bench.root / "away").symlink_to("/usr")
 
     assert "outside the project" in str(await bench.verdict("run_shell_command", command="rm -rf away/lib"))
 
@@ -261,17 +261,19 @@ async def test_dangerous_commands_follow_links(bench: Bench, tmp_path: Path) -> 
 # protected-files
 
 
-async def test_protected_files_are_neither_read_nor_written(bench: Bench) -> None:
+async def test_protected_files_are_neither_read_nor_written(bench: RecipeProject) -> None:
     bench.init("protected-files")
     bench.write(".env", "TOKEN=x")
-    (bench.project / "link").symlink_to(".env")
-    outside = os.path.relpath(Path.home() / ".ssh" / "config", bench.project)
+    (bench.root / "link").symlink_to(".env")
+    outside = os.path.relpath(Path.home() / ".ssh" / "config", bench.root)
     paths = [
-        ".env", "./.env", "src/../.env", ".ENV", "link", str(bench.project / ".env"), f"{bench.project}//./.env",
+        ".env", "./.env", "src/../.env", ".ENV", "link", str(bench.root / ".env"), f"{bench.root}//./.env",
         "sub/.env.production", "certs/server.pem", "id_rsa", "deploy/id_ed25519", "~/.ssh/config", "~/.aws/credentials",
         outside, ".env ", "/proc/self/cwd/.env",
     ]  # fmt: skip
-    calls = {f"{tool} {path}": (tool, {"file_path": path}) for path in paths for tool in ("read_file", "write_file")}
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        f"{tool} {path}": (tool, {"file_path": path}) for path in paths for tool in ("read_file", "write_file")
+    }
     calls["absolute_path"] = ("read_file", {"absolute_path": ".env"})
     calls["many"] = ("read_many_files", {"paths": ["README.md", ".env"]})
 
@@ -281,14 +283,14 @@ async def test_protected_files_are_neither_read_nor_written(bench: Bench) -> Non
     assert [name for name, verdict in found.items() if verdict is None] == []
 
 
-async def test_protected_files_may_be_read_but_not_changed(bench: Bench) -> None:
+async def test_protected_files_may_be_read_but_not_changed(bench: RecipeProject) -> None:
     bench.init("protected-files")
     for path in ("package-lock.json", "sub/uv.lock", ".git/config", ".llxprt/settings.json", ".llxprt/hooks/x.py"):
         assert await bench.verdict("read_file", file_path=path) is None
         assert "not for you to change" in str(await bench.verdict("write_file", file_path=path, content=""))
 
 
-async def test_protected_files_in_commands(bench: Bench) -> None:
+async def test_protected_files_in_commands(bench: RecipeProject) -> None:
     bench.init("protected-files")
     bench.write(".env", "TOKEN=x")
     await check_commands(
@@ -326,7 +328,7 @@ async def test_protected_files_in_commands(bench: Bench) -> None:
     )
 
 
-async def test_protected_files_are_not_shown_by_a_search(bench: Bench) -> None:
+async def test_protected_files_are_not_shown_by_a_search(bench: RecipeProject) -> None:
     bench.init("protected-files")
     bench.write(".env", "TOKEN=x\n")
     bench.write("src/app.py", "TOKEN = load()\n")
@@ -337,7 +339,7 @@ async def test_protected_files_are_not_shown_by_a_search(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("command", ["cat " + "* " * 40_000, "cat */*/*/*/*/*", "cat " + "*a" * 2000], ids=len)
-async def test_protected_files_answer_in_time_whatever_the_patterns(command: str, bench: Bench) -> None:
+async def test_protected_files_answer_in_time_whatever_the_patterns(command: str, bench: RecipeProject) -> None:
     bench.init("protected-files")
     for number in range(50):
         bench.write(f"a/b{number}/c/d/e/f.txt")
@@ -345,7 +347,7 @@ async def test_protected_files_answer_in_time_whatever_the_patterns(command: str
     assert await bench.verdict("run_shell_command", command=command) is None
 
 
-async def test_protected_files_let_the_rest_pass(bench: Bench) -> None:
+async def test_protected_files_let_the_rest_pass(bench: RecipeProject) -> None:
     bench.init("protected-files")
     for path in ("README.md", ".env.example", "environment.py", "src/key.py", "id_rsa.pub", ".gitignore", "lock.py"):
         assert await bench.verdict("write_file", file_path=path, content="") is None, path
@@ -354,7 +356,7 @@ async def test_protected_files_let_the_rest_pass(bench: Bench) -> None:
 async def test_protected_folders_count_inside_the_project_not_around_it(tmp_path: Path) -> None:
     project = tmp_path / ".aws" / "shop"
     project.mkdir(parents=True)
-    bench = Bench(project).init("protected-files")
+    bench = RecipeProject(project).init("protected-files")
 
     assert await bench.verdict("write_file", file_path="a.py", content="") is None
     assert await bench.verdict("write_file", file_path="../credentials", content="")
@@ -362,7 +364,7 @@ async def test_protected_folders_count_inside_the_project_not_around_it(tmp_path
 
 @pytest.mark.parametrize("recipe", ["dangerous-commands", "protected-files", "ci-safety-net"])
 async def test_a_command_that_is_too_long_to_be_looked_at_is_blocked(
-    recipe: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    recipe: str, bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init(recipe)
     monkeypatch.setenv("CI", "1")
@@ -370,7 +372,7 @@ async def test_a_command_that_is_too_long_to_be_looked_at_is_blocked(
     assert "too long" in str(await bench.verdict("run_shell_command", command="echo " + "x" * 100_000))
 
 
-async def test_a_command_that_is_nested_too_deeply_is_blocked(bench: Bench) -> None:
+async def test_a_command_that_is_nested_too_deeply_is_blocked(bench: RecipeProject) -> None:
     bench.init("dangerous-commands")
 
     assert "too deeply nested" in str(await bench.verdict("run_shell_command", command="echo " + "$(" * 20_000))
@@ -379,7 +381,7 @@ async def test_a_command_that_is_nested_too_deeply_is_blocked(bench: Bench) -> N
 # read-only
 
 
-async def test_read_only_allows_the_reading_tools_and_blocks_all_others(bench: Bench) -> None:
+async def test_read_only_allows_the_reading_tools_and_blocks_all_others(bench: RecipeProject) -> None:
     bench.init("read-only")
 
     offered = (await bench.output("BeforeToolSelection", llm_request=request("hi"))).hook_specific_output
@@ -394,7 +396,7 @@ async def test_read_only_allows_the_reading_tools_and_blocks_all_others(bench: B
 # test-first
 
 
-async def test_test_first_asks_for_a_test_before_the_code(bench: Bench) -> None:
+async def test_test_first_asks_for_a_test_before_the_code(bench: RecipeProject) -> None:
     bench.init("test-first")
 
     assert "test_price.py" in str(await bench.verdict("write_file", file_path="shop/price.py", content=""))
@@ -405,7 +407,7 @@ async def test_test_first_asks_for_a_test_before_the_code(bench: Bench) -> None:
     assert await bench.verdict("write_file", file_path="shop/price.py", content="") is None
 
 
-async def test_test_first_knows_the_habits_of_languages(bench: Bench) -> None:
+async def test_test_first_knows_the_habits_of_languages(bench: RecipeProject) -> None:
     bench.init("test-first")
     for source, test in {
         "web/cart.ts": "web/__tests__/cart.test.ts",
@@ -421,7 +423,7 @@ async def test_test_first_knows_the_habits_of_languages(bench: Bench) -> None:
         assert await bench.verdict("replace", file_path=source, old_string="a", new_string="b") is None, source
 
 
-async def test_test_first_leaves_alone_what_needs_no_test(bench: Bench) -> None:
+async def test_test_first_leaves_alone_what_needs_no_test(bench: RecipeProject) -> None:
     bench.init("test-first")
     for path in (
         "README.md",
@@ -434,11 +436,11 @@ async def test_test_first_leaves_alone_what_needs_no_test(bench: Bench) -> None:
         assert await bench.verdict("write_file", file_path=path, content="") is None, path
 
 
-async def test_test_first_may_ask_for_a_changed_test(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_test_first_may_ask_for_a_changed_test(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-first")
     monkeypatch.setenv("TEST_FIRST", "changed")
     test = bench.write("tests/test_price.py", "assert old\n")
-    commit_all(bench.project)
+    commit_all(bench.root)
 
     assert "as in the last commit" in str(await bench.verdict("write_file", file_path="price.py", content=""))
     test.write_text("assert new\n")
@@ -454,7 +456,7 @@ def commit_all(project: Path) -> None:
 # ci-safety-net
 
 
-async def test_the_safety_net_is_for_ci(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_safety_net_is_for_ci(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("ci-safety-net")
     assert await bench.verdict("run_shell_command", command="git push") is None
 
@@ -495,7 +497,7 @@ async def test_the_safety_net_is_for_ci(bench: Bench, monkeypatch: pytest.Monkey
     assert await bench.verdict("write_file", file_path="src/a.py", content="") is None
 
 
-async def test_the_safety_net_stops_a_loop(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_safety_net_stops_a_loop(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("ci-safety-net")
     monkeypatch.setenv("CI", "1")
     monkeypatch.setenv("CI_MAX_TOOL_CALLS", "3")
@@ -515,7 +517,7 @@ def answer(**fields: Any) -> tuple[int, bytes]:
     return 200, json.dumps(fields).encode()
 
 
-async def test_the_policy_service_decides(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_policy_service_decides(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("policy-service")
     monkeypatch.setenv("POLICY_SERVICE_TOKEN", "opensesame")
 
@@ -538,7 +540,7 @@ async def test_the_policy_service_decides(bench: Bench, monkeypatch: pytest.Monk
         "tool_name": "run_shell_command",
         "tool_input": {"command": "npm install"},
         "session_id": "s1",
-        "cwd": str(bench.project),
+        "cwd": str(bench.root),
     }
 
 
@@ -559,7 +561,7 @@ NO_ANSWERS = {
 
 @pytest.mark.parametrize("reply", NO_ANSWERS.values(), ids=NO_ANSWERS)
 async def test_without_a_usable_answer_the_call_is_denied(
-    reply: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    reply: Any, bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("policy-service")
     monkeypatch.setenv("POLICY_SERVICE_TIMEOUT", "0.3")
@@ -574,7 +576,9 @@ async def test_without_a_usable_answer_the_call_is_denied(
 
 
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "http://127.0.0.1:9/"])
-async def test_without_a_service_the_call_is_denied(url: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_service_the_call_is_denied(
+    url: str, bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.init("policy-service")
     monkeypatch.setenv("POLICY_SERVICE_URL", url)
 
@@ -594,9 +598,9 @@ GUARDS = ["secret-scanning", "dangerous-commands", "protected-files", "ci-safety
 
 @pytest.mark.parametrize("name", UNREADABLE)
 @pytest.mark.parametrize("recipe", GUARDS)
-def test_a_guard_blocks_what_it_cannot_read(recipe: str, name: str, bench: Bench, home: Path) -> None:
+def test_a_guard_blocks_what_it_cannot_read(recipe: str, name: str, bench: RecipeProject, home: Path) -> None:
     bench.init(recipe)
-    script = bench.project / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"
+    script = bench.root / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"
 
     done = subprocess.run(
         [sys.executable, "-I", script], input=UNREADABLE[name], env={**os.environ, "CI": "1"}, capture_output=True
@@ -608,14 +612,14 @@ def test_a_guard_blocks_what_it_cannot_read(recipe: str, name: str, bench: Bench
 
 
 @pytest.mark.parametrize("recipe", GUARDS)
-async def test_a_guard_that_breaks_blocks(recipe: str, bench: Bench) -> None:
+async def test_a_guard_that_breaks_blocks(recipe: str, bench: RecipeProject) -> None:
     bench.init(recipe)
-    script = bench.project / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"
+    script = bench.root / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"
     script.write_text("raise SystemExit(1)")
 
     from llxprt_hooks import Config, fire_before_tool_hook
 
-    output = await fire_before_tool_hook(Config.load(bench.project), "run_shell_command", {"command": "ls"})
+    output = await fire_before_tool_hook(Config.load(bench.root), "run_shell_command", {"command": "ls"})
 
     assert output is not None
     assert output.is_blocking_decision()

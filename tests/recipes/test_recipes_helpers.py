@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.recipes import find_recipe
-from tests.recipes.recipe_bench import Bench, mode_of, request, response, serving
+from tests.recipes.recipe_project import RecipeProject, mode_of, request, response, serving
 
 # pii-redaction
 
@@ -43,12 +43,12 @@ IMPERSONAL = (
 )
 
 
-async def redacted(bench: Bench, answer: dict[str, Any]) -> dict[str, Any] | None:
+async def redacted(bench: RecipeProject, answer: dict[str, Any]) -> dict[str, Any] | None:
     specific = (await bench.output("AfterModel", llm_request=request("?"), llm_response=answer)).hook_specific_output
     return specific["llm_response"] if specific else None
 
 
-async def test_personal_data_is_taken_out_and_other_numbers_stay(bench: Bench) -> None:
+async def test_personal_data_is_taken_out_and_other_numbers_stay(bench: RecipeProject) -> None:
     bench.init("pii-redaction")
 
     changed = await redacted(bench, response("\n".join(PERSONAL)))
@@ -60,7 +60,7 @@ async def test_personal_data_is_taken_out_and_other_numbers_stay(bench: Bench) -
     assert await redacted(bench, response("\n".join(IMPERSONAL))) is None
 
 
-async def test_personal_data_is_found_across_parts_and_in_every_form_of_an_answer(bench: Bench) -> None:
+async def test_personal_data_is_found_across_parts_and_in_every_form_of_an_answer(bench: RecipeProject) -> None:
     bench.init("pii-redaction")
     parts = {"candidates": [{"content": {"role": "model", "parts": ["ada@exam", "ple.org"]}}]}
 
@@ -72,12 +72,12 @@ async def test_personal_data_is_found_across_parts_and_in_every_form_of_an_answe
 # format-on-write
 
 
-def fake_formatter(bench: Bench, body: str) -> None:
+def fake_formatter(bench: RecipeProject, body: str) -> None:
     tool = bench.write(".venv/bin/ruff", f"#!/bin/sh\nfor file; do :; done\n{body}\n")
     tool.chmod(0o755)
 
 
-async def test_a_written_file_is_formatted_and_the_model_is_told(bench: Bench) -> None:
+async def test_a_written_file_is_formatted_and_the_model_is_told(bench: RecipeProject) -> None:
     bench.init("format-on-write")
     fake_formatter(bench, 'echo "x = 1" > "$file"')
     file = bench.write("pkg/a.py", "x=1\n")
@@ -90,7 +90,7 @@ async def test_a_written_file_is_formatted_and_the_model_is_told(bench: Bench) -
     assert again == ""
 
 
-async def test_a_file_that_cannot_be_formatted_is_news_for_the_model(bench: Bench) -> None:
+async def test_a_file_that_cannot_be_formatted_is_news_for_the_model(bench: RecipeProject) -> None:
     bench.init("format-on-write")
     fake_formatter(bench, "echo 'a.py:1:4: Expected an expression' >&2; exit 2")
     bench.write("a.py", "x =\n")
@@ -98,12 +98,12 @@ async def test_a_file_that_cannot_be_formatted_is_news_for_the_model(bench: Benc
     assert "Expected an expression" in await bench.context("replace", file_path="a.py", old_string="", new_string="")
 
 
-async def test_what_is_no_file_of_the_project_is_not_formatted(bench: Bench, tmp_path: Path) -> None:
+async def test_what_is_no_file_of_the_project_is_not_formatted(bench: RecipeProject, tmp_path: Path) -> None:
     bench.init("format-on-write")
     fake_formatter(bench, 'echo touched > "$file"')
     outside = tmp_path / "outside.py"
     outside.write_text("x=1\n")
-    (bench.project / "link.py").symlink_to(outside)
+    (bench.root / "link.py").symlink_to(outside)
     bench.write("a.py", "x=1\n")
 
     for call in (
@@ -120,7 +120,7 @@ async def test_what_is_no_file_of_the_project_is_not_formatted(bench: Bench, tmp
 # test-after-edit
 
 
-async def test_tests_run_after_an_edit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tests_run_after_an_edit(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-after-edit")
     bench.write("Makefile", "test:\n\t@sh check.sh\n")
     check = bench.write("check.sh", "exit 0\n")
@@ -139,33 +139,33 @@ async def test_tests_run_after_an_edit(bench: Bench, monkeypatch: pytest.MonkeyP
     assert own.startswith("The tests pass (`echo mine`")
 
 
-async def test_edits_that_are_made_at_once_share_a_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_edits_that_are_made_at_once_share_a_run(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-after-edit")
     monkeypatch.setenv("TEST_AFTER_EDIT_COMMAND", "echo run >> runs; sleep 0.5")
 
     told = await asyncio.gather(*(bench.context("write_file", file_path=f"{n}.py", content="") for n in range(4)))
 
     assert all(each.startswith("The tests pass") for each in told)
-    assert len((bench.project / "runs").read_text().split()) <= 2
+    assert len((bench.root / "runs").read_text().split()) <= 2
 
 
-async def test_a_project_without_tests_is_left_alone(bench: Bench) -> None:
+async def test_a_project_without_tests_is_left_alone(bench: RecipeProject) -> None:
     bench.init("test-after-edit")
     bench.write("package.json", '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}')
 
     assert await bench.context("write_file", file_path="a.js", content="") == ""
 
 
-async def test_tests_that_hang_end_with_the_hook(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tests_that_hang_end_with_the_hook(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-after-edit")
-    script = bench.project / ".llxprt" / "hooks" / "tests_after_edit.py"
+    script = bench.root / ".llxprt" / "hooks" / "tests_after_edit.py"
     script.write_text(script.read_text().replace("TIME_LIMIT = 120", "TIME_LIMIT = 0.3"))
     monkeypatch.setenv("TEST_AFTER_EDIT_COMMAND", "sleep 60 & echo $! > pid; wait")
 
     told = await bench.context("write_file", file_path="a.py", content="")
 
     assert "took longer than 0.3 s" in told
-    assert not is_running(int((bench.project / "pid").read_text()))
+    assert not is_running(int((bench.root / "pid").read_text()))
 
 
 def is_running(pid: int) -> bool:
@@ -187,9 +187,9 @@ def git(project: Path, *arguments: str) -> str:
 CHECKPOINTS = "refs/llxprt/checkpoints"
 
 
-async def test_a_checkpoint_has_the_tree_as_it_was_and_touches_nothing_else(bench: Bench) -> None:
+async def test_a_checkpoint_has_the_tree_as_it_was_and_touches_nothing_else(bench: RecipeProject) -> None:
     bench.init("git-checkpoint")
-    project = bench.project
+    project = bench.root
     bench.write(".gitignore", ".env\n")
     bench.write("price.py", "VAT = 16\n")
     git(project, "init", "-q")
@@ -210,29 +210,29 @@ async def test_a_checkpoint_has_the_tree_as_it_was_and_touches_nothing_else(benc
     assert git(project, "rev-parse", "--abbrev-ref", "HEAD") == "main"
 
 
-async def test_checkpoints_form_a_row_and_only_changes_make_one(bench: Bench) -> None:
+async def test_checkpoints_form_a_row_and_only_changes_make_one(bench: RecipeProject) -> None:
     bench.init("git-checkpoint")
-    git(bench.project, "init", "-q")
+    git(bench.root, "init", "-q")
     for content in ("one", "two", "two"):
         bench.write("a.txt", content)
         await bench.verdict("run_shell_command", command="make")
     await bench.verdict("read_file", file_path="a.txt")
 
-    assert git(bench.project, "show", f"{CHECKPOINTS}~1:a.txt") == "one"
-    assert git(bench.project, "rev-list", "--count", CHECKPOINTS) == "2"
+    assert git(bench.root, "show", f"{CHECKPOINTS}~1:a.txt") == "one"
+    assert git(bench.root, "rev-list", "--count", CHECKPOINTS) == "2"
 
 
-async def test_checkpoints_made_at_once_all_count(bench: Bench) -> None:
+async def test_checkpoints_made_at_once_all_count(bench: RecipeProject) -> None:
     bench.init("git-checkpoint")
-    git(bench.project, "init", "-q")
+    git(bench.root, "init", "-q")
     bench.write("a.txt", "one")
 
     await asyncio.gather(*(bench.verdict("write_file", file_path="a.txt", content="") for _ in range(4)))
 
-    assert git(bench.project, "rev-list", "--count", CHECKPOINTS) == "1"
+    assert git(bench.root, "rev-list", "--count", CHECKPOINTS) == "1"
 
 
-async def test_without_git_a_checkpoint_is_passed_over(bench: Bench) -> None:
+async def test_without_git_a_checkpoint_is_passed_over(bench: RecipeProject) -> None:
     bench.init("git-checkpoint")
 
     assert await bench.verdict("write_file", file_path="a.txt", content="") is None
@@ -241,14 +241,14 @@ async def test_without_git_a_checkpoint_is_passed_over(bench: Bench) -> None:
 # git-context
 
 
-async def test_the_model_is_told_where_the_repository_stands(bench: Bench) -> None:
+async def test_the_model_is_told_where_the_repository_stands(bench: RecipeProject) -> None:
     bench.init("git-context")
     asked = request("What is left?")
     outside = await bench.output("BeforeModel", llm_request=asked)
     bench.write("a.txt", "one")
-    git(bench.project, "init", "-q")
-    git(bench.project, "add", "a.txt")
-    git(bench.project, "commit", "-qm", "the first")
+    git(bench.root, "init", "-q")
+    git(bench.root, "add", "a.txt")
+    git(bench.root, "commit", "-qm", "the first")
     bench.write("a.txt", "two")
 
     specific = (await bench.output("BeforeModel", llm_request=asked)).hook_specific_output
@@ -267,16 +267,18 @@ async def test_the_model_is_told_where_the_repository_stands(bench: Bench) -> No
 # cost-cap
 
 
-async def after_model(bench: Bench, answer: dict[str, Any], session_id: str = "s1") -> str | None:
+async def after_model(bench: RecipeProject, answer: dict[str, Any], session_id: str = "s1") -> str | None:
     fields = {"llm_request": request("a question of some length"), "llm_response": answer}
     return (await bench.output("AfterModel", session_id=session_id, **fields)).system_message
 
 
-async def stop_reason(bench: Bench, session_id: str = "s1") -> str | None:
+async def stop_reason(bench: RecipeProject, session_id: str = "s1") -> str | None:
     return (await bench.output("BeforeModel", session_id=session_id, llm_request=request("?"))).get_stop_reason()
 
 
-async def test_a_session_stops_when_its_tokens_are_used_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_stops_when_its_tokens_are_used_up(
+    bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.init("cost-cap")
     monkeypatch.setenv("COST_CAP_TOKENS", "1000")
 
@@ -294,7 +296,7 @@ async def test_a_session_stops_when_its_tokens_are_used_up(bench: Bench, monkeyp
     assert await stop_reason(bench, "another session") is None
 
 
-async def test_a_budget_in_dollars(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_budget_in_dollars(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("cost-cap")
     for name, value in {"USD": "0.50", "USD_PER_MILLION_INPUT": "1", "USD_PER_MILLION_OUTPUT": "10"}.items():
         monkeypatch.setenv(f"COST_CAP_{name}", value)
@@ -306,7 +308,7 @@ async def test_a_budget_in_dollars(bench: Bench, monkeypatch: pytest.MonkeyPatch
     assert await stop_reason(bench) == "the budget of this session is used up: $0.60 of $0.50"
 
 
-async def test_answers_that_nobody_counted_are_estimated(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answers_that_nobody_counted_are_estimated(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("cost-cap")
     monkeypatch.setenv("COST_CAP_TOKENS", "100")
 
@@ -316,7 +318,7 @@ async def test_answers_that_nobody_counted_are_estimated(bench: Bench, monkeypat
 
 
 async def test_answers_at_the_same_time_are_all_counted(
-    bench: Bench, home: Path, monkeypatch: pytest.MonkeyPatch
+    bench: RecipeProject, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("cost-cap")
     await asyncio.gather(*(after_model(bench, response("…", (10, 1))) for _ in range(12)))
@@ -326,14 +328,14 @@ async def test_answers_at_the_same_time_are_all_counted(
     assert (mode_of(account), mode_of(account.parent)) == (0o600, 0o700)
 
 
-async def test_an_account_that_was_emptied_stops_the_agent(bench: Bench, home: Path) -> None:
+async def test_an_account_that_was_emptied_stops_the_agent(bench: RecipeProject, home: Path) -> None:
     bench.init("cost-cap")
     await after_model(bench, response("…", (10, 1)))
     [account] = (home / ".cache" / "llxprt-hooks" / "cost-cap").iterdir()
     account.write_text("")
 
     event = {"session_id": "s1", "hook_event_name": "BeforeModel", "llm_request": request("?")}
-    script = bench.project / ".llxprt" / "hooks" / "cost_cap.py"
+    script = bench.root / ".llxprt" / "hooks" / "cost_cap.py"
     done = subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
 
     assert done.returncode == 1  # which blocks: the hook is failClosed
@@ -342,7 +344,9 @@ async def test_an_account_that_was_emptied_stops_the_agent(bench: Bench, home: P
 # response-cache
 
 
-async def prompt(bench: Bench, text: str, answer: str, *, session_id: str, tools: bool = False, **given: Any) -> str:
+async def prompt(
+    bench: RecipeProject, text: str, answer: str, *, session_id: str, tools: bool = False, **given: Any
+) -> str:
     """What the user reads; the model answers, after it has asked for a tool if ``tools``."""
     asked = request(text)
     for _ in range(2 if tools else 1):
@@ -359,7 +363,7 @@ async def prompt(bench: Bench, text: str, answer: str, *, session_id: str, tools
     return str(shown)
 
 
-async def test_a_question_that_was_asked_before_is_answered_from_the_cache(bench: Bench, home: Path) -> None:
+async def test_a_question_that_was_asked_before_is_answered_from_the_cache(bench: RecipeProject, home: Path) -> None:
     bench.init("response-cache")
 
     first = await prompt(bench, "What is a hook?", "A script.", session_id="one")
@@ -371,7 +375,7 @@ async def test_a_question_that_was_asked_before_is_answered_from_the_cache(bench
     assert {mode_of(file) for file in files} == {0o600}
 
 
-async def test_an_answer_that_took_a_tool_is_not_kept(bench: Bench) -> None:
+async def test_an_answer_that_took_a_tool_is_not_kept(bench: RecipeProject) -> None:
     bench.init("response-cache")
 
     await prompt(bench, "What is in a.txt?", "One.", session_id="one", tools=True)
@@ -379,7 +383,7 @@ async def test_an_answer_that_took_a_tool_is_not_kept(bench: Bench) -> None:
     assert await prompt(bench, "What is in a.txt?", "Two.", session_id="two") == "Two."
 
 
-async def test_a_session_in_which_a_tool_ran_takes_no_further_part(bench: Bench) -> None:
+async def test_a_session_in_which_a_tool_ran_takes_no_further_part(bench: RecipeProject) -> None:
     bench.init("response-cache")
     await prompt(bench, "What is a hook?", "A script.", session_id="one")
     await prompt(bench, "What is in a.txt?", "One.", session_id="two", tools=True)
@@ -388,7 +392,7 @@ async def test_a_session_in_which_a_tool_ran_takes_no_further_part(bench: Bench)
 
 
 @pytest.mark.parametrize("given", [{"finish": "MAX_TOKENS"}, {"stopped": True}, {"shown": ""}], ids=str)
-async def test_an_answer_that_is_not_whole_is_not_kept(given: dict[str, Any], bench: Bench) -> None:
+async def test_an_answer_that_is_not_whole_is_not_kept(given: dict[str, Any], bench: RecipeProject) -> None:
     bench.init("response-cache")
 
     await prompt(bench, "What is a hook?", "A scr", session_id="one", **given)
@@ -396,7 +400,7 @@ async def test_an_answer_that_is_not_whole_is_not_kept(given: dict[str, Any], be
     assert await prompt(bench, "What is a hook?", "A script.", session_id="two") == "A script."
 
 
-async def test_what_is_kept_is_what_was_shown(bench: Bench) -> None:
+async def test_what_is_kept_is_what_was_shown(bench: RecipeProject) -> None:
     bench.init("response-cache")
 
     await prompt(bench, "Who?", "ada@example.org", session_id="one", shown="[e-mail]")
@@ -404,7 +408,7 @@ async def test_what_is_kept_is_what_was_shown(bench: Bench) -> None:
     assert await prompt(bench, "Who?", "ada@example.org", session_id="two") == "[e-mail]"
 
 
-async def test_an_old_answer_is_asked_for_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_old_answer_is_asked_for_again(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("response-cache")
     await prompt(bench, "What is a hook?", "A script.", session_id="one")
     monkeypatch.setenv("RESPONSE_CACHE_HOURS", "0.000001")
@@ -415,18 +419,18 @@ async def test_an_old_answer_is_asked_for_again(bench: Bench, monkeypatch: pytes
 # audit-log
 
 
-def audit_lines(bench: Bench) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (bench.project / ".llxprt" / "state" / "audit.jsonl").read_text().splitlines()]
+def audit_lines(bench: RecipeProject) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (bench.root / ".llxprt" / "state" / "audit.jsonl").read_text().splitlines()]
 
 
-def verify(bench: Bench) -> subprocess.CompletedProcess[str]:
-    script = bench.project / ".llxprt" / "hooks" / "audit_log.py"
+def verify(bench: RecipeProject) -> subprocess.CompletedProcess[str]:
+    script = bench.root / ".llxprt" / "hooks" / "audit_log.py"
     return subprocess.run(
-        [sys.executable, script, "--verify"], cwd=bench.project, capture_output=True, text=True, check=False
+        [sys.executable, script, "--verify"], cwd=bench.root, capture_output=True, text=True, check=False
     )
 
 
-async def test_the_audit_log_has_what_the_agent_did(bench: Bench) -> None:
+async def test_the_audit_log_has_what_the_agent_did(bench: RecipeProject) -> None:
     bench.init("audit-log")
     await bench.output("SessionStart", source="startup")
     await bench.output("BeforeAgent", prompt="Do it.")
@@ -441,7 +445,7 @@ async def test_the_audit_log_has_what_the_agent_did(bench: Bench) -> None:
     assert before["input"]["content"]["characters"] == 500
     assert len(before["input"]["content"]["begin"]) == 200
     assert (after["outcome"], after["error"]) == ("error", {"message": "no room"})
-    file = bench.project / ".llxprt" / "state" / "audit.jsonl"
+    file = bench.root / ".llxprt" / "state" / "audit.jsonl"
     assert mode_of(file) == 0o600
     assert (file.parent / ".gitignore").read_text() == "*\n"
 
@@ -473,11 +477,11 @@ def rewritten(lines: list[str]) -> list[str]:
     ids=["changed", "taken out", "cut at the end", "cut at the beginning", "emptied", "rewritten", "added to"],
 )
 async def test_a_changed_audit_log_is_noticed(
-    change: Callable[[list[str]], list[str]], noticed: str, bench: Bench
+    change: Callable[[list[str]], list[str]], noticed: str, bench: RecipeProject
 ) -> None:
     bench.init("audit-log")
     await asyncio.gather(*(bench.verdict("glob", pattern=str(number)) for number in range(8)))
-    file = bench.project / ".llxprt" / "state" / "audit.jsonl"
+    file = bench.root / ".llxprt" / "state" / "audit.jsonl"
     assert len(audit_lines(bench)) == 8
     assert verify(bench).returncode == 0
 
@@ -486,24 +490,24 @@ async def test_a_changed_audit_log_is_noticed(
     assert noticed in verify(bench).stderr
 
 
-async def test_a_deleted_audit_log_is_noticed(bench: Bench) -> None:
+async def test_a_deleted_audit_log_is_noticed(bench: RecipeProject) -> None:
     bench.init("audit-log")
     await bench.verdict("glob", pattern="*")
-    (bench.project / ".llxprt" / "state" / "audit.jsonl").unlink()
+    (bench.root / ".llxprt" / "state" / "audit.jsonl").unlink()
 
     assert "1 lines were written" in verify(bench).stderr
 
 
 @pytest.mark.parametrize("name", [".gitignore", "audit.jsonl"])
-async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: Bench, tmp_path: Path) -> None:
+async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: RecipeProject, tmp_path: Path) -> None:
     bench.init("audit-log")
     target = tmp_path / "elsewhere"
-    state = bench.project / ".llxprt" / "state"
+    state = bench.root / ".llxprt" / "state"
     state.mkdir()
     (state / name).symlink_to(target)
 
-    event = {"timestamp": "t", "session_id": "s", "hook_event_name": "BeforeAgent", "cwd": str(bench.project)}
-    script = bench.project / ".llxprt" / "hooks" / "audit_log.py"
+    event = {"timestamp": "t", "session_id": "s", "hook_event_name": "BeforeAgent", "cwd": str(bench.root)}
+    script = bench.root / ".llxprt" / "hooks" / "audit_log.py"
     subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
 
     assert not target.exists()
@@ -513,7 +517,7 @@ async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: Ben
 
 
 async def test_the_chat_hears_of_a_question_without_holding_the_agent(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("chat-notification")
 
@@ -535,7 +539,7 @@ async def test_the_chat_hears_of_a_question_without_holding_the_agent(
 
 
 async def test_the_chat_hears_when_the_agent_is_done_and_of_nothing_else(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("chat-notification")
     end = {"prompt": "p", "prompt_response": "the answer", "stop_hook_active": False}
@@ -551,7 +555,7 @@ async def test_the_chat_hears_when_the_agent_is_done_and_of_nothing_else(
 # sequential-chain
 
 
-async def test_a_chain_hands_on_what_it_changed(bench: Bench) -> None:
+async def test_a_chain_hands_on_what_it_changed(bench: RecipeProject) -> None:
     bench.init("sequential-chain")
     bench.write(".llxprt/header.txt", "SPDX-License-Identifier: MIT\n")
     fields = {"tool_name": "write_file", "tool_input": {"file_path": "a.py", "content": "#!/bin/py\r\nx = 1  \r\n\r\n"}}
@@ -566,13 +570,13 @@ async def test_a_chain_hands_on_what_it_changed(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("path", "content"), [("a.py", "def f(:\n"), ("a.json", "{,}"), ("a.toml", "a =")])
-async def test_a_chain_ends_with_a_file_that_does_not_parse(path: str, content: str, bench: Bench) -> None:
+async def test_a_chain_ends_with_a_file_that_does_not_parse(path: str, content: str, bench: RecipeProject) -> None:
     bench.init("sequential-chain")
 
     assert "would not parse" in str(await bench.verdict("write_file", file_path=path, content=content))
 
 
-async def test_a_chain_leaves_alone_what_is_in_order(bench: Bench) -> None:
+async def test_a_chain_leaves_alone_what_is_in_order(bench: RecipeProject) -> None:
     bench.init("sequential-chain")
     for path, content in {"a.py": "x = 1\n", "a.md": "a  \nb\n", "b.json": "{}\n"}.items():
         output = await bench.output(
@@ -585,12 +589,12 @@ async def test_a_chain_leaves_alone_what_is_in_order(bench: Bench) -> None:
 # text-only-caveat
 
 
-async def caveat(bench: Bench, *texts: str, session_id: str = "s1") -> str:
+async def caveat(bench: RecipeProject, *texts: str, session_id: str = "s1") -> str:
     output = await bench.output("BeforeModel", session_id=session_id, llm_request=request(*texts))
     return output.system_message or ""
 
 
-async def test_the_model_is_told_what_hooks_were_not_shown(bench: Bench) -> None:
+async def test_the_model_is_told_what_hooks_were_not_shown(bench: RecipeProject) -> None:
     bench.init("text-only-caveat")
 
     assert await caveat(bench, "What is a hook?") == ""
@@ -603,9 +607,9 @@ async def test_the_model_is_told_what_hooks_were_not_shown(bench: Bench) -> None
 # Together
 
 
-async def test_recipes_that_add_to_requests_and_redact_answers_go_together(bench: Bench) -> None:
+async def test_recipes_that_add_to_requests_and_redact_answers_go_together(bench: RecipeProject) -> None:
     bench.init("text-only-caveat", "git-context", "response-cache", "cost-cap")
-    git(bench.project, "init", "-q")
+    git(bench.root, "init", "-q")
 
     output = await bench.output("BeforeModel", llm_request=request("Describe the image."))
 
@@ -647,16 +651,16 @@ ASKED = {"hook_event_name": "BeforeModel", "llm_request": request("?")}
 TO_WRITE = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
 
 
-def hostile_project(bench: Bench) -> Path:
+def hostile_project(bench: RecipeProject) -> Path:
     """A project in which every program of its own leaves a file behind."""
     mark = 'touch "$(dirname "$0")/../../ran"'
     fake_formatter(bench, mark)
     bench.write("Makefile", "test:\n\ttouch ran\n")
     bench.write("a.py", "x=1\n")
     bench.write("b.py", "x=2\n")
-    git(bench.project, "init", "-q")
-    git(bench.project, "add", "a.py")
-    git(bench.project, "commit", "-qm", "one")
+    git(bench.root, "init", "-q")
+    git(bench.root, "add", "a.py")
+    git(bench.root, "commit", "-qm", "one")
     bench.write("a.py", "x=3\n")
     bench.write(".gitattributes", "*.py filter=evil\n")
     for name, value in {
@@ -665,8 +669,8 @@ def hostile_project(bench: Bench) -> Path:
         "log.showSignature": "true",
         "gpg.program": "touch ran; false",
     }.items():
-        git(bench.project, "config", name, value)
-    return bench.project / "ran"
+        git(bench.root, "config", name, value)
+    return bench.root / "ran"
 
 
 @pytest.mark.parametrize("variables", [{"LLXPRT_PROJECT_TRUSTED": "0"}, {}], ids=["not approved", "not said"])
@@ -680,28 +684,32 @@ def hostile_project(bench: Bench) -> Path:
     ],
 )
 def test_no_program_of_a_project_runs_that_is_not_approved(
-    recipe: str, event: dict[str, Any], variables: dict[str, str], bench: Bench, tmp_path: Path
+    recipe: str, event: dict[str, Any], variables: dict[str, str], bench: RecipeProject, tmp_path: Path
 ) -> None:
     ran = hostile_project(bench)
 
-    run_among_the_users_own(recipe, bench.project, tmp_path, event, **variables)
+    run_among_the_users_own(recipe, bench.root, tmp_path, event, **variables)
 
     assert not ran.exists()
 
 
 @pytest.mark.parametrize(("recipe", "event"), [("format-on-write", WRITTEN), ("test-after-edit", WRITTEN)])
-def test_programs_of_an_approved_project_run(recipe: str, event: dict[str, Any], bench: Bench, tmp_path: Path) -> None:
+def test_programs_of_an_approved_project_run(
+    recipe: str, event: dict[str, Any], bench: RecipeProject, tmp_path: Path
+) -> None:
     ran = hostile_project(bench)
 
-    run_among_the_users_own(recipe, bench.project, tmp_path, event, LLXPRT_PROJECT_TRUSTED="1")
+    run_among_the_users_own(recipe, bench.root, tmp_path, event, LLXPRT_PROJECT_TRUSTED="1")
 
     assert ran.exists()
 
 
-def test_git_context_still_names_the_branch_of_a_project_that_is_not_approved(bench: Bench, tmp_path: Path) -> None:
+def test_git_context_still_names_the_branch_of_a_project_that_is_not_approved(
+    bench: RecipeProject, tmp_path: Path
+) -> None:
     hostile_project(bench)
 
-    told = run_among_the_users_own("git-context", bench.project, tmp_path, ASKED, LLXPRT_PROJECT_TRUSTED="0")
+    told = run_among_the_users_own("git-context", bench.root, tmp_path, ASKED, LLXPRT_PROJECT_TRUSTED="0")
 
     assert "Branch: main" in told
     assert "one" in told

@@ -9,7 +9,6 @@ import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ def a_home_that_is_not_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMPDIR", raising=False)
 
 
-def script(recipe: str) -> ModuleType:
+def script(recipe: str) -> Any:
     [file] = (COLLECTION / recipe / "hooks").glob("*.py")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None

@@ -13,7 +13,7 @@ import pytest
 from llxprt_hooks.recipes import NAMES, find_recipe
 
 if TYPE_CHECKING:
-    from tests.recipes.recipe_bench import Bench
+    from tests.recipes.recipe_project import RecipeProject
 
 UNCHANGED = "nothing changed"
 
@@ -24,15 +24,15 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_printed_to_try_a_recipe_shows_what_it_says(
-    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    name: str, bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-    shell("git init --quiet", bench.project).check_returncode()
+    shell("git init --quiet", bench.root).check_returncode()
 
-    told = shell(f"llxprt-hooks init {name}", bench.project).stdout
+    told = shell(f"llxprt-hooks init {name}", bench.root).stdout
     trust, *steps = (line.strip() for line in told.partition("Next:\n")[2].splitlines())
-    shell(trust.replace("trust", "trust --yes", 1), bench.project).check_returncode()
-    done = {step: shell(step, bench.project) for step in steps if not step.startswith("#")}
+    shell(trust.replace("trust", "trust --yes", 1), bench.root).check_returncode()
+    done = {step: shell(step, bench.root) for step in steps if not step.startswith("#")}
 
     [expected] = [step.removeprefix("# ") for step in steps if step not in done]
     [fired] = [step for step in done if "llxprt-hooks fire" in step]
@@ -42,7 +42,7 @@ def test_what_is_printed_to_try_a_recipe_shows_what_it_says(
         assert step == fired or result.returncode == 0, (step, result.stderr)
     if outcome == UNCHANGED:
         left_behind = done[steps[-1]].stdout if steps[-1] in done and steps[-1] != fired else ""
-        assert left_behind or leads_on(expected, name, bench.project)
+        assert left_behind or leads_on(expected, name, bench.root)
 
 
 def leads_on(expected: str, name: str, project: Path) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from llxprt_hooks import Config, HookEventHandler, HookEventName, HookExecutionResult
-from llxprt_hooks.engine.definitions import HookConfig, HookSet, HookType
+from llxprt_hooks.engine.definitions import HookConfig, HookSet
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.runner import HookRunner
@@ -92,7 +93,7 @@ def payload(event_name: HookEventName, cwd: Path | str, **fields: Any) -> dict[s
 
 def hook(command: str, **fields: Any) -> HookConfig:
     """A command hook."""
-    return HookConfig(type=HookType.COMMAND, command=command, **fields)
+    return HookConfig("command", CommandSpec(command), **fields)
 
 
 async def run(

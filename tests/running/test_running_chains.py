@@ -34,11 +34,12 @@ def meets(own: str, other: str) -> str:
 class TestSideBySide:
     @pytest.mark.requirement("HOOK-108")
     async def test_hooks_run_at_the_same_time(self, project: Path) -> None:
-        hooks = [hook(meets("a", "b")), hook(meets("b", "c")), hook(meets("c", "a"))]
+        groups = [group(meets("a", "b"), meets("b", "c")), group(meets("c", "a"))]
+        handler = await handler_of({"BeforeTool": groups}, project)
 
-        results = await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
+        result = await handler.fire_before_tool_event("write_file", {})
 
-        assert [result.success for result in results] == [True, True, True]
+        assert [run.success for run in result.results] == [True, True, True]
 
     @pytest.mark.requirement("HOOK-108")
     async def test_all_end_and_the_results_come_in_plan_order_whoever_ends_first(self, project: Path) -> None:
@@ -115,6 +116,16 @@ class TestBlocking:
         assert [path.name for path in project.iterdir()] == ["before"]
 
     @pytest.mark.requirement("HOOK-107")
+    async def test_a_block_ends_the_chain_of_an_event_that_is_fired(self, project: Path) -> None:
+        hooks = {"BeforeTool": [group(BLOCKS["deny"], "touch after", sequential=True)]}
+        handler = await handler_of(hooks, project)
+
+        result = await handler.fire_before_tool_event("write_file", {})
+
+        assert [run.exit_code for run in result.results] == [0]
+        assert list(project.iterdir()) == []
+
+    @pytest.mark.requirement("HOOK-107")
     @pytest.mark.parametrize(
         "output",
         [
@@ -151,7 +162,7 @@ class TestBlocking:
 
 
 class TestToolInput:
-    @pytest.mark.requirement("HOOK-024", "HOOK-106", "HOOK-104")
+    @pytest.mark.requirement("HOOK-024", "HOOK-106", "HOOK-104", "HOOK-155")
     async def test_the_next_hook_sees_the_changed_arguments_laid_over_the_original_ones(self, project: Path) -> None:
         change = {"hookSpecificOutput": {"tool_input": {"path": "safe", "mode": "w"}}}
 
@@ -213,7 +224,7 @@ class TestToolInput:
 
 
 class TestModelRequest:
-    @pytest.mark.requirement("HOOK-105", "HOOK-211")
+    @pytest.mark.requirement("HOOK-105", "HOOK-155", "HOOK-211")
     async def test_the_next_hook_sees_the_changed_request_by_top_level_field(self, project: Path) -> None:
         messages = [{"role": "user", "content": "redacted"}]
         first = {"hookSpecificOutput": {"llm_request": {"config": {"temperature": 0}}}}

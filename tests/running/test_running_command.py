@@ -76,7 +76,7 @@ def ids(texts: list[str]) -> list[str]:
 @pytest.fixture
 def hostile_directory(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A directory of the parametrised name, in a directory of its own, with a file for wildcards to find."""
-    directory = tmp_path / "around" / request.param
+    directory: Path = tmp_path / "around" / request.param
     directory.mkdir(parents=True)
     (directory / "a").touch()
     return directory
@@ -389,6 +389,7 @@ def commands(draw: st.DrawFn) -> str:
     return Writer(draw).command(draw(st.integers(0, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-188")
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

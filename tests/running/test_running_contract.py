@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine.definitions import HookConfig, HookType
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
 from tests.running.running_hooks import EVENT_FIELDS, SUBJECTS, group, hook, payload, planned, registry_of, run, seen
@@ -107,7 +108,7 @@ class TestEnvironment:
     async def environment(self, directory: Path, command: str = "env -0 > env") -> dict[bytes, bytes]:
         await run(command, directory)
         entries = (directory / "env").read_bytes().removesuffix(b"\0").split(b"\0")
-        return dict(entry.split(b"=", 1) for entry in entries)  # type: ignore[misc]
+        return dict(entry.split(b"=", 1) for entry in entries)
 
     @pytest.mark.requirement("HOOK-188", "HOOK-155")
     @pytest.mark.parametrize("plain", [True, False], ids=["plain command", "command for a shell"])
@@ -233,7 +234,7 @@ class TestWhatCannotBeRun:
     def test_plugins_with_different_names_are_different_hooks(self) -> None:
         plugins = [{"type": "plugin", "name": "a"}, {"type": "plugin", "name": "b"}]
 
-        assert planned(registry_of({"BeforeTool": [{"hooks": plugins}]}), BEFORE_TOOL, "x") == ["", ""]
+        assert planned(registry_of({"BeforeTool": [{"hooks": plugins}]}), BEFORE_TOOL, "x") == ["plugin", "plugin"]
 
     @pytest.mark.parametrize(
         "command",
@@ -264,7 +265,7 @@ class TestWhatCannotBeRun:
             assert await execute([], BEFORE_TOOL, payload(BEFORE_TOOL, project)) == []
 
     async def test_a_result_names_its_hook(self, project: Path) -> None:
-        config = HookConfig(type=HookType.COMMAND, command="true", name="guard")
+        config = HookConfig("command", CommandSpec("true"), name="guard")
 
         [result] = await HookRunner().execute_hooks_parallel([config], BEFORE_TOOL, payload(BEFORE_TOOL, project))
 

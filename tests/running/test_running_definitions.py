@@ -13,9 +13,9 @@ from llxprt_hooks.engine.definitions import (
     HookConfig,
     HookDefinition,
     HookSet,
-    HookType,
     read_definitions,
 )
+from llxprt_hooks.engine.executors.command import CommandSpec
 from tests.running.running_hooks import EVENT_FIELDS, group
 
 
@@ -77,7 +77,7 @@ def test_a_group_without_an_array_of_hooks_is_discarded(hooks: Any) -> None:
 def test_a_hook_needs_type_and_command_and_has_sixty_seconds_unless_told() -> None:
     [definition] = definitions(one_hook())
 
-    assert definition.config == HookConfig(type=HookType.COMMAND, command="check", timeout=60_000)
+    assert definition.config == HookConfig("command", CommandSpec("check"), timeout=60_000)
 
 
 @pytest.mark.requirement("HOOK-083")

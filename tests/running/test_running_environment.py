@@ -11,18 +11,16 @@ import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.shell.environment import process_environment
+from tests.support.project import Project
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(tmp_path / "no-system.json"))
-    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    project = Project(tmp_path, approved=True)
+    project.enter(monkeypatch)
     monkeypatch.setenv("API_TOKEN", "secret")
     monkeypatch.setenv("LC_TEST", "kept")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
+    return project.root
 
 
 async def inherited(project: Path, **hooks_config: Any) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llxprt_hooks import HookEventName
+from llxprt_hooks import Config, HookEventName, execute_tool_with_hooks
 from llxprt_hooks.engine.matcher import compile_matcher
 from tests.running.running_hooks import SUBJECTS, group, planned, registry_of
 
@@ -160,6 +162,59 @@ class TestSessionEvents:
 
         for each in (word, *others):
             assert planned(registry, event_name, each) == ["check"]
+
+
+BLANKS = ["", " ", "\t\n", "\u00a0\u2003\ufeff"]
+"""What ``String.prototype.trim`` removes."""
+
+
+@pytest.mark.requirement("HOOK-087")
+@pytest.mark.parametrize("before", BLANKS)
+@pytest.mark.parametrize("after", BLANKS)
+@pytest.mark.parametrize(
+    ("event_name", "matcher", "others"),
+    [
+        (HookEventName.BEFORE_TOOL, "^write_file$", ["write_file ", "overwrite_file"]),
+        (HookEventName.AFTER_TOOL, "write_file", ["read_file"]),
+        (HookEventName.SESSION_START, "startup", ["resume", " startup"]),
+    ],
+)
+def test_white_space_around_a_matcher_does_not_count(
+    event_name: HookEventName, matcher: str, others: list[str], before: str, after: str
+) -> None:
+    registry = registry_of({event_name: [group("check", matcher=before + matcher + after)]})
+
+    assert planned(registry, event_name, matcher.strip("^$")) == ["check"]
+    for other in others:
+        assert planned(registry, event_name, other) == []
+
+
+@pytest.mark.requirement("HOOK-089")
+@pytest.mark.parametrize("matcher", [*BLANKS, " * ", "\t*"])
+@pytest.mark.parametrize("event_name", SUBJECTS)
+def test_a_blank_matcher_is_for_all(event_name: HookEventName, matcher: str) -> None:
+    registry = registry_of({event_name: [group("check", matcher=matcher)]})
+
+    for subject in ("write_file", "startup", "", " ", "anything"):
+        assert planned(registry, event_name, subject) == ["check"]
+
+
+@pytest.mark.parametrize("character", ["\x1c", "\x85", "\u200b"])
+def test_what_javascript_does_not_trim_counts(character: str) -> None:
+    registry = registry_of({HookEventName.BEFORE_TOOL: [group("check", matcher=f"write_file{character}")]})
+
+    assert planned(registry, HookEventName.BEFORE_TOOL, "write_file") == []
+
+
+@pytest.mark.requirement("HOOK-087", "HOOK-089")
+@pytest.mark.parametrize("matcher", ["write_file ", "\twrite_file", " "])
+async def test_a_guard_with_white_space_around_its_matcher_guards(tmp_path: Path, matcher: str) -> None:
+    hooks = {"BeforeTool": [group("echo not here >&2; exit 2", matcher=matcher)]}
+    config = Config(enable_hooks=True, working_dir=tmp_path, hooks=hooks)
+
+    result = await execute_tool_with_hooks(config, "write_file", {}, lambda _: "written")
+
+    assert result.llm_content == "not here"
 
 
 MODEL_EVENTS = (HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL, HookEventName.BEFORE_TOOL_SELECTION)

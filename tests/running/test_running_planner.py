@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from llxprt_hooks import Config, Extension, HookEventName
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner, Skip
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry
-from tests.running.running_hooks import SUBJECTS, Sets, group, planned, registry_of
+from tests.running.running_hooks import SUBJECTS, Sets, group, handler_of, planned, registry_of
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 
@@ -47,6 +48,20 @@ class TestSelecting:
         self, tool_name: str, expected: list[str]
     ) -> None:
         assert planned(registry_of(self.hooks), BEFORE_TOOL, tool_name) == expected
+
+    @pytest.mark.requirement("HOOK-021", "HOOK-022")
+    async def test_each_tool_that_is_called_runs_its_own_hooks(self, project: Path) -> None:
+        matchers = {"writes": "write_.*", "reads": "^read_", "all": None}
+        groups = [group(f"echo {name}", matcher=matcher) for name, matcher in matchers.items()]
+        handler = await handler_of({"BeforeTool": groups}, project)
+
+        fired = {tool: await handler.fire_before_tool_event(tool, {}) for tool in ("glob", "write_file", "read_file")}
+
+        assert {tool: [run.stdout for run in result.results] for tool, result in fired.items()} == {
+            "glob": ["all\n"],
+            "write_file": ["writes\n", "all\n"],
+            "read_file": ["reads\n", "all\n"],
+        }
 
     @pytest.mark.requirement("HOOK-032")
     @pytest.mark.parametrize(
@@ -180,6 +195,21 @@ class TestExplanation:
         assert plan is not None
         assert [hook.definition.config for hook in explained if hook.runs] == list(plan.hook_configs)
 
+    @pytest.mark.parametrize("matcher", ["", "*", " ", " *\t"])
+    def test_a_blank_matcher_is_explained_as_one_for_all(self, matcher: str) -> None:
+        planner = HookPlanner(registry_of({BEFORE_TOOL: [group("check", matcher=matcher)]}))
+
+        [hook] = planner.explain(BEFORE_TOOL, "write_file")
+
+        assert (hook.runs, hook.why) == (True, "it is for all")
+
+    def test_an_event_without_matchers_is_explained_as_such(self) -> None:
+        planner = HookPlanner(registry_of({"BeforeModel": [group("check", matcher="gemini")]}))
+
+        [hook] = planner.explain(HookEventName.BEFORE_MODEL)
+
+        assert (hook.runs, hook.why) == (True, "BeforeModel does not look at matchers")
+
     def test_where_hooks_are_off_that_is_why_none_runs(self) -> None:
         planner = HookPlanner(registry_of({"BeforeTool": [group("a"), group("b", matcher="^read")]}))
 
@@ -250,6 +280,7 @@ class TestMemory:
         registry.set_hook_enabled("writes", True)
         assert commands() == ["writes"]
 
+    @pytest.mark.slow
     def test_endless_tool_names_do_not_take_endless_memory(self, registry: SpiedRegistry) -> None:
         planner = HookPlanner(registry)
         names, size = 20_000, 2_000  # 40 MB, were they all kept

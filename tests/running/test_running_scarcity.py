@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from llxprt_hooks import Config, fire_before_tool_hook
-from llxprt_hooks.protocol.exit_codes import Ending, read_ending
+from llxprt_hooks import Config, HookEventName, fire_before_tool_hook
+from llxprt_hooks.engine.runner import HookRunner
+from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from llxprt_hooks.shell.environment import process_environment
+from tests.running.running_hooks import hook, payload
+
+BEFORE_TOOL = HookEventName.BEFORE_TOOL
 
 MANY = """
 import asyncio, resource
@@ -32,6 +40,51 @@ def test_more_hooks_at_once_than_there_are_descriptors_for() -> None:
     told = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=60, check=False)
 
     assert told.stdout == "deny no\n", told.stderr
+
+
+@contextmanager
+def descriptor_limit(limit: int) -> Iterator[None]:
+    """This process opens no descriptor from this number on."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_a_hook_without_descriptors_waits_until_another_has_ended(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks = [hook(f"sleep 0.05; true {number}") for number in range(12)]
+    caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:runner")
+
+    with descriptor_limit(len(os.listdir("/dev/fd")) + 24):
+        results = await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
+
+    assert "waiting for another hook to end" in caplog.text
+    assert [result.error for result in results] == [None] * len(hooks)
+
+
+async def test_a_hook_that_could_be_started_but_not_watched_is_not_started_again(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process is already running when its input is written, and that is when the descriptors run out here."""
+    caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:runner")
+
+    with ExitStack() as scarcity:
+
+        class Greedy:
+            def __str__(self) -> str:
+                scarcity.enter_context(descriptor_limit(0))
+                return "mine"
+
+        fields = {"tool_input": {"value": Greedy()}}
+        hook_input = payload(BEFORE_TOOL, project, **fields)
+        [result] = await HookRunner().execute_hooks_parallel([hook("cat")], BEFORE_TOOL, hook_input)
+
+    assert "this process has too many files open" in str(result.error)
+    assert "cannot be started directly" not in caplog.text
 
 
 def test_a_variable_that_another_thread_changes() -> None:
@@ -77,7 +130,7 @@ async def test_a_shell_that_has_moved_is_found_again(tmp_path: Path, monkeypatch
     [(b'{"decision": "deny", "reason": "no"}', True), (b'{"decision": "allow"}', False), (b"no", False), (b"", False)],
 )
 def test_an_explicit_block_counts_whatever_became_of_the_exit_status(stdout: bytes, blocks: bool) -> None:
-    reading = read_ending(Ending(exit_code=None, stdout=stdout))
+    reading = read_outcome(ProcessOutcome(exit_code=None, stdout=stdout))
 
     assert not reading.success
     assert (reading.output is not None and reading.output.is_blocking_decision()) is blocks

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName
-from llxprt_hooks.engine import runner as runner_module
+from llxprt_hooks.engine.executors import command as command_module
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_process
 from tests.running.running_hooks import handler_of, hook, payload, run
@@ -79,6 +79,7 @@ class TestTimeIsOver:
         warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
         assert any("slow" in warning and "1500" in warning for warning in warnings)
 
+    @pytest.mark.slow
     @pytest.mark.requirement("HOOK-118")
     async def test_a_hook_that_does_not_heed_sigterm_is_killed_five_seconds_later(
         self, project: Path, script: Callable[[str, str], str]
@@ -138,7 +139,7 @@ async def test_a_hook_has_sixty_seconds_unless_its_settings_say_otherwise(
         given.append(options["timeout"])
         return await run_process(*arguments, **options)
 
-    monkeypatch.setattr(runner_module, "run_process", noted)
+    monkeypatch.setattr(command_module, "run_process", noted)
     entry = {"type": "command", "command": "true", **fields}
     handler = await handler_of({"BeforeTool": [{"hooks": [entry]}]}, project)
 

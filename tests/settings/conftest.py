@@ -5,42 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 Write = Callable[[Path, object], Path]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("LLXPRT_SYSTEM_SETTINGS_PATH", str(tmp_path / "etc" / "settings.json"))
-    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS", raising=False)
-    return folder
+def home(sandbox: Project) -> Path:
+    return sandbox.home
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
+def project(sandbox: Project) -> Path:
+    return sandbox.root
 
 
 @pytest.fixture
-def project_file(project: Path) -> Path:
-    return project / ".llxprt" / "settings.json"
+def project_file(sandbox: Project) -> Path:
+    return sandbox.project_file
 
 
 @pytest.fixture
-def user_file(home: Path) -> Path:
-    return home / ".llxprt" / "settings.json"
+def user_file(sandbox: Project) -> Path:
+    return sandbox.user_file
 
 
 @pytest.fixture
-def system_file(tmp_path: Path) -> Path:
-    return tmp_path / "etc" / "settings.json"
+def system_file(sandbox: Project) -> Path:
+    return sandbox.system_file
 
 
 @pytest.fixture

@@ -155,6 +155,7 @@ for _ in range(200):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_lock_at_once_exclude_each_other(folder: Path) -> None:
     file = folder / "count"
     file.write_text("0")

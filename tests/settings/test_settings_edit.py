@@ -67,7 +67,7 @@ def written(draw: st.DrawFn, value: Any, line_end: str) -> str:
         return f"{space()}{json.dumps(value)}{space()}"
 
     def joined(items: list[str]) -> str:
-        return ",".join(items) + (f",{space()}" if items and draw(st.booleans()) else space())
+        return ",".join(items) + (f",{space()}" if bool(items) and draw(st.booleans()) else space())
 
     return text_of(value)
 
@@ -295,9 +295,9 @@ def test_of_a_key_that_stands_twice_the_one_that_counts_is_changed() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "the settings file must be an object, found an array: correct that first"),
-        ('{"hooks": []}', "`hooks` must be an object, found an array: correct that first"),
-        ('{"hooks": {"BeforeTool": {}}}', "`hooks.BeforeTool` must be an array, found an object: correct that first"),
+        ("[]", "the settings file must be an object, found an array: fix that first"),
+        ('{"hooks": []}', "`hooks` must be an object, found an array: fix that first"),
+        ('{"hooks": {"BeforeTool": {}}}', "`hooks.BeforeTool` must be an array, found an object: fix that first"),
     ],
 )
 def test_a_file_without_a_place_for_it_is_refused(text: str, message: str) -> None:

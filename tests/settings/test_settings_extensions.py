@@ -90,7 +90,7 @@ def test_broken_pieces_are_reported_and_leave_the_rest(project: Path, extensions
         "/a/llxprt-extension.json:1:8: expected ':' after the key, found the end of the file",
         '/b/llxprt-extension.json:1:10: "name" must be a string, found 7, which is ignored',
         "/c/hooks/hooks.json:1:2: expected a value, found the end of the file",
-        '/d/hooks/hooks.json:1:1: expected the events under the key "hooks", which is missing',
+        '/d/hooks/hooks.json:1:1: missing key "hooks", which contains the events',
         '/e/hooks/hooks.json:1:26: "BeforeTool" must be an array of hook groups, found 1, which is ignored',
         "/f/hooks/hooks.json:1:1: ignored, because the extension has no llxprt-extension.json",
     ]
@@ -228,4 +228,4 @@ def test_a_hook_that_cannot_be_made_safe_is_left_out_by_itself(project: Path, ex
     assert [hook["command"] for hook in kept["hooks"]] == [f"'{path}'/y", "sh -c z"]
     [problem] = loaded.problems
     assert (problem.line, problem.column) == (8, 18)
-    assert "this hook is left out" in problem.message
+    assert "this hook is skipped" in problem.message

@@ -81,7 +81,7 @@ def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, w
 def test_without_any_file_there_is_nothing(project: Path) -> None:
     loaded = load_settings(project)
 
-    assert (loaded.enabled, loaded.sources, loaded.disabled, loaded.hooks_config) == (False, (), (), {})
+    assert (loaded.enabled, loaded.sources, loaded.disabled) == (False, (), ())
     assert (loaded.extensions, loaded.problems, loaded.notices) == ((), (), ())
     assert loaded.trust.state is TrustState.NOTHING_TO_TRUST
 
@@ -130,6 +130,24 @@ def test_the_home_directory_is_no_project(
         assert [source.level for source in loaded.sources] == [Level.USER]
         assert loaded.enabled
         assert (loaded.notices, loaded.trust.state) == ((), TrustState.NOTHING_TO_TRUST)
+
+
+def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, project_file: Path, write: Write) -> None:
+    write(project_file, {"enableHooks": True, **hooks("p")})
+    inner = project / "a" / "b"
+    inner.mkdir(parents=True)
+
+    [notice] = load_settings(inner).notices
+
+    assert f"Hooks in {project} do not apply to subdirectories" in notice
+
+
+def test_a_folder_in_the_users_home_is_in_no_project(home: Path, user_file: Path, write: Write) -> None:
+    write(user_file, {"enableHooks": True, **hooks("u")})
+    inner = home / "a" / "b"
+    inner.mkdir(parents=True)
+
+    assert load_settings(inner).notices == ()
 
 
 def test_the_system_level_has_its_usual_place(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +229,6 @@ def test_disabled_lists_are_joined_and_other_keys_overridden(
     loaded = load_settings(project)
 
     assert loaded.disabled == ("a", "b", "c", "d")
-    assert loaded.hooks_config == {"x": "project", "y": "user", "z": [1]}
 
 
 BROKEN: list[tuple[bytes, int, int, str]] = [
@@ -219,8 +236,8 @@ BROKEN: list[tuple[bytes, int, int, str]] = [
     (b"", 1, 1, "expected a value, found the end of the file"),
     (b" [1]", 1, 2, "expected an object in braces, found an array"),
     (b"7", 1, 1, "expected an object in braces, found 7"),
-    (b'{\n "\xc3\xa9\xff": 1}', 2, 4, "the byte 0xff is not UTF-8, save the file in that encoding"),
-    ("{}".encode("utf-16"), 1, 1, "the byte 0xff is not UTF-8, save the file in that encoding"),
+    (b'{\n "\xc3\xa9\xff": 1}', 2, 4, "the byte 0xff is not valid UTF-8; save the file as UTF-8"),
+    ("{}".encode("utf-16"), 1, 1, "the byte 0xff is not valid UTF-8; save the file as UTF-8"),
     (b"[" * 100_000, 1, 101, "objects and arrays are nested more than 100 levels deep here"),
 ]
 
@@ -298,12 +315,10 @@ WRONG_FIELDS = [
     ('{"hooksConfig": true}', 17, '"hooksConfig" must be an object, found true, which is ignored'),
     ('{"hooksConfig": {"enabled": {}}}', 29, '"enabled" must be true or false, found an object, which is ignored'),
     ('{"hooksConfig": {"disabled": "a"}}', 30, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" lists strings, found 7, which is ignored'),
-    (
-        '{"hooks": {"enabled": true}}',
-        23,
-        '"enabled" must be an array of hook groups, found true, which is ignored',
-    ),
+    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
+    ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
+    ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
+    ('{"hooks": {"BeforeTool": 7}}', 26, '"BeforeTool" must be an array of hook groups, found 7, which is ignored'),
 ]
 
 
@@ -332,7 +347,6 @@ def test_wrong_fields_leave_their_siblings_alone(project: Path, user_file: Path,
     assert loaded.enabled
     assert merge_hooks(source.hooks for source in loaded.sources) == {"BeforeTool": [group("a")]}
     assert loaded.disabled == ("x", "y")
-    assert loaded.hooks_config == {"other": 4}
     assert len(loaded.problems) == 4
 
 
@@ -343,7 +357,7 @@ def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user
 
     assert loaded.enabled
     assert [str(problem) for problem in loaded.problems] == [
-        f'{user_file}:3:2: the key "enableHooks" stood before, this last one counts'
+        f'{user_file}:3:2: duplicate key "enableHooks"; the last one wins'
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from llxprt_hooks.settings import append_privately
 
 
 @pytest.fixture(autouse=True)
-def lax_umask():
+def lax_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
     os.umask(before)

@@ -29,7 +29,7 @@ def test_a_text_that_is_no_longer_that_is_left_as_it_is(tmp_path: Path, now: str
     file = tmp_path / "settings.json"
     file.write_text(now)
 
-    with pytest.raises(ChangedMeanwhileError, match=r"settings\.json was changed by another program meanwhile"):
+    with pytest.raises(ChangedMeanwhileError, match=r"settings\.json was changed by another program in the meantime"):
         rewrite(file, "{}", '{"a": 1}')
 
     assert file.read_text() == now

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks.settings import Level, document
-from llxprt_hooks.trust.fingerprint import HookCommand, hook_fingerprint
+from llxprt_hooks.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
 from llxprt_hooks.trust.store import TrustStore
@@ -65,7 +65,6 @@ class TestUntrusted:
 
         assert not loaded.enabled
         assert loaded.disabled == ()
-        assert loaded.hooks_config == {}
         assert [source.level for source in loaded.sources] == [Level.USER]
         assert loaded.trust.state is TrustState.UNTRUSTED
         [notice] = loaded.notices
@@ -119,7 +118,9 @@ class TestGranting:
         status = trust_status(cloned)
 
         assert status.state is TrustState.UNTRUSTED
-        assert status.commands == (HookCommand("BeforeTool", "write_.*", "./hooks/check.sh --fast"),)
+        [hook] = status.commands
+        assert (hook.event, hook.matcher, hook.command) == ("BeforeTool", "write_.*", "./hooks/check.sh --fast")
+        assert hook.details == {"timeout": "1000", "sequential": "false"}
         assert status.scripts == ("hooks/check.sh",)
         assert status.file == project_file
         assert status.statement["hooksConfig"] == {"disabled": ["users-guard"]}
@@ -436,16 +437,14 @@ class TestRefusal:
         file = write(project / "config" / "llxprt.json", SETTINGS)
         project_file.symlink_to(file)
 
-        self.refused(project, f"this is a link to {file}, so what this file says about hooks is skipped")
+        self.refused(project, f"this is a link to {file}, so the hook settings in this file are ignored")
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o620])
     def test_a_file_that_others_can_write_is_refused(self, cloned: Path, project_file: Path, mode: int) -> None:
         grant_trust(cloned)
         project_file.chmod(mode)
 
-        self.refused(
-            cloned, f"group or others may write to this file (mode {mode:04o}; `chmod go-w` takes that right away)"
-        )
+        self.refused(cloned, f"group or others may write to this file (mode {mode:04o}; fix it with `chmod go-w`)")
 
     def test_a_broken_file_is_refused_once(self, project: Path, project_file: Path, write: Write) -> None:
         write(project_file, '{"hooks": }')
@@ -551,6 +550,7 @@ class TestStore:
         assert state(project) is TrustState.TRUSTED
         assert revoke_trust(project)
 
+    @pytest.mark.slow
     def test_processes_that_approve_at_once_lose_nothing(self, tmp_path: Path, home: Path, store: Path) -> None:
         script = textwrap.dedent("""
             import sys

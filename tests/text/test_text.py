@@ -31,26 +31,26 @@ ESCAPED = {
 
 
 @pytest.mark.parametrize(("raw", "shown"), ESCAPED.values(), ids=ESCAPED)
-def test_what_a_terminal_would_act_on_or_not_show_is_escaped(raw: str, shown: str):
+def test_what_a_terminal_would_act_on_or_not_show_is_escaped(raw: str, shown: str) -> None:
     assert escape_for_terminal(raw) == shown
 
 
 @pytest.mark.parametrize("plain", ["", "rm -rf 'a b' \\n ~", "Ünï 漢字 かな", "⚠\ufe0f 👩 🇫🇷", "a\u0301 \u0e33 नमस्ते"])
-def test_printable_text_is_left_alone(plain: str):
+def test_printable_text_is_left_alone(plain: str) -> None:
     assert escape_for_terminal(plain) == plain
 
 
-def test_prose_keeps_lines_tabs_and_spaces_and_nothing_else_that_is_not_printable():
+def test_prose_keeps_lines_tabs_and_spaces_and_nothing_else_that_is_not_printable() -> None:
     assert escape_for_terminal("a\n\tb\xa0!\u3000\u200b\r", keep=PROSE) == "a\n\tb\xa0!\u3000\\u200b\\r"
 
 
 @given(raw=ANY_TEXT, keep=st.sampled_from(["", "\n\t", PROSE]))
-def test_no_character_gets_through_that_is_neither_printable_nor_kept(raw: str, keep: str):
+def test_no_character_gets_through_that_is_neither_printable_nor_kept(raw: str, keep: str) -> None:
     assert {char for char in escape_for_terminal(raw, keep=keep) if not char.isprintable()} <= set(keep)
 
 
 @given(raw=ANY_TEXT, length=st.integers(1, 20))
-def test_a_shortened_text_fits_and_begins_like_the_whole(raw: str, length: int):
+def test_a_shortened_text_fits_and_begins_like_the_whole(raw: str, length: int) -> None:
     short = shorten(raw, length)
 
     assert len(short) <= length
@@ -68,9 +68,11 @@ def test_a_shortened_text_fits_and_begins_like_the_whole(raw: str, length: int):
         ("", ["list"], None),
     ],
 )
-def test_the_closest_name_is_the_one_with_nearly_the_same_letters(name: str, candidates: list[str], meant: str | None):
+def test_the_closest_name_is_the_one_with_nearly_the_same_letters(
+    name: str, candidates: list[str], meant: str | None
+) -> None:
     assert closest(name, candidates) == meant
 
 
-def test_the_examples_are_right():
+def test_the_examples_are_right() -> None:
     assert doctest.testmod(text).failed == 0

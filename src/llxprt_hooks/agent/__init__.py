@@ -1,5 +1,5 @@
-"""A small, complete agent on google-genai whose every tool and model call passes through hooks.
+"""A small, complete agent on google-genai. Every tool call and model call passes through hooks.
 
-It is the reference for wiring hooks into an agent of one's own: ``scheduler`` is the tool side, ``chat`` the model
-side, ``session`` the loop around both.
+Use it as a reference for adding hooks to your own agent: ``scheduler`` runs tool calls, ``chat`` makes model calls,
+``session`` is the loop around both.
 """

@@ -1,4 +1,4 @@
-"""A complete answer out of the pieces in which it was streamed (HOOK-050)."""
+"""Assemble a streamed answer (HOOK-050) and read the text and function calls of a response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def complete_answer(chunks: Sequence[types.GenerateContentResponse]) -> types.GenerateContentResponse:
-    """All chunks as one response; what only the last chunk says, such as usage, is taken from there."""
+    """Merge all chunks into one response. For metadata such as usage, the last chunk that has it wins."""
     response = types.GenerateContentResponse(candidates=_candidates(chunks))
     for chunk in chunks:
         for field in ("usage_metadata", "model_version", "response_id", "prompt_feedback", "create_time"):
@@ -22,21 +22,21 @@ def complete_answer(chunks: Sequence[types.GenerateContentResponse]) -> types.Ge
 
 
 def first_content(response: types.GenerateContentResponse) -> types.Content | None:
-    """What the first candidate says, if it says anything."""
+    """Return the content of the first candidate, or None if it has no parts."""
     candidate = response.candidates[0] if response.candidates else None
     content = candidate.content if candidate else None
     return content if content and content.parts else None
 
 
 def shown_text(response: types.GenerateContentResponse) -> str:
-    """The text for the user: the first candidate's, without thoughts."""
+    """Return the text for the user: the first candidate's text without thoughts."""
     content = first_content(response)
     parts = content.parts or [] if content else []
     return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def function_calls(response: types.GenerateContentResponse) -> list[types.FunctionCall]:
-    """The calls that the model asks for."""
+    """Return the function calls that the model requested."""
     content = first_content(response)
     parts = content.parts or [] if content else []
     return [part.function_call for part in parts if part.function_call]
@@ -53,10 +53,10 @@ def _candidates(chunks: Iterable[types.GenerateContentResponse]) -> list[types.C
 
 
 def _joined(first: types.Candidate, second: types.Candidate) -> types.Candidate:
-    said = {name: value for name, value in second if value is not None and name != "content"}
+    updates = {name: value for name, value in second if value is not None and name != "content"}
     parts = [*_parts(first), *_parts(second)]
     role = (first.content and first.content.role) or (second.content and second.content.role) or "model"
-    return first.model_copy(update={**said, "content": types.Content(role=role, parts=_condensed(parts))})
+    return first.model_copy(update={**updates, "content": types.Content(role=role, parts=_condensed(parts))})
 
 
 def _parts(candidate: types.Candidate) -> list[types.Part]:
@@ -64,7 +64,7 @@ def _parts(candidate: types.Candidate) -> list[types.Part]:
 
 
 def _condensed(parts: list[types.Part]) -> list[types.Part]:
-    """Neighbouring pieces of plain text as one; a part that holds anything else, a signature say, stays as it is."""
+    """Join adjacent plain text parts. A part with any other field, such as a signature, is not changed."""
     condensed: list[types.Part] = []
     for part in parts:
         last = condensed[-1] if condensed else None

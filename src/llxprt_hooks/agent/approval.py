@@ -1,4 +1,4 @@
-"""Whether a tool call may run: by itself, or only after the user said so."""
+"""Decide whether a tool call may run: without asking, or only with the user's approval."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 
 
 class ApprovalMode(StrEnum):
-    """How much is approved beforehand."""
+    """Which kinds of tools run without asking."""
 
     DEFAULT = "default"
     AUTO_EDIT = "auto_edit"
     YOLO = "yolo"
 
 
-_FREE: Mapping[ApprovalMode, frozenset[Kind]] = {
-    ApprovalMode.DEFAULT: frozenset({Kind.READ}),
-    ApprovalMode.AUTO_EDIT: frozenset({Kind.READ, Kind.EDIT}),
-    ApprovalMode.YOLO: frozenset(Kind),
+_ALLOWED_KINDS: Mapping[ApprovalMode, frozenset[ToolKind]] = {
+    ApprovalMode.DEFAULT: frozenset({ToolKind.READ}),
+    ApprovalMode.AUTO_EDIT: frozenset({ToolKind.READ, ToolKind.EDIT}),
+    ApprovalMode.YOLO: frozenset(ToolKind),
 }
 
 Ask: TypeAlias = Callable[[Tool, Mapping[str, Any]], Awaitable[bool]]
-"""Puts a question to the user; there is none where nobody is there to answer."""
+"""Asks the user. True means yes."""
 
 Announce: TypeAlias = Callable[[Tool, Mapping[str, Any]], None]
-"""Is told that approval is needed, before anybody is asked."""
+"""Called when approval is needed, before the user is asked."""
 
 
 class Approval:
-    """Grants or refuses calls; asks about one at a time."""
+    """Approves or refuses calls. Asks about one call at a time."""
 
     def __init__(self, mode: ApprovalMode, *, ask: Ask | None = None, announce: Announce = lambda *_: None) -> None:
-        self._free = _FREE[mode]
+        self._allowed_kinds = _ALLOWED_KINDS[mode]
         self._ask = ask
         self._announce = announce
         self._asking = asyncio.Lock()
 
     def needed(self, tool: Tool) -> bool:
-        return tool.kind not in self._free
+        return tool.kind not in self._allowed_kinds
 
     async def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-        """Why a call may not run, as a sentence for the model, or None."""
+        """Return why a call may not run, as a sentence for the model, or None if it may."""
         if not self.needed(tool):
             return None
         self._announce(tool, arguments)
         if self._ask is None:
-            mode = ApprovalMode.AUTO_EDIT if tool.kind is Kind.EDIT else ApprovalMode.YOLO
+            mode = ApprovalMode.AUTO_EDIT if tool.kind is ToolKind.EDIT else ApprovalMode.YOLO
             return (
-                f"{tool.name} needs the user's approval, and nobody is there to give it. "
+                f"{tool.name} needs the user's approval, but this run is not interactive. "
                 f"The user can allow it with --approval-mode {mode}."
             )
         async with self._asking:
             approved = await self._ask(tool, arguments)
-        return None if approved else f"The user did not allow this call of {tool.name}."
+        return None if approved else f"The user did not allow this {tool.name} call."
 
     @property
     def interactive(self) -> bool:
-        """Whether there is a user to ask."""
+        """Whether a user can be asked."""
         return self._ask is not None

@@ -1,15 +1,15 @@
-"""An agent put together from its parts."""
+"""Assemble an agent from its parts."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask
-from llxprt_hooks.agent.background import BackgroundEvents
+from llxprt_hooks.agent.audience import Audience, WarningEvent
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.notes import Audience, Warned
 from llxprt_hooks.agent.provider import GeminiProvider, Provider, ReplayProvider
 from llxprt_hooks.agent.scheduler import Scheduler
 from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
@@ -18,9 +18,14 @@ from llxprt_hooks.agent.tools.workspace import Workspace
 from llxprt_hooks.agent.transcript import Transcript
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.observer import Observers
+from llxprt_hooks.events import NotificationType
 from llxprt_hooks.inspection.log import HookLog
+from llxprt_hooks.triggers.lifecycle import fire_notification_hook
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.engine.observer import HookObserver
 
 DEFAULT_MODEL = "gemini-2.5-flash"
@@ -28,27 +33,26 @@ DEFAULT_MODEL = "gemini-2.5-flash"
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """What a user may choose."""
+    """Options of the agent."""
 
     directory: str = "."
     model: str | None = None
     replay: str | None = None
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
     log_payloads: bool = False
-    """Record what hooks are sent."""
+    """Whether the hook log includes the payloads sent to hooks."""
 
 
 def assemble(
     options: AgentOptions, audience: Audience, *, ask: Ask | None = None, observer: HookObserver | None = None
 ) -> Session:
-    """A session in a project folder, with the project's hooks."""
-    provider = _provider(options)  # first: one that cannot be had is no reason for a transcript
-    record = HookLog(options.directory, payloads=options.log_payloads)
-    config = Config.load(options.directory, observer=Observers(record, *([observer] if observer else [])))
-    transcript = Transcript(config.session_id, warn=lambda message: audience.tell(Warned(message)))
+    """Create a session in a project folder, with the project's hooks."""
+    provider = _provider(options)  # first, so that a failure here leaves no transcript behind
+    hook_log = HookLog(options.directory, payloads=options.log_payloads)
+    config = Config.load(options.directory, observer=Observers(hook_log, *([observer] if observer else [])))
+    transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
-    events = BackgroundEvents(config)
-    approval = Approval(options.approval_mode, ask=ask, announce=events.announce_approval)
+    approval = Approval(options.approval_mode, ask=ask, announce=partial(_announce_approval, config))
     chat = Chat(
         config,
         provider,
@@ -60,7 +64,13 @@ def assemble(
         },
     )
     scheduler = Scheduler(config, Workspace(config.working_dir), TOOLS, approval, audience)
-    return Session(config, chat, scheduler, audience, transcript, events)
+    return Session(config, chat, scheduler, audience, transcript)
+
+
+def _announce_approval(config: Config, tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """Fire Notification hooks: a call needs approval."""
+    details = {"tool_name": tool.name, "tool_input": dict(arguments)}
+    fire_notification_hook(config, NotificationType.TOOL_PERMISSION, f"{tool.name} needs approval", details)
 
 
 def _provider(options: AgentOptions) -> Provider:

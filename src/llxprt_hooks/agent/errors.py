@@ -1,7 +1,7 @@
-"""What ends a run early, as a sentence for the user."""
+"""Errors that end a run early. The message is for the user."""
 
 from __future__ import annotations
 
 
 class AgentError(Exception):
-    """Something that the user has to mend: a missing key, an unreachable API, a malformed file."""
+    """A problem that the user has to fix: a missing key, an unreachable API, a malformed file."""

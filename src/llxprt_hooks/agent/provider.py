@@ -1,4 +1,4 @@
-"""Where answers come from: the Gemini API through google-genai, or a recording."""
+"""Sources of model answers: the Gemini API through google-genai, or a recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.restriction import sendable_tool_config
+from llxprt_hooks.agent.tool_config import sendable_tool_config
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.model import GenerateContentParameters
 
 KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-"""The first one that is set counts, as in the SDK, which says so where both are."""
+"""The first one that is set is used, as in the SDK, which warns if both are set."""
 
 _LONGEST_REASON = 300
 
@@ -31,14 +31,14 @@ _RETRY = types.HttpRetryOptions(attempts=4, initial_delay=0.5, max_delay=8.0)
 
 
 class Provider(Protocol):
-    """Answers model requests, piece by piece."""
+    """Answers model requests in chunks."""
 
     def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
-        """The answer, in chunks as they come; an ``AgentError`` where there is none to be had."""
+        """Yield the chunks of the answer as they arrive. Raises ``AgentError`` if the model does not answer."""
 
 
 class GeminiProvider:
-    """The Gemini API. Transient errors are tried again by the SDK."""
+    """The Gemini API. The SDK retries transient errors."""
 
     def __init__(self) -> None:
         key = next((key for name in KEY_VARIABLES if (key := os.environ.get(name))), None)
@@ -49,7 +49,7 @@ class GeminiProvider:
         options = types.HttpOptions(retry_options=_RETRY)
         try:
             self._client = genai.Client(api_key=key, vertexai=False, http_options=options)
-        except Exception as error:  # a proxy or certificates in the environment that the HTTP library cannot use
+        except Exception as error:  # such as an unusable proxy or certificate in the environment
             raise AgentError(f"the Gemini API cannot be called: {_one_line(str(error))}") from error
 
     async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
@@ -64,15 +64,15 @@ class GeminiProvider:
         except errors.APIError as error:
             reason = f"{error.code} {error.message or error.status or ''}"
             raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
-        except Exception as error:  # which exceptions there are depends on the HTTP library that the SDK found
+        except Exception as error:  # the exception types depend on the HTTP library that the SDK uses
             reason = str(error) or type(error).__name__
             raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
-        if not finished:  # a cut connection may look like an orderly end, but half an answer is none (HOOK-207)
-            raise AgentError(f"the answer of the model {request.model} broke off")
+        if not finished:  # a dropped connection can look like a normal end of the stream (HOOK-207)
+            raise AgentError(f"the connection to the model {request.model} ended before its answer was complete")
 
 
 class ReplayProvider:
-    """Recorded answers, in order, one a model call."""
+    """Recorded answers, in order, one per model call."""
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
         self._file = Path(file)
@@ -92,12 +92,12 @@ class ReplayProvider:
 
 
 def _one_line(text: str) -> str:
-    """What a server said, which may be a page of HTML, as one line."""
+    """Put a server's message, possibly an HTML page, on one line and shorten it."""
     return shorten(" ".join(text.split()), _LONGEST_REASON)
 
 
 def _is_last(chunk: types.GenerateContentResponse) -> bool:
-    """Whether a chunk says why the answer ends: it is finished, or the prompt was refused."""
+    """Whether a chunk contains the reason for the end: the answer is finished, or the prompt was refused."""
     finished = any(candidate.finish_reason is not None for candidate in chunk.candidates or [])
     return finished or bool(chunk.prompt_feedback and chunk.prompt_feedback.block_reason)
 
@@ -124,7 +124,7 @@ def _recorded(file: Path) -> Iterator[list[types.GenerateContentResponse]]:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
         raise AgentError(f"the recording {file} cannot be read: {error}") from error
-    for number, line in enumerate(text.split("\n"), start=1):  # JSON strings may hold other line separators
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines() would also split inside JSON strings
         if line.strip():
             yield _recorded_answer(line, f"{file}:{number}")
 
@@ -136,7 +136,7 @@ def _recorded_answer(line: str, where: str) -> list[types.GenerateContentRespons
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise AgentError(f"{where}: not JSON: {error}") from error
+        raise AgentError(f"{where}: not valid JSON: {error}") from error
     method = record.get("method") if isinstance(record, dict) else None
     if not isinstance(method, str) or method not in _CHUNKS:
         raise AgentError(f'{where}: expected an object with "method": {" or ".join(map(repr, _CHUNKS))}')
@@ -153,19 +153,19 @@ def _recorded_answer(line: str, where: str) -> list[types.GenerateContentRespons
         raise AgentError(
             f"{where}: the response is not what the Gemini API sends: `{place}`: {first['msg']}"
         ) from error
-    except Exception as error:  # the SDK's own validators stumble over some values, say a list in place of a word
+    except Exception as error:  # the SDK's own validators raise other errors for some values
         reason = f"google-genai cannot read it ({_one_line(str(error) or type(error).__name__)})"
         raise AgentError(f"{where}: the response is not what the Gemini API sends: {reason}") from error
 
 
 def _read_chunk(chunk: Any) -> types.GenerateContentResponse:
-    """A chunk of the API; like the SDK on the wire, fields that it does not know yet are passed over."""
+    """Read a chunk. Unknown fields are ignored, as the SDK does with API responses."""
     try:
         return types.GenerateContentResponse.model_validate(chunk)
     except ValidationError as error:
         unknown = [problem["loc"] for problem in error.errors() if problem["type"] == "extra_forbidden"]
         if not unknown:
             raise
-        for *way, field in unknown:
-            del reduce(getitem, way, chunk)[field]
+        for *path, field in unknown:
+            del reduce(getitem, path, chunk)[field]
         return _read_chunk(chunk)

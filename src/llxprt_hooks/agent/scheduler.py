@@ -1,4 +1,4 @@
-"""The tool side: runs the calls of one answer, each within its hooks."""
+"""Run the tool calls of one answer, each with its hooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.agent.notes import Audience, ToolState
+from llxprt_hooks.agent.audience import Audience, ToolState
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers.tool import execute_tool_with_hooks
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from llxprt_hooks.agent.approval import Approval
-    from llxprt_hooks.agent.restriction import Restriction
     from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.agent.tools.workspace import Workspace
     from llxprt_hooks.config import Config
+    from llxprt_hooks.model import Restriction
 
 
 class CallState(StrEnum):
-    """Where a call stands. A finished one, blocked or not, is idle and stays so (HOOK-129, 130, 204)."""
+    """The state of a call. A finished call, blocked or not, is idle and stays idle (HOOK-129, 130, 204)."""
 
     SCHEDULED = "scheduled"
     AWAITING_APPROVAL = "awaiting_approval"
@@ -43,20 +43,19 @@ class CallStatus(StrEnum):
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call that the model asked for, and what became of it."""
+    """One call that the model requested, and its outcome."""
 
     name: str
     args: dict[str, Any]
-    """As asked for, then as executed."""
+    """As requested; once the tool runs, as executed."""
     id: str | None = None
     state: CallState = CallState.SCHEDULED
     status: CallStatus | None = None
     result: ToolResult = field(default_factory=ToolResult)
 
     @classmethod
-    def of(cls, asked: types.FunctionCall) -> ToolCall:
-        """What a part of the model's answer asks for."""
-        return cls(asked.name or "", dict(asked.args or {}), asked.id)
+    def of(cls, requested: types.FunctionCall) -> ToolCall:
+        return cls(requested.name or "", dict(requested.args or {}), requested.id)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -68,7 +67,7 @@ class ToolCall:
 
 
 class Scheduler:
-    """Runs tool calls concurrently; their results come in the order of the calls."""
+    """Runs tool calls concurrently."""
 
     def __init__(
         self, config: Config, workspace: Workspace, tools: Mapping[str, Tool], approval: Approval, audience: Audience
@@ -80,7 +79,7 @@ class Scheduler:
         self._audience = audience
 
     async def run(self, calls: Sequence[ToolCall], restriction: Restriction) -> None:
-        """Run the calls of one answer, each to its end, interrupted or not; none is ever tried again."""
+        """Run the calls of one answer. Each call ends with a result, even if interrupted. No call is retried."""
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
@@ -88,24 +87,22 @@ class Scheduler:
         except asyncio.CancelledError:
             for call in calls:
                 if call.state is not CallState.IDLE:
-                    self._finish(call, CallStatus.CANCELLED, _error("The user interrupted this call."))
+                    self._finish(call, CallStatus.CANCELLED, ToolResult.failure("The user interrupted this call."))
             raise
 
     async def _run(self, call: ToolCall, restriction: Restriction) -> None:
         tool = self._tools.get(call.name)
-        if not restriction.allows(call.name):
-            return self._finish(call, CallStatus.RESTRICTED, _error(_not_allowed(call.name, restriction)))
+        if (refusal := restriction.refusal(call.name)) is not None:
+            return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
         if tool is None:
-            known = ", ".join(self._tools)
-            return self._finish(
-                call, CallStatus.ERROR, _error(f"There is no tool {call.name!r}. The tools are {known}.")
-            )
+            unknown = f"Unknown tool {call.name!r}. Available tools: {', '.join(self._tools)}."
+            return self._finish(call, CallStatus.ERROR, ToolResult.failure(unknown))
         if self._approval.needed(tool):
             self._enter(call, CallState.AWAITING_APPROVAL)
             refusal = await self._approval.refusal(tool, call.args)
             if refusal is not None:
                 status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
-                return self._finish(call, status, _error(refusal))
+                return self._finish(call, status, ToolResult.failure(refusal))
         self._enter(call, CallState.EXECUTING)
         result = await self._execute(call, tool)
         return self._finish(call, _status(result), result)
@@ -115,34 +112,25 @@ class Scheduler:
             call.args = final_input
             try:
                 return await tool.run(self._workspace, final_input)
-            except Exception as error:  # a tool's mistake is the model's to mend, not the agent's to die of
-                return _error(f"{tool.name} failed: {error}")
+            except Exception as error:  # report tool errors to the model instead of crashing the agent
+                return ToolResult.failure(f"{tool.name} failed: {error}")
 
         return await execute_tool_with_hooks(self._config, tool.name, call.args, execute)
 
     def _enter(self, call: ToolCall, state: CallState) -> None:
         call.state = state
-        self._audience.tell(ToolState(call))
+        self._audience.handle(ToolState(call))
 
     def _finish(self, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
         call.status, call.result = status, result
         self._enter(call, CallState.IDLE)
 
 
-def _error(message: str) -> ToolResult:
-    return ToolResult(llm_content=message, return_display=message, error={"message": message})
-
-
-def _not_allowed(name: str, restriction: Restriction) -> str:
-    allowed = ", ".join(sorted(restriction.allowed or ()))
-    return f"{name} may not be called now. " + (f"Allowed are: {allowed}." if allowed else "No tool is allowed.")
-
-
-_BY_HOOK = ("hook_blocked", "hook_stopped")
+_HOOK_ERRORS = ("hook_blocked", "hook_stopped")
 
 
 def _status(result: ToolResult) -> CallStatus:
     if result.error is None:
         return CallStatus.SUCCESS
     kind = result.error.get("type") if isinstance(result.error, Mapping) else None
-    return CallStatus.BLOCKED if kind in _BY_HOOK else CallStatus.ERROR
+    return CallStatus.BLOCKED if kind in _HOOK_ERRORS else CallStatus.ERROR

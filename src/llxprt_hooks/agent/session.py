@@ -1,4 +1,4 @@
-"""The loop: prompts in, turns of model and tools until one is done, with the session's own events around them."""
+"""The agent loop: for each prompt, alternate model calls and tool calls until the model is done."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from llxprt_hooks.agent.answer import first_content, function_calls
+from llxprt_hooks.agent.audience import Audience, Stopped
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Audience, Stopped
 from llxprt_hooks.agent.scheduler import CallStatus, Scheduler, ToolCall
-from llxprt_hooks.events import (
-    HookEventName,
-    PreCompressTrigger,
-    SessionEndReason,
-    SessionStartSource,
+from llxprt_hooks.events import PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.triggers.lifecycle import (
+    fire_after_agent_hook,
+    fire_before_agent_hook,
+    fire_pre_compress_hook,
+    fire_session_end_hook,
+    fire_session_start_hook,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from llxprt_hooks.agent.background import BackgroundEvents
     from llxprt_hooks.agent.chat import Answer, Chat
     from llxprt_hooks.agent.transcript import Transcript
     from llxprt_hooks.config import Config
@@ -32,26 +33,26 @@ SYSTEM_INSTRUCTION = (
 )
 TURN_LIMIT = 100
 COMPRESS_ABOVE = 500_000
-"""Tokens of a prompt beyond which the history is compressed before the next one."""
+"""The history is compressed before the next prompt when a request had more tokens than this."""
 
-_COMPRESS = (
-    "Summarise our conversation so far, so that the summary can stand in its place: the task, what was found, what "
-    "was changed, decisions and their reasons, what is left to do."
+_SUMMARY_PROMPT = (
+    "Summarize our conversation so far. The summary will replace it, so include: the task, what was found, what "
+    "was changed, decisions and their reasons, and what is left to do."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a prompt, beside the answers that were shown."""
+    """How the work on a prompt ended."""
 
     stop_reason: str | None = None
     blocked: str | None = None
-    """Why a model call was blocked, if nothing answered in its place."""
+    """Why a model call was blocked, if no hook supplied an answer instead."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens over all model calls of the session."""
+    """Token counts over all model calls of the session."""
 
     prompt: int = 0
     candidates: int = 0
@@ -80,7 +81,6 @@ class Session:
     scheduler: Scheduler
     audience: Audience
     transcript: Transcript
-    events: BackgroundEvents
     turn_limit: int = TURN_LIMIT
     tool_calls: list[ToolCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -88,47 +88,50 @@ class Session:
     """The text of the last answer to the prompt, as shown."""
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        self.events.fire(HookEventName.SESSION_START, source=source)
+        fire_session_start_hook(self.config, source)
 
     def end(self, reason: SessionEndReason) -> None:
-        self.events.fire(HookEventName.SESSION_END, reason=reason)
+        fire_session_end_hook(self.config, reason)
 
     async def respond(self, prompt: str) -> Outcome:
-        """Work on a prompt until the model asks for no more tools, a hook stops it, or the turn limit is reached."""
-        if self._history_is_long():
-            await self.compress(PreCompressTrigger.AUTO)
+        """Work on a prompt until the model requests no more tools, a hook stops it, or the turn limit is reached."""
+        stop_reason = await self._compress(PreCompressTrigger.AUTO) if self._history_is_long() else None
         self.response = ""
-        self.events.fire(HookEventName.BEFORE_AGENT, prompt=prompt)
-        self._say(types.Content(role="user", parts=[types.Part(text=prompt)]))
-        outcome = await self._turns()
+        fire_before_agent_hook(self.config, prompt)
+        self._append(types.Content(role="user", parts=[types.Part(text=prompt)]))
+        outcome = Outcome(stop_reason) if stop_reason else await self._turns()
         if outcome.stop_reason is not None:
-            self.audience.tell(Stopped(outcome.stop_reason))
-        self.events.fire(
-            HookEventName.AFTER_AGENT,
-            prompt=prompt,
-            prompt_response=self.response,
-            stop_hook_active=outcome.stop_reason is not None,
-        )
+            self.audience.handle(Stopped(outcome.stop_reason))
+        fire_after_agent_hook(self.config, prompt, self.response, outcome.stop_reason is not None)
         return outcome
 
     async def compress(self, trigger: PreCompressTrigger) -> bool:
-        """Put a summary in the place of the history; false when the model gave none."""
-        self.events.fire(HookEventName.PRE_COMPRESS, trigger=trigger)
-        aside = self.chat.aside()
-        aside.history.append(types.Content(role="user", parts=[types.Part(text=_COMPRESS)]))
-        answer = await aside.ask()
+        """Replace the history with a summary. Returns False if there is none, and the history is as it was."""
+        before = self.chat.history
+        await self._compress(trigger)
+        return self.chat.history is not before
+
+    async def _compress(self, trigger: PreCompressTrigger) -> str | None:
+        """Replace the history with the model's summary, unless a hook stopped the call or answered it.
+
+        Returns the reason to stop, if a hook gave one.
+        """
+        fire_pre_compress_hook(self.config, trigger)
+        fork = self.chat.fork()
+        fork.history.append(types.Content(role="user", parts=[types.Part(text=_SUMMARY_PROMPT)]))
+        answer = await fork.ask()
         self.usage.add(answer.usage)
         content = first_content(answer.response)
-        if content is None:
-            return False
+        if content is None or answer.stop_reason is not None or not answer.by_model:
+            return answer.stop_reason
         task = types.Content(role="user", parts=[types.Part(text="This is what we have done so far.")])
         self.chat.restart(task, content)
         self.transcript.add("compressed", trigger=trigger.value, content=content)
         self.start(SessionStartSource.COMPRESS)
-        return True
+        return None
 
     def clear(self) -> None:
-        """Forget the conversation and begin anew."""
+        """Discard the conversation and start a new one."""
         self.end(SessionEndReason.CLEAR)
         self.chat.restart()
         self.transcript.add("cleared")
@@ -139,13 +142,13 @@ class Session:
             answer = await self._ask()
             if answer.stop_reason is not None or answer.blocked is not None:
                 return Outcome(answer.stop_reason, answer.blocked)
-            asked = function_calls(answer.response)
-            if not asked:
+            requested = function_calls(answer.response)
+            if not requested:
                 return Outcome()
-            stop_reason = await self._run_tools(asked, answer)
+            stop_reason = await self._run_tools(requested, answer)
             if stop_reason is not None:
                 return Outcome(stop_reason)
-        raise AgentError(f"the turn limit of {self.turn_limit} was reached before the work was done")
+        raise AgentError(f"the turn limit of {self.turn_limit} was reached before the agent was done")
 
     async def _ask(self) -> Answer:
         known = len(self.chat.history)
@@ -157,17 +160,17 @@ class Session:
             self.transcript.add("message", content=content)
         return answer
 
-    async def _run_tools(self, asked: Sequence[types.FunctionCall], answer: Answer) -> str | None:
-        """Run the calls and answer each of them, interrupted or not; the reason to stop, if a hook gave one."""
-        calls = [ToolCall.of(call) for call in asked]
+    async def _run_tools(self, requested: Sequence[types.FunctionCall], answer: Answer) -> str | None:
+        """Run the calls and append their results, even if interrupted. Returns the stop reason of a hook, or None."""
+        calls = [ToolCall.of(call) for call in requested]
         self.tool_calls += calls
         try:
             await self.scheduler.run(calls, answer.restriction)
         finally:
-            self._say(types.Content(role="user", parts=[_response(call) for call in calls]))
+            self._append(types.Content(role="user", parts=[_response(call) for call in calls]))
         return next((call.result.stop_reason for call in calls if call.result.stop_reason is not None), None)
 
-    def _say(self, content: types.Content) -> None:
+    def _append(self, content: types.Content) -> None:
         self.chat.history.append(content)
         self.transcript.add("message", content=content)
 

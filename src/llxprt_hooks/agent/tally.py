@@ -1,4 +1,4 @@
-"""What hooks did in a session, in figures per event."""
+"""Count what hooks did in a session, per event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class EventFigures:
-    """The figures of one event. A block is no failure."""
+    """The counts of one event. A block does not count as a failure."""
 
     fired: int = 0
     hooks_run: int = 0
@@ -23,7 +23,7 @@ class EventFigures:
 
 
 class HookTally(HookObserver):
-    """An observer that counts."""
+    """An observer that counts events, hooks, blocks and failures."""
 
     def __init__(self) -> None:
         self._figures: dict[str, EventFigures] = {}

@@ -1,4 +1,4 @@
-"""The session's transcript: a JSON object a line, readable by the user only."""
+"""The session's transcript: one JSON object per line, readable by the user only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Transcript:
-    """Appends to one file. Where it cannot be written, the session goes on without it, and says so once."""
+    """Appends to one file. If it cannot be written, the session warns once and continues without a transcript."""
 
     def __init__(self, session_id: str, warn: Callable[[str], None]) -> None:
         self._warn = warn
         self._file = user_folder() / "transcripts" / f"{session_id.replace(os.sep, '_')}.jsonl"
         self.path = ""
-        """Where it is; empty when it cannot be written."""
+        """The path of the file, or empty if it cannot be written."""
         try:
             append_privately(self._file, b"")
             self.path = str(self._file)
@@ -39,4 +39,4 @@ class Transcript:
 
     def _give_up(self, error: OSError) -> None:
         self.path = ""
-        self._warn(f"no transcript is kept: {self._file}: {error.strerror}")
+        self._warn(f"cannot write the transcript {self._file}: {error.strerror}")

@@ -17,7 +17,7 @@ log = debug_logger("bus")
 
 
 class InProcessMessageBus:
-    """A message bus within one process. ``publish`` returns when every subscriber is done.
+    """Delivers messages within one process. ``publish`` returns when every subscriber is done.
 
     >>> bus = InProcessMessageBus()
     >>> unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, print)
@@ -39,7 +39,7 @@ class InProcessMessageBus:
         return unsubscribe
 
     async def publish(self, message: Message) -> None:
-        """Hand a message to all subscribers of its type; one that raises harms nobody else."""
+        """Deliver a message to all subscribers of its type; an exception in one does not affect the others."""
         subscribers = list(self._subscribers.get(message_channel(message), ()))
         if len(subscribers) == 1:
             await _deliver(subscribers[0], message)

@@ -1,8 +1,8 @@
-"""Requests for hooks and their responses, as messages, and what the engine asks of a message bus.
+"""Hook requests and responses as messages, and the interface that the engine requires of a message bus.
 
 A request may be our own class, a flat mapping, or a mapping with its fields under ``payload``, with either spelling of
-the type; the response takes the shape that the request had (D-16). ``encode_message`` and ``decode_message`` turn
-messages into bytes and back, for a bus that leaves the process.
+the type. The response has the shape of the request (D-16). ``encode_message`` and ``decode_message`` convert messages
+to bytes and back, for a bus between processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MessageBusType(StrEnum):
-    """What a message is about, in the ``type`` field that every message has."""
+    """The kind of a message, in its ``type`` field."""
 
     HOOK_EXECUTION_REQUEST = "hook-execution-request"
     HOOK_EXECUTION_RESPONSE = "hook-execution-response"
@@ -31,7 +31,7 @@ class MessageBusType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookExecutionRequest:
-    """Asks for the hooks of an event. Without a correlation id one is made up."""
+    """Asks to run the hooks of an event. A missing correlation id is generated."""
 
     event_name: HookEventName
     input: Mapping[str, Any]
@@ -41,7 +41,7 @@ class HookExecutionRequest:
 
 @dataclass(frozen=True, slots=True)
 class HookExecutionFailure:
-    """Why a request could not be carried out."""
+    """Why a request failed."""
 
     code: str
     message: str
@@ -85,12 +85,12 @@ class MessageBus(Protocol):
 
 
 async def resolve(value: Awaitable[_T] | _T) -> _T:
-    """The value that a function returned, awaited if it is awaitable."""
+    """Return a value, awaited if it is awaitable."""
     return await value if inspect.isawaitable(value) else value
 
 
 def message_channel(message: Message) -> str:
-    """The type of a message; ``HOOK_EXECUTION_REQUEST`` is another spelling of ``hook-execution-request``."""
+    """Return the type of a message; ``HOOK_EXECUTION_REQUEST`` is read as ``hook-execution-request``."""
     value = message.get("type") if isinstance(message, Mapping) else getattr(message, "type", None)
     if not isinstance(value, str):
         return ""
@@ -99,7 +99,7 @@ def message_channel(message: Message) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A request, whichever shape it came in, and the way to answer it in that shape."""
+    """A request of any shape, and the function that builds a response of the same shape."""
 
     event_name: Any
     input: Any
@@ -108,12 +108,12 @@ class IncomingRequest:
 
 
 def read_request(message: Message) -> IncomingRequest:
-    """Read a request; what is missing or malformed is left to the event's own validation."""
+    """Read a request; missing and malformed fields are reported later, by the event's validation."""
     if isinstance(message, HookExecutionRequest):
         fields = {"eventName": message.event_name, "input": message.input, "correlationId": message.correlation_id}
         return _incoming(fields, answer=lambda response: response)
     envelope = message if isinstance(message, Mapping) else {}
-    by_name = envelope.get("type") in list(MessageBusType.__members__)  # whatever it is, hashable or not
+    by_name = envelope.get("type") in list(MessageBusType.__members__)  # a list, because the type may not be hashable
     response_type = MessageBusType.HOOK_EXECUTION_RESPONSE
     type_field = {"type": response_type.name if by_name else response_type.value}
     if "payload" in envelope:
@@ -122,7 +122,7 @@ def read_request(message: Message) -> IncomingRequest:
 
 
 def read_response(message: Message) -> HookExecutionResponse:
-    """Read a response of any shape; raises ``ValueError`` if it is not one."""
+    """Read a response of any shape; raises ``ValueError`` for anything else."""
     if isinstance(message, HookExecutionResponse):
         return message
     if not isinstance(message, Mapping) or message_channel(message) != MessageBusType.HOOK_EXECUTION_RESPONSE:
@@ -135,7 +135,7 @@ def read_response(message: Message) -> HookExecutionResponse:
 
 
 def encode_message(message: Message, *, wrapped: bool = False) -> bytes:
-    """A message as JSON: a mapping as it is, one of our classes flat or, on request, with its fields under ``payload``.
+    """Encode a message as JSON. Our own classes become flat or, if ``wrapped``, have their fields under ``payload``.
 
     >>> encode_message(HookExecutionResponse("c1", success=True))
     b'{"type":"hook-execution-response","correlationId":"c1","success":true}'
@@ -147,7 +147,7 @@ def encode_message(message: Message, *, wrapped: bool = False) -> bytes:
 
 
 def decode_message(data: bytes) -> Mapping[str, Any]:
-    """The message in JSON bytes, in the shape it has there; raises ``ValueError`` if they are not a JSON object."""
+    """Decode a message from JSON, keeping its shape; raises ``ValueError`` if it is not a JSON object."""
     message = read_json(data)
     if not isinstance(message, dict):
         raise ValueError(f"a message must be a JSON object, found {message!r:.80}")
@@ -155,7 +155,7 @@ def decode_message(data: bytes) -> Mapping[str, Any]:
 
 
 def describe_failure(failure: HookStageError) -> HookExecutionFailure:
-    """The stage that failed, as the ``error`` of a response."""
+    """Return the ``error`` of a response for the stage that failed."""
     return HookExecutionFailure(failure.stage, str(failure), {**failure.details, "stage": failure.stage})
 
 

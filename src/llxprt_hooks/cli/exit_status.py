@@ -1,4 +1,4 @@
-"""What the command line's exit status says."""
+"""The exit statuses of the command line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Results are on stdout; progress, warnings and diagnostics on stderr."""
+    """Exit status of a command. Results go to stdout; progress, warnings and diagnostics go to stderr."""
 
     OK = 0
-    """Allowed, or finished; a hook that merely failed allows."""
+    """Allowed or finished. A hook that only failed counts as allowed."""
     FAILED = 1
-    """Anything else that failed."""
+    """Any other failure."""
     BLOCKED = 2
     """Blocked by a hook."""
     STOPPED = 3

@@ -1,4 +1,4 @@
-"""The names of hooks and tools, completed by the shell."""
+"""Shell completion for the names of hooks and tools."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _PLAIN = re.compile(r"\w[\w.@%+/-]*", re.ASCII)
-"""Names that mean nothing to a shell. A cloned repository may have others, and a shell puts them on the command line
-as they are: those are not offered."""
+"""Names without shell syntax. Others are not offered: they may come from a cloned repository, and shells insert
+completions unquoted."""
 
 
 def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Completes the names of hooks that are enabled, or of those that are not."""
+    """Complete the names of enabled hooks, or of disabled ones."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -33,14 +33,14 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
 
 
 def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the names of hooks that have run."""
+    """Complete the names of hooks in the log."""
     from llxprt_hooks.inspection.log import read_log
 
     return _items((str(record["hook"]) for record in read_log()), incomplete)
 
 
 def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the names of the tools that are known."""
+    """Complete the names of known tools."""
     from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
 
     return _items(KNOWN_TOOLS, incomplete)
@@ -49,5 +49,5 @@ def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[C
 def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    fitting = {name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)}
-    return [CompletionItem(name) for name in sorted(fitting)]
+    matching = {name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)}
+    return [CompletionItem(name) for name in sorted(matching)]

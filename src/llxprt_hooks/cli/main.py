@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
-    "run": "Run the agent, with your hooks.",
-    "fire": "Try the hooks of one event, without an agent.",
-    "list": "List the hooks, where they come from, and whether they may run.",
-    "enable": "Switch a hook on.",
-    "disable": "Switch a hook off.",
+    "run": "Run the agent with your hooks.",
+    "fire": "Run the hooks of one event, without an agent.",
+    "list": "List hooks, where they are configured, and whether they may run.",
+    "enable": "Enable a hook.",
+    "disable": "Disable a hook.",
     "trust": "Approve the hooks of a project.",
-    "untrust": "Withdraw that approval.",
-    "validate": "Say what is wrong with settings, where, and how to put it right.",
-    "schema": "Print the JSON Schema of the settings, for editors.",
+    "untrust": "Withdraw the approval of a project's hooks.",
+    "validate": "Find mistakes in hook settings, and how to fix them.",
+    "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
-    "init": "Begin with a hook that is ready to use.",
-    "migrate": "Take over the hooks of Claude Code or Gemini CLI.",
-    "demo": "See in seconds what hooks can do.",
-    "completion": "Have your shell complete commands.",
+    "init": "Add ready-made hooks to a project.",
+    "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
+    "demo": "Show what hooks can do, in a few seconds.",
+    "completion": "Print a completion script for your shell.",
 }
-"""In the order in which help lists them; each is the module of that name, loaded when it is used."""
+"""Commands in the order of the help text. Each is a module of the same name."""
 
 
 class CommandModules(click.Group):
@@ -50,7 +50,7 @@ class CommandModules(click.Group):
             return None
         command: click.Command = import_module(f"llxprt_hooks.cli.commands.{cmd_name}").command
         if not any("-C" in parameter.opts for parameter in command.params):
-            command.params.append(_no_directory())
+            command.params.append(_ignored_directory())
         return command
 
     def resolve_command(
@@ -73,13 +73,13 @@ class CommandModules(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
-def _belongs_after_the_command(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _reject_leading_directory(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
-        raise click.UsageError(f"-C stands after the command, as in: llxprt-hooks list -C {value}", ctx)
+        raise click.UsageError(f"-C goes after the command, as in: llxprt-hooks list -C {value}", ctx)
 
 
-def _no_directory() -> click.Option:
-    """All commands take -C, so that a script may give it to all, also those to which it means nothing."""
+def _ignored_directory() -> click.Option:
+    """Return a -C option without effect, so that scripts can pass -C to every command."""
     folder = click.Path(exists=True, file_okay=False)
     return click.Option(["-C"], type=folder, metavar="DIR", expose_value=False, hidden=True)
 
@@ -90,35 +90,35 @@ def _no_directory() -> click.Option:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="llxprt-hooks")
-@click.option("-C", metavar="DIR", hidden=True, expose_value=False, callback=_belongs_after_the_command)
+@click.option("-C", metavar="DIR", hidden=True, expose_value=False, callback=_reject_leading_directory)
 def cli() -> None:
-    """Hooks for Python agents: scripts of your own that see, check, change, restrict and stop what an agent does.
+    """Hooks for Python agents: your own scripts that observe, check, change, restrict and stop what an agent does.
 
     \b
-    Begin here:
+    Start here:
       llxprt-hooks demo                  see what hooks can do
-      llxprt-hooks init                  make a first hook in this folder
-      llxprt-hooks trust                 look at it and approve it
+      llxprt-hooks init                  create a first hook in this folder
+      llxprt-hooks trust                 review it and approve it
       llxprt-hooks fire BeforeTool       try it
-      llxprt-hooks fire --help           more about a command, with examples
+      llxprt-hooks fire --help           help for a command, with examples
 
-    Exit status: 0 allowed or finished, 2 blocked by a hook, 3 stopped by a hook, 64 wrong usage, 1 anything else that
-    failed. Results are on standard output, all else on standard error.
+    Exit status: 0 allowed or finished, 2 blocked by a hook, 3 stopped by a hook, 64 wrong usage, 1 any other failure.
+    Results go to standard output, everything else to standard error.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # what libraries have to say to developers is not for users
+        warnings.simplefilter("ignore")  # warnings of libraries are for developers, not users
     sys.exit(run_command_line(arguments))
 
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit status. Errors are sentences on stderr, never tracebacks."""
+    """Run the command line and return its exit status. Errors are printed as sentences, without tracebacks."""
     _log_to_stderr()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a character that the terminal lacks is no reason to die
+        sys.stdout.reconfigure(errors="backslashreplace")  # do not fail on characters the terminal lacks
     try:
         status = cli.main(arguments, prog_name="llxprt-hooks", standalone_mode=False)
     except click.UsageError as error:
@@ -130,12 +130,12 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return ExitStatus.INTERRUPTED
     except (OSError, ExceptionGroup) as error:
-        return _ended_by_system(error)
+        return _report_os_error(error)
     return int(status or ExitStatus.OK)
 
 
-class _VisibleFormatter(logging.Formatter):
-    """Log messages tell what hooks and files said; a terminal must not act on it."""
+class _EscapingFormatter(logging.Formatter):
+    """Escapes log messages, which can contain untrusted text from hooks and files."""
 
     def format(self, record: logging.LogRecord) -> str:
         return escape_for_terminal(super().format(record), keep=PROSE)
@@ -143,25 +143,25 @@ class _VisibleFormatter(logging.Formatter):
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_VisibleFormatter("llxprt-hooks: %(message)s"))
+    handler.setFormatter(_EscapingFormatter("llxprt-hooks: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
 def _show(error: click.ClickException) -> None:
-    """As click would, but with what came from files made visible."""
+    """Print an error as click does, but escape untrusted text."""
     shown = io.StringIO()
     error.show(file=shown)
     click.echo(escape_for_terminal(shown.getvalue(), keep=PROSE), err=True, nl=False)
 
 
-def _ended_by_system(error: Exception) -> ExitStatus:
-    """The system refused something, most likely to take our output; a reader who has gone needs no explanation."""
-    while isinstance(error, ExceptionGroup):  # it happened in one of several tasks
+def _report_os_error(error: Exception) -> ExitStatus:
+    """Print an operating system error, usually about writing output. A broken pipe needs no message."""
+    while isinstance(error, ExceptionGroup):  # raised in one of several tasks
         error = error.exceptions[0]
     if not isinstance(error, OSError):
         raise error
     if not isinstance(error, BrokenPipeError):
         where = error.filename or "standard output"
         click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not written is tried again at exit otherwise
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise Python tries to flush stdout again at exit
     return ExitStatus.FAILED

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class EventType(click.Choice[str]):
-    """The name of an event; another spelling of one is answered with the right one."""
+    """The name of an event. For a misspelled name, the error suggests the right one."""
 
     def __init__(self) -> None:
         super().__init__([event.value for event in HookEventName])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
-            self.fail(_no_event(value), param, ctx)
+            self.fail(_unknown_event(value), param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -30,12 +30,12 @@ class EventType(click.Choice[str]):
         return [CompletionItem(event) for event in self.choices if event.casefold().startswith(typed)]
 
 
-def _no_event(value: str) -> str:
+def _unknown_event(value: str) -> str:
     from llxprt_hooks.diagnosis.suggestions import meant_event
 
     meant = meant_event(value)
     guess = f" Did you mean {meant}?" if meant else ""
-    return f"{value!r} is no event.{guess} The events are {', '.join(HookEventName)}."
+    return f"Unknown event {value!r}.{guess} Events: {', '.join(HookEventName)}."
 
 
 directory_option = click.option(
@@ -44,7 +44,7 @@ directory_option = click.option(
     type=click.Path(exists=True, file_okay=False),
     default=".",
     metavar="DIR",
-    help="The project folder; the current one if not given.",
+    help="The project folder. Default: the current folder.",
 )
 
 project_option = click.option(
@@ -52,7 +52,7 @@ project_option = click.option(
     "project",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     metavar="DIR",
-    help="Only what ran in this project folder.",
+    help="Only executions in this project folder.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

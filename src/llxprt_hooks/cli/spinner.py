@@ -1,4 +1,4 @@
-"""Who is being waited for, said on a terminal while it lasts."""
+"""A spinner that shows which hooks are running."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookStarted
     from llxprt_hooks.engine.results import HookExecutionResult
 
-PATIENCE = 0.3
-"""Seconds that a hook may take before anything is said of it."""
+SPINNER_DELAY = 0.3
+"""Seconds before the spinner appears."""
 
 
-class Waiting(HookObserver):
-    """An observer that names the hooks that are being waited for, on stderr, if that is a terminal."""
+class HookSpinner(HookObserver):
+    """An observer that shows the names of running hooks on stderr, if it is a terminal."""
 
     def __init__(self) -> None:
         self._console = stderr_console()
@@ -37,7 +37,7 @@ class Waiting(HookObserver):
     def hook_started(self, hook: HookStarted) -> None:
         self._running[hook.execution_id] = hook.hook_config
         if self._console.is_terminal:
-            asyncio.get_running_loop().call_later(PATIENCE, self._show)
+            asyncio.get_running_loop().call_later(SPINNER_DELAY, self._show)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         del self._running[result.execution_id]
@@ -49,10 +49,10 @@ class Waiting(HookObserver):
             self._status.stop()
             self._status = None
         if self._running:
-            self._status = self._console.status(line(self._words()))
+            self._status = self._console.status(line(self._text()))
             self._status.start()
 
-    def _words(self) -> str:
+    def _text(self) -> str:
         longest = max(self._running.values(), key=lambda config: config.timeout)
         names = " ".join(", ".join(config.identity for config in self._running.values()).split())
-        return f"waiting for {names} (for {longest.timeout / 1000:g} s at most)"
+        return f"waiting for {names} (at most {longest.timeout / 1000:g} s)"

@@ -1,4 +1,4 @@
-"""Printing for people: colour on a terminal only, and nothing that a terminal would act on from files or programs."""
+"""Print for people: color on a terminal only, and text from files and programs escaped."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Part = str | tuple[str, str]
-"""Words, or words and their style."""
+"""Text, or text and its style."""
 
-_ENDLESS = 10_000
-"""Columns of output that is no terminal: a line stays a line, for ``grep`` and the like."""
+_UNLIMITED_WIDTH = 10_000
+"""Columns of output that is not a terminal: lines are not wrapped, so that ``grep`` works."""
 
-
-_NARROWEST = 10
-"""Columns that prose gets in any case."""
+_MIN_WIDTH = 10
+"""Minimum columns for prose."""
 
 
 def stdout_console() -> Console:
-    """For results. Colour only on a terminal, and never with NO_COLOR."""
+    """Return a console for results. Color only on a terminal, and never with NO_COLOR."""
     return _console(stderr=False)
 
 
 def stderr_console() -> Console:
-    """For progress, warnings and diagnostics."""
+    """Return a console for progress, warnings and diagnostics."""
     return _console(stderr=True)
 
 
@@ -44,27 +43,27 @@ def _console(*, stderr: bool) -> Console:
         stderr=stderr,
         highlight=False,
         emoji=False,
-        width=None if has_width else _ENDLESS,
+        width=None if has_width else _UNLIMITED_WIDTH,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
 
 
 def line(*parts: Part) -> Text:
-    """One line for the terminal, made of words from wherever: no markup is read in them, nor a further line."""
+    """Build one line for the terminal. Markup is not interpreted, and line endings are escaped."""
     return _text(parts, line_end="\\n")
 
 
-def say(console: Console, *parts: Part) -> None:
-    """Print a line that is not broken, so that what it holds can be copied; a narrow terminal wraps it by itself."""
+def print_line(console: Console, *parts: Part) -> None:
+    """Print a line without inserting line breaks, so that it can be copied."""
     console.print(line(*parts), soft_wrap=True)
 
 
-def tell(console: Console, *parts: Part) -> None:
-    """Print prose, broken between words where the terminal is narrow; all lines but the first are indented further."""
+def print_wrapped(console: Console, *parts: Part) -> None:
+    """Print prose, wrapped between words and with a hanging indent."""
     text = _text(parts, line_end="\n")
     indent = " " * (len(text.plain) - len(text.plain.lstrip(" ")))
     further = f"{indent}  "
-    width = max(_NARROWEST, console.width - len(further))
+    width = max(_MIN_WIDTH, console.width - len(further))
     for number, each in enumerate(text[len(indent) :].wrap(console, width)):
         each.rstrip()
         console.print(line(further if number else indent).append_text(each), soft_wrap=True)
@@ -80,7 +79,7 @@ def _text(parts: Iterable[Part], *, line_end: str) -> Text:
 
 
 def aligned(rows: Iterable[tuple[Part, ...]], *, indent: str = "", right: Container[int] = ()) -> list[Text]:
-    """Rows of as many cells as lines with aligned columns; those with an index in ``right`` to the right."""
+    """Format rows as lines with aligned columns. Columns with an index in ``right`` are right-aligned."""
     cells = [[line(cell) for cell in row] for row in rows]
     widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
     lines = []

@@ -1,4 +1,4 @@
-"""A fired event, printed for people."""
+"""Print the result of ``fire`` for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from llxprt_hooks.cli.terminal import say, stdout_console, tell
+from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
 from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.trial import meaning
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
@@ -19,70 +19,70 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.inspection.trial import Trial
 
-MOST_LINES = 100
-"""Of one stream or payload; ``--json`` has all of them."""
+MAX_LINES = 100
+"""Lines printed of one stream or payload. ``--json`` prints all."""
 
-LONGEST_LINE = 2000
+MAX_LINE_LENGTH = 2000
 
 
 def print_trial(trial: Trial) -> None:
-    """Everything there is to see: plan, payload, each hook, the outcome, advice."""
+    """Print the plan, the payload, each hook's result, the outcome and hints."""
     console = stdout_console()
     _print_plan(console, trial)
     shown: Mapping[str, Any] | None = None
     for result in trial.results:
         if result.hook_input is not shown:
             shown = result.hook_input
-            say(console)
+            print_line(console)
             _print_block(console, "sent on stdin", _indented(shown))
-        say(console)
+        print_line(console)
         _print_result(console, result)
     if trial.results:
-        say(console)
+        print_line(console)
         _print_outcome(console, trial)
     for failure in trial.failures:
-        tell(console, ("failed", "red bold"), f": {failure}")
+        print_wrapped(console, ("failed", "red bold"), f": {failure}")
     for hint in trial.hints:
-        tell(console, ("hint", "yellow"), f": {hint}")
+        print_wrapped(console, ("hint", "yellow"), f": {hint}")
 
 
 def _print_plan(console: Console, trial: Trial) -> None:
     running = len(trial.running)
-    order = "one after another" if trial.sequential else "side by side"
+    order = "sequentially" if trial.sequential else "in parallel"
     count = f"{running or 'no'} hook{'' if running == 1 else 's'}" + (f", {order}" if running > 1 else "")
-    say(console, (trial.event_name, "bold"), f"  plan: {count}")
+    print_line(console, (trial.event_name, "bold"), f"  plan: {count}")
     for hook in trial.plan:
         where = f"{hook.definition.origin} {hook.definition.where}".strip()
         mark = ("  runs   ", "green") if hook.runs else ("  skips  ", "yellow")
-        say(console, mark, (_one_line(hook.definition.config.identity), "bold" if hook.runs else ""))
-        tell(console, f"         because {hook.why}")
-        say(console, (f"         {where}", "dim"))
+        print_line(console, mark, (_one_line(hook.definition.config.identity), "bold" if hook.runs else ""))
+        print_wrapped(console, f"         because {hook.why}")
+        print_line(console, (f"         {where}", "dim"))
 
 
 def _print_result(console: Console, result: HookExecutionResult) -> None:
     ending = result.signal or ("no exit code" if result.exit_code is None else f"exit code {result.exit_code}")
-    say(console, (_one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms")
+    print_line(console, (_one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms")
     for title, text in (("stdout", result.stdout), ("stderr", result.stderr)):
         if text.strip():
             _print_block(console, title, text)
     if result.error is not None:
-        tell(console, "  ", ("failed", "red"), f": {result.error}")
-    tell(console, f"  means: {meaning(result)}")
+        print_wrapped(console, "  ", ("failed", "red"), f": {result.error}")
+    print_wrapped(console, f"  means: {meaning(result)}")
 
 
 def _print_outcome(console: Console, trial: Trial) -> None:
     if trial.output is not None:
         _print_block(console, "merged", _indented(trial.output.to_dict()))
-    said = effects(trial.event_name, trial.output) if trial.output else []
+    found = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
-        tell(console, ("blocked", "red bold"), f": {trial.reason}" if trial.reason else "")
+        print_wrapped(console, ("blocked", "red bold"), f": {trial.reason}" if trial.reason else "")
     elif trial.should_stop:
-        tell(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
+        print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:
-        tell(console, ("allowed", "green bold"), f": {'; '.join(said) or 'nothing changed'}")
+        print_wrapped(console, ("allowed", "green bold"), f": {'; '.join(found) or 'nothing changed'}")
         return
-    for effect in said[1:]:
-        tell(console, f"  and {effect}")
+    for effect in found[1:]:
+        print_wrapped(console, f"  and {effect}")
 
 
 def _indented(value: Mapping[str, Any]) -> str:
@@ -90,14 +90,14 @@ def _indented(value: Mapping[str, Any]) -> str:
 
 
 def _print_block(console: Console, title: str, text: str) -> None:
-    say(console, (f"  {title}", "dim"))
+    print_line(console, (f"  {title}", "dim"))
     lines = text.rstrip("\n").split("\n")
-    for each in lines[:MOST_LINES]:
-        cut = len(each) - LONGEST_LINE
-        more = (f"… and {cut} characters; --json has all", "dim") if cut > 0 else ""
-        say(console, f"    {each[:LONGEST_LINE].removesuffix(chr(13))}", more)
-    if len(lines) > MOST_LINES:
-        say(console, (f"    … and {len(lines) - MOST_LINES} lines; --json has all", "dim"))
+    for each in lines[:MAX_LINES]:
+        cut = len(each) - MAX_LINE_LENGTH
+        more = (f"… and {cut} more characters; --json prints all", "dim") if cut > 0 else ""
+        print_line(console, f"    {each[:MAX_LINE_LENGTH].removesuffix(chr(13))}", more)
+    if len(lines) > MAX_LINES:
+        print_line(console, (f"    … and {len(lines) - MAX_LINES} more lines; --json prints all", "dim"))
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Diagnosis: what is wrong, or hardly meant, in settings files, and the schema by which editors tell.
+"""Diagnosis: mistakes and likely mistakes in settings files, and the JSON Schema for editors.
 
 >>> from pathlib import Path
 >>> for each in diagnose(inspect_project(Path("."))): print(each.file, each.line, each.message)  # doctest: +SKIP

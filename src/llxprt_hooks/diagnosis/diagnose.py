@@ -1,4 +1,4 @@
-"""From files to diagnostics: the tables of checks, and the functions that go through them."""
+"""Runs all checks on an inspection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from llxprt_hooks.diagnosis.checks import (
     hooks,
     keys,
     matchers,
+    script_files,
     script_text,
-    scripts,
     switches,
 )
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
@@ -46,6 +46,7 @@ EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (hook
 EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)
 EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     hooks.check_type,
+    hooks.check_own_rules,
     hooks.check_timeout,
     hooks.check_fail_closed,
     commands.check_characters,
@@ -55,14 +56,14 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_misspelt_variable,
     commands.check_extension_path,
     commands.check_exit_one,
-    scripts.check_program,
-    scripts.check_script,
+    script_files.check_program,
+    script_files.check_script,
     script_text.check_script_text,
 )
 
 
 def diagnose(inspection: Inspection) -> list[Diagnostic]:
-    """All that is found, file by file, each in the order of its text; what is in no settings file comes last."""
+    """Return all diagnostics, sorted by file and position; those outside settings files come last."""
     order = {file: number for number, file in enumerate(inspection.looked_for)}
     found = dict.fromkeys([*inspection.unread, *_findings(inspection)])
     return sorted(found, key=lambda each: (order.get(each.file, len(order)), each.file, each.line, each.column))

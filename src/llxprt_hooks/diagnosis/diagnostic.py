@@ -1,4 +1,4 @@
-"""What is found in settings files: a place, what is wrong there, why it matters, and what to do."""
+"""A diagnostic: where the mistake is, what it is, why it matters, and how to fix it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
 
 
 class Severity(StrEnum):
-    """How bad it is, worst first."""
+    """The severity of a diagnostic, worst first."""
 
     ERROR = "error"
-    """What the file says will not happen."""
+    """The setting does not work."""
     WARNING = "warning"
-    """It will happen, but hardly as it was meant."""
+    """The setting works, but probably not as intended."""
     HINT = "hint"
     """Worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of diagnostic: its code, how bad it is, and why it matters."""
+    """A kind of diagnostic: its code, its severity, and why it matters."""
 
     code: str
     severity: Severity
@@ -47,11 +47,11 @@ class Source:
         self.text = text
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and column of an offset, both 1-based."""
+        """Return the line and column of an offset, both 1-based."""
         return self._index.line_and_column(offset)
 
     def line(self, number: int) -> str:
-        """A line without its end."""
+        """Return a line without its line ending."""
         return self._lines[number - 1] if number <= len(self._lines) else ""
 
     @cached_property
@@ -65,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. Lines and columns are 1-based, columns count characters; the end is the first that is not meant."""
+    """One finding. Lines and columns are 1-based, columns count characters; the end is exclusive."""
 
     rule: Rule
     file: Path
@@ -76,7 +76,7 @@ class Diagnostic:
     message: str
     fix: str
     text: str
-    """The offending text as it was written, cut where it is long; empty for a file as a whole."""
+    """The source text of the finding, shortened; empty for a file as a whole."""
     source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -88,7 +88,7 @@ class Diagnostic:
         return self.rule.severity
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``validate --json`` prints it."""
+        """Return the output of ``validate --json``."""
         return {
             "file": str(self.file),
             "line": self.line,
@@ -105,13 +105,13 @@ class Diagnostic:
 
 
 def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str, fix: str) -> Diagnostic:
-    """A diagnostic for the text between two offsets of a file."""
+    """Return a diagnostic for the text between two offsets of a file."""
     return Diagnostic(
         rule,
         source.file,
         *source.position(start),
         *source.position(end),
-        message=_bearable(message),
+        message=_shortened(message),
         fix=fix,
         text=shorten(source.text[start:end], _LONGEST_TEXT),
         source=source,
@@ -119,10 +119,10 @@ def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str
 
 
 def diagnostic_of_file(file: Path, rule: Rule, message: str, fix: str) -> Diagnostic:
-    """A diagnostic for a file as a whole."""
-    return Diagnostic(rule, file, 1, 1, 1, 1, message=_bearable(message), fix=fix, text="")
+    """Return a diagnostic for a file as a whole."""
+    return Diagnostic(rule, file, 1, 1, 1, 1, message=_shortened(message), fix=fix, text="")
 
 
-def _bearable(message: str) -> str:
-    """A message without the bulk of long names and commands, which a stranger's file may have of any length."""
+def _shortened(message: str) -> str:
+    """Shorten long names and commands in a message; an untrusted file may contain any length."""
     return shorten(_LONG_QUOTATION.sub(r"`\1…`", message), _LONGEST_MESSAGE)

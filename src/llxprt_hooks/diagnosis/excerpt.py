@@ -1,4 +1,4 @@
-"""The line that a diagnostic is about, as a terminal may be shown it."""
+"""The source line of a diagnostic, for display on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def excerpt(diagnostic: Diagnostic, width: int) -> tuple[str, str, str]:
-    """The first line of what is meant, with what stands around it, as much as there is room for."""
+    """Return the text before, at and after a diagnostic on its first line, shortened to a width."""
     text = diagnostic.source.line(diagnostic.line) if diagnostic.source else ""
     start = diagnostic.column - 1
     end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(text)
@@ -21,9 +21,9 @@ def excerpt(diagnostic: Diagnostic, width: int) -> tuple[str, str, str]:
     before = _shown(text[max(0, start - width) : start])
     if not fits and cell_len(before) > width // 2:
         before = "…" + _first_cells(before[::-1], width // 2 - 1)[::-1]
-    meant = _cut(_shown(text[start : min(end, start + width)]), width - cell_len(before))
-    after = _cut(_shown(text[end : end + width]), width - cell_len(before + meant))
-    return before, meant, after
+    marked = _cut(_shown(text[start : min(end, start + width)]), width - cell_len(before))
+    after = _cut(_shown(text[end : end + width]), width - cell_len(before + marked))
+    return before, marked, after
 
 
 def _shown(text: str) -> str:
@@ -35,7 +35,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _first_cells(text: str, width: int) -> str:
-    """As much of a text as fits; some characters take two cells."""
+    """Return the start of a text that fits in a width; some characters take two cells."""
     taken = 0
     for index, char in enumerate(text):
         taken += cell_len(char)

@@ -1,4 +1,4 @@
-"""What other agents call things, and what they are called here: the reverse mistakes of a migration.
+"""Names that other agents use, and their counterparts here.
 
 Gemini CLI and LLxprt Code have the same events and mostly the same tools; Claude Code has its own names for both.
 """
@@ -40,7 +40,7 @@ CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
     "Elicitation": None,
     "ElicitationResult": None,
 }
-"""Claude Code's events, those that it shares with us left out; None has no counterpart."""
+"""Claude Code's events, except those with the same name here; None: no counterpart."""
 
 CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
     "Bash": "run_shell_command",
@@ -57,10 +57,10 @@ CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
     "WebSearch": "google_web_search",
     "Write": "write_file",
 }
-"""Claude Code's tools; None has no counterpart."""
+"""Claude Code's tools; None: no counterpart."""
 
 KNOWN_TOOLS: Final = (
-    # Of this package's agent.
+    # Tools of this package's agent.
     "read_file",
     "write_file",
     "replace",
@@ -68,7 +68,7 @@ KNOWN_TOOLS: Final = (
     "glob",
     "search_file_content",
     "run_shell_command",
-    # Of LLxprt Code and Gemini CLI, with which settings files are shared.
+    # Tools of LLxprt Code and Gemini CLI, which share settings files with this package.
     "activate_skill",
     "apply_patch",
     "ask_user",
@@ -102,13 +102,13 @@ KNOWN_TOOLS: Final = (
     "web_fetch",
     "write_todos",
 )
-"""The tools that a matcher is held against. Others, of MCP servers or of a program of one's own, are not known."""
+"""The tools that matchers are checked against. Tools of MCP servers and of other programs are not known."""
 
 FOREIGN_VARIABLES: Final[Mapping[str, str]] = {
     "CLAUDE_PLUGIN_ROOT": "In an extension's hooks.json write `${extensionPath}`, elsewhere the path itself.",
     "CLAUDE_PLUGIN_DATA": "Write the path itself.",
     "CLAUDE_SKILL_DIR": "Write the path itself.",
-    "CLAUDE_ENV_FILE": "There is no such file here; a hook cannot change the agent's environment.",
+    "CLAUDE_ENV_FILE": "Not supported: a hook cannot change the agent's environment.",
     "CLAUDE_FILE_PATHS": "Read the path from the JSON on stdin: `jq -r .tool_input.file_path`.",
     "CLAUDE_TOOL_INPUT": "Read it from the JSON on stdin: `jq .tool_input`.",
     "CLAUDE_TOOL_OUTPUT": "Read it from the JSON on stdin: `jq .tool_response`.",
@@ -121,23 +121,23 @@ FOREIGN_VARIABLES: Final[Mapping[str, str]] = {
     "/": "Write `/`.",
     "pathSeparator": "Write `/`.",
 }
-"""Variables that other agents set for hooks or put into commands, and what to do here."""
+"""Variables that other agents set for hooks or replace in commands, and what to do here."""
 
 FOREIGN_KEYS: Final[Mapping[str, str]] = {
     "args": "Put the arguments into `command`.",
-    "async": "Let the command go on by itself: `(my-script &)`; the agent does not wait for a child left behind.",
+    "async": "Run the script in the background: `(my-script &)`; the agent does not wait for it.",
     "asyncRewake": "There is no counterpart here.",
-    "condition": "Let the script look at its stdin and decide.",
-    "cwd": "Hooks run in the project folder; begin the command with `cd … &&`.",
+    "condition": "Read stdin in the script and decide there.",
+    "cwd": "Hooks run in the project folder; start the command with `cd … &&`.",
     "env": "Set variables in the command: `NAME=value my-script`.",
     "environment": "Set variables in the command: `NAME=value my-script`.",
-    "if": "Let the script look at its stdin and decide, or narrow the group's `matcher`.",
-    "model": "Only commands can be run; call a model from a script.",
-    "once": "Let the script remember that it ran.",
-    "prompt": "Only commands can be run; call a model from a script.",
-    "shell": "Commands are run by bash, or sh where there is no bash; for another shell write `zsh -c '…'`.",
-    "source": "Where a hook comes from is told by the file it stands in.",
+    "if": "Read stdin in the script and decide there, or narrow the group's `matcher`.",
+    "model": "Call a model from a script.",
+    "once": "Record in the script that it has run.",
+    "prompt": "Call a model from a script.",
+    "shell": "Commands are run by bash, or by sh if bash is not installed; for another shell write `zsh -c '…'`.",
+    "source": "The source of a hook is the file that contains it.",
     "statusMessage": "Use `description`.",
-    "url": "Only commands can be run; call the address with `curl --data-binary @- …`.",
+    "url": "Call the address from a command: `curl --data-binary @- …`.",
 }
-"""Keys of a hook that other agents know, and what to do here."""
+"""Hook keys of other agents, and what to do here."""

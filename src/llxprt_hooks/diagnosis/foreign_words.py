@@ -1,10 +1,9 @@
-"""Words of Claude Code in scripts: a script that was taken over gets our names, and still waits for those.
+"""Finds Claude Code's names in migrated scripts, which receive different names here.
 
-Which of them matter is read off the text. A tool's name does when the script reads ``tool_name``, when our name for the
-tool stands nowhere in it (a script for both agents has both), and when something near shows that it is compared: the
-line mentions ``tool_name`` or a variable that was set from it, is a label of a ``case`` over one, or has the name in a
-list, with others of its kind or alone. It must be a whole word in quotes; in the first two cases also one without, as
-shells and patterns have it. Comments do not count.
+A tool's name is reported if the script reads ``tool_name``, if the script does not contain the tool's name here (a
+script for both agents contains both), and if the name is compared: the line mentions ``tool_name`` or a variable set
+from it, is a label of a ``case`` over one, or lists the name, alone or with other tools. The name must be a whole word
+in quotes; in the first two cases also without quotes, as in shells and patterns. Comments are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 256 * 1024
 _LONGEST_LINE: Final = 2000
-"""Of what is written by hand; longer ones are of bundled programs."""
+"""Longer lines are not written by hand but part of bundled programs."""
 
 _MOST_VARIABLES: Final = 20
 _TOOLS: Final[Mapping[str, str]] = {name: ours for name, ours in CLAUDE_TOOLS.items() if ours}
@@ -50,7 +49,7 @@ _BARE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""A name in a pattern, or as a shell compares it."""
+"""A name in a pattern or in a shell comparison."""
 
 _CHOICE: Final = re.compile(r"\s*(?:case\b.*\bin\b|case\s+[\w$@.\"'{}]+\s*$|switch\b|match\b)")
 _LABEL: Final = re.compile(
@@ -73,7 +72,7 @@ _SET: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ForeignWord:
-    """A word of Claude Code in a text; line and column are 1-based."""
+    """A name of Claude Code in a text; line and column are 1-based."""
 
     name: str
     line: int
@@ -81,12 +80,12 @@ class ForeignWord:
 
     @property
     def meaning(self) -> str:
-        """What it comes to here."""
+        """What it corresponds to here."""
         return _MEANINGS[self.name]
 
 
 def script_text(file: Path) -> str | None:
-    """What a script says; None where it is no text, too long, or cannot be read."""
+    """Return the text of a script; None if it is not text, too large, or unreadable."""
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
@@ -98,7 +97,7 @@ def script_text(file: Path) -> str | None:
 
 
 def claude_words(text: str) -> Iterator[ForeignWord]:
-    """All words of Claude Code, the first of each line: what to look at after a migration."""
+    """Yield the first name of Claude Code on each line, for review after a migration."""
     compared = {found.line: found for found in reversed(compared_tools(text))}
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _WORD.search(line):
@@ -108,7 +107,7 @@ def claude_words(text: str) -> Iterator[ForeignWord]:
 
 
 def compared_tools(text: str) -> list[ForeignWord]:
-    """Claude Code's names of tools that a script compares what it is told with, and which it is never told.
+    """Return Claude Code's tool names that a script compares with the tool's name and that never match.
 
     >>> compared_tools('if call["tool_name"] != "Bash":')
     [ForeignWord(name='Bash', line=1, column=25)]
@@ -117,34 +116,34 @@ def compared_tools(text: str) -> list[ForeignWord]:
     """
     if "tool_name" not in text:
         return []
-    lines = ["" if _is_passed_over(line) else line for line in text.splitlines()]
-    told = _told_by(lines)
-    lost = {name for name, ours in _TOOLS.items() if not _is_known(ours, text)}
+    lines = ["" if _is_ignored(line) else line for line in text.splitlines()]
+    mentions_tool = _tool_name_pattern(lines)
+    unmatched = {name for name, ours in _TOOLS.items() if not _is_known(ours, text)}
     named = [{found[2] for found in _QUOTED.finditer(line)} for line in lines]
     found: list[ForeignWord] = []
     about_choice = False
     for number, line in enumerate(lines, start=1):
-        about = told.search(line) is not None
+        about = mentions_tool.search(line) is not None
         if _CHOICE.match(line):
             about_choice = about
         others = set().union(*named[max(0, number - 2) : number + 1])
         words = _in_line(line, about=about, label=about_choice, listed=len(others) > 1)
-        found += (ForeignWord(name, number, column) for name, column in words if name in lost)
+        found += (ForeignWord(name, number, column) for name, column in words if name in unmatched)
     return found
 
 
 def _is_known(tool: str, text: str) -> bool:
-    """Whether a script speaks of a tool by our name. `replace`, `glob` and `task` mean other things in code."""
+    """Return whether a script uses a tool's name here. `replace`, `glob` and `task` have other meanings in code."""
     name = rf"\b{tool}\b" if "_" in tool else rf"""["'`|^]{tool}\b|\b{tool}["'`|$)]"""
     return re.search(name, text) is not None
 
 
-def _is_passed_over(line: str) -> bool:
+def _is_ignored(line: str) -> bool:
     return len(line) > _LONGEST_LINE or _COMMENT.match(line) is not None
 
 
-def _told_by(lines: list[str]) -> re.Pattern[str]:
-    """What a line has that is about the tool's name: that word, or a variable that was set from it."""
+def _tool_name_pattern(lines: list[str]) -> re.Pattern[str]:
+    """Return a pattern for lines about the tool's name: ``tool_name`` or a variable set from it."""
     found = (match for line in lines if "tool_name" in line for match in _SET.finditer(line))
     variables = dict.fromkeys(match["left"] or match["renamed"] for match in islice(found, _MOST_VARIABLES))
     return re.compile("|".join([_READS.pattern, *(rf"\b{name}\b" for name in variables)]), re.IGNORECASE)

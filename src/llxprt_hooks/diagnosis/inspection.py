@@ -1,4 +1,4 @@
-"""Which files are looked at, and what is known about their surroundings."""
+"""The settings files to check, and their context."""
 
 from __future__ import annotations
 
@@ -19,58 +19,59 @@ from llxprt_hooks.settings.levels import absolute_project
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_ROLES: Final = {Level.PROJECT: Role.PROJECT, Level.USER: Role.USER, Level.SYSTEM: Role.SYSTEM}
 _HOOKS_FILE: Final = "hooks.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """Settings files, read, and what else there is to know for judging them."""
+    """The settings files to check, already read, and their context."""
 
     directory: Path
-    """The project folder, in which hooks run."""
+    """The project folder, where hooks run."""
     files: tuple[SettingsFile, ...]
-    """Those that could be read, highest priority first."""
+    """The readable files, highest priority first."""
     unread: tuple[Diagnostic, ...]
-    """What is wrong with the others."""
+    """One diagnostic for each unreadable file."""
     looked_for: tuple[Path, ...]
-    """All paths at which a file would have counted."""
+    """All paths that were checked for settings files."""
     tools: tuple[str, ...]
-    """The tools that matchers are held against."""
+    """The tools that matchers are checked against."""
     alone: bool
-    """Whether one file was asked for: then nothing is known about what the others say."""
+    """Whether a single file is checked, so that other levels are unknown."""
 
     @property
     def found(self) -> tuple[Path, ...]:
-        """The files that are there, readable or not."""
-        there = {file.document.file for file in self.files} | {diagnostic.file for diagnostic in self.unread}
-        return tuple(file for file in self.looked_for if file in there)
+        """The files that exist, readable or not."""
+        existing = {file.document.file for file in self.files} | {diagnostic.file for diagnostic in self.unread}
+        return tuple(file for file in self.looked_for if file in existing)
 
     @property
     def hooks(self) -> Iterator[HookEntry]:
-        """All hooks, in the order in which the engine takes them."""
+        """All hooks, in the order of the engine."""
         return (hook for file in self.files for hook in file.hooks)
 
 
 def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
-    """All files that count for a project: of the project, the user, the system, and the user's extensions."""
-    levels = {file: _ROLES[level] for level in Level if (file := settings_file(level, absolute_project(directory)))}
+    """Inspect all files that apply to a project: project, user, system, and the user's extensions."""
     extensions = dict.fromkeys(_extension_files(), Role.EXTENSION)
-    return _inspect(directory, {**levels, **extensions}, tools, alone=False)
+    return _inspect(directory, {**_levels(directory), **extensions}, tools, alone=False)
 
 
 def inspect_file(file: Path, directory: Path, tools: Iterable[str] = ()) -> Inspection:
-    """One file, as what it is for the project: the settings of one of its levels, or an extension's hooks."""
+    """Inspect one file in its role for the project: the settings of a level, or an extension's hooks."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # pathlib keeps the ..
-    roles = {known: _ROLES[level] for level in Level if (known := settings_file(level, absolute_project(directory)))}
     other = Role.EXTENSION if path.name == _HOOKS_FILE else Role.FILE
-    return _inspect(directory, {path: roles.get(path, other)}, tools, alone=True)
+    return _inspect(directory, {path: _levels(directory).get(path, other)}, tools, alone=True)
 
 
 def project_of(file: Path) -> Path | None:
-    """The project whose settings a file is, by the folder it stands in."""
+    """Return the project that a settings file belongs to, based on its folder."""
     folder = Path(os.path.abspath(file)).parent  # noqa: PTH100  # pathlib keeps the ..
     return folder.parent if folder.name == user_folder().name and folder != user_folder() else None
+
+
+def _levels(directory: Path) -> dict[Path, Role]:
+    return {file: Role(level) for level in Level if (file := settings_file(level, absolute_project(directory)))}
 
 
 def _extension_files() -> list[Path]:
@@ -91,22 +92,22 @@ def _inspect(directory: Path, roles: dict[Path, Role], tools: Iterable[str], *, 
             for file, content in contents.items()
             if content is not None and not isinstance(content, Problem)
         ),
-        unread=tuple(_unread(content) for content in contents.values() if isinstance(content, Problem)),
+        unread=tuple(_unread(file, content) for file, content in contents.items() if isinstance(content, Problem)),
         looked_for=tuple(roles),
         tools=tuple(dict.fromkeys((*KNOWN_TOOLS, *tools))),
         alone=alone,
     )
 
 
-def _unread(problem: Problem) -> Diagnostic:
-    source = _source(problem.file)
+def _unread(file: Path, problem: Problem) -> Diagnostic:
+    source = _source(file)
     if source is None:
-        return diagnostic_of_file(problem.file, UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
+        return diagnostic_of_file(file, UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
     token = _TOKEN.match(source.line(problem.line), problem.column - 1)
     text = token[0] if token else ""
     return Diagnostic(
         SYNTAX,
-        problem.file,
+        file,
         problem.line,
         problem.column,
         problem.line,
@@ -129,20 +130,20 @@ def _source(file: Path) -> Source | None:
 
 _TOKEN: Final = re.compile(r"[\w$.+-]+|.")
 _SYNTAX_FIXES: Final = {
-    "not UTF-8": "Save the file as UTF-8.",
-    "expected ','": "Is a comma missing after what stands before this, or a bracket one too many or too few?",
+    "not valid UTF-8": "Save the file as UTF-8.",
+    "expected ','": "Check for a missing comma before this, or for a missing or extra bracket.",
     "expected ':'": 'Write `"key": value`.',
-    "key in double quotes": "Write the key in double quotes, and no comma before the first one.",
+    "key in double quotes": "Write the key in double quotes, without a comma before the first key.",
     "not closed, expected '*/'": "Close the comment.",
     "not closed": "Close the string; a line break inside one is written `\\n`.",
-    "expected a value, found the end": "Write what is missing; the least that a settings file may be is `{}`.",
-    "the end of the file": "Is a closing bracket missing, or is there one too many?",
+    "expected a value, found the end": "Add the missing value; an empty settings file is `{}`.",
+    "the end of the file": "Check for a missing or extra closing bracket.",
     "unknown escape": "Write a backslash as `\\\\`.",
     "did you mean": "Write it in lower case: true, false or null.",
     "strings are written in double quotes": "Write it in double quotes.",
     "control character": "Write it as the escape.",
-    "nested more than": "Take out some levels.",
+    "nested more than": "Remove some levels.",
     "object in braces": 'Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.',
     "": "Write a value there: a string in double quotes, a number, true, false, an object or an array.",
 }
-"""By words of the reader's message; the first that fits."""
+"""By part of the parser's message; the first match applies."""

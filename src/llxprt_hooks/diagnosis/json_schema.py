@@ -1,11 +1,12 @@
-"""JSON Schema (draft 2020-12) of what settings say about hooks, for editors that complete and check."""
+"""JSON Schema (draft 2020-12) of hook settings, for completion and validation in editors."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from llxprt_hooks.diagnosis.shape import EVENTS, HOOK, HOOKS, SETTINGS, ArrayOf, Field, Scalar, Shape, Value
+from llxprt_hooks.engine.schema import GROUPS, HOOK, HOOKS, SETTINGS, hook_shape, own_fields, supported_types
 from llxprt_hooks.settings import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value
 
 _TYPES: Final = {
     Kind.STRING: "string",
@@ -17,7 +18,7 @@ _TYPES: Final = {
 
 
 def settings_schema() -> dict[str, Any]:
-    """The schema of a settings file; it leaves alone what is not about hooks, and fits an extension's file too.
+    """Return the schema of a settings file. It allows any other settings, and also fits an extension's file.
 
     >>> settings_schema()["properties"]["enableHooks"]["default"]
     False
@@ -25,15 +26,41 @@ def settings_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Hooks of LLxprt Code, in settings.json",
-        # Editors that know comments and trailing commas only by this allow them then, as the reader does.
+        # Some editors need these to allow comments and trailing commas, as the parser does.
         "allowComments": True,
         "allowTrailingCommas": True,
         **_object(SETTINGS),
         "$defs": {
-            "hook": _object(HOOK),
+            "hook": _hook(),
+            **{f"{name}Hook": _hook_of_type(name) for name in supported_types()},
             "hooks": _object(HOOKS),
-            **{f"{event}Group": _object(shape.group) for event, shape in EVENTS.items()},
+            **{f"{event}Group": _object(group) for event, group in GROUPS.items()},
         },
+    }
+
+
+def _hook() -> dict[str, Any]:
+    """Return the schema of a hook: the common fields, and a reference to the fields of its type."""
+    common = {key: field for key, field in hook_shape(None).fields.items() if key not in own_fields()}
+    return {
+        **_object(Shape(HOOK.name, HOOK.description, common, open=True)),
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+                "then": {"$ref": f"#/$defs/{name}Hook"},
+            }
+            for name in supported_types()
+        ],
+    }
+
+
+def _hook_of_type(name: str) -> dict[str, Any]:
+    """Return the schema of the fields of one hook type; no other fields are allowed."""
+    shape = hook_shape(name)
+    own = {key: field for key, field in shape.fields.items() if key in own_fields()}
+    return {
+        **_object(Shape(shape.name, f"A hook of type `{name}`.", own, open=True, example=shape.example)),
+        "propertyNames": {"enum": list(shape.fields)},
     }
 
 
@@ -44,7 +71,7 @@ def _object(shape: Shape) -> dict[str, Any]:
         "description": shape.description,
         "properties": {key: _field(key, field) for key, field in shape.fields.items()},
         **({"required": required} if required else {}),
-        # Not a word about what an open object holds besides: another schema may be responsible for it.
+        # An open object may be described further by another schema.
         **({} if shape.open else {"additionalProperties": False}),
         **({"examples": [shape.example]} if shape.example else {}),
     }

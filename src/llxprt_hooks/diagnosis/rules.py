@@ -1,4 +1,4 @@
-"""Every kind of diagnostic, with its severity and the reason why it is one."""
+"""Every kind of diagnostic, with its severity and why it matters."""
 
 from __future__ import annotations
 
@@ -9,53 +9,55 @@ from llxprt_hooks.diagnosis.diagnostic import Rule, Severity
 _E, _W, _H = Severity.ERROR, Severity.WARNING, Severity.HINT
 
 # The file.
-UNREADABLE_FILE = Rule("unreadable-file", _E, "Nothing in a file counts that cannot be read.")
+UNREADABLE_FILE = Rule("unreadable-file", _E, "An unreadable file is ignored.")
 SYNTAX = Rule(
-    "syntax", _E, "Nothing in this file counts until it can be read as JSON; comments and trailing commas are fine."
+    "syntax", _E, "A file that is not valid JSON is ignored as a whole; comments and trailing commas are allowed."
 )
 REFUSED_SETTINGS = Rule(
-    "refused-settings", _E, "What others could have written, or nobody can look through, is not heard: it runs as you."
+    "refused-settings",
+    _E,
+    "Settings that other users can modify, or that cannot be inspected, are ignored, because hooks run with your "
+    "permissions.",
 )
 SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these settings can run commands as you.")
 NOT_TRUSTED = Rule(
     "not-trusted",
     _H,
-    "Until you approve them as they are now, these hooks are skipped: no code runs by a project's being opened.",
+    "Until you approve these hooks, they are skipped: opening a project must not run its code.",
 )
-TRUST_STORE = Rule("trust-store", _W, "Without the list of approvals no project is trusted, and its hooks are skipped.")
-UNREAD_FILE = Rule("unread-file", _H, "No hook runs from a file that is not read.")
+TRUST_STORE = Rule("trust-store", _W, "Without the list of approvals, the hooks of all projects are skipped.")
+UNREAD_FILE = Rule("unread-file", _H, "Hooks in this file never run.")
 EXTENSION_WITHOUT_MANIFEST = Rule(
-    "extension-without-manifest", _E, "A folder without a manifest is no extension; its hooks never run."
+    "extension-without-manifest", _E, "A folder without a manifest is not an extension; its hooks never run."
 )
 
 # Keys and values.
 DUPLICATE_KEY = Rule(
-    "duplicate-key", _E, "Of two equal keys only the last one counts; the other's hooks are gone without a word."
+    "duplicate-key", _E, "Of duplicate keys only the last one applies; the hooks under the others are silently ignored."
 )
-MISSPELT_KEY = Rule(
-    "misspelt-key", _E, "A key that is not known is ignored, and the hook behaves as if it were not there."
-)
-MISPLACED_KEY = Rule("misplaced-key", _E, "A key has an effect only where it belongs; here it is ignored.")
-UNKNOWN_KEY = Rule("unknown-key", _W, "A key that is not known is ignored.")
-MISSING_KEY = Rule("missing-key", _E, "Without it the entry is left out, and nothing runs.")
-WRONG_TYPE = Rule("wrong-type", _E, "A value of another type is ignored, together with all that is in it.")
+MISSPELT_KEY = Rule("misspelt-key", _E, "An unknown key is ignored, so the setting has no effect.")
+MISPLACED_KEY = Rule("misplaced-key", _E, "The key is ignored here.")
+UNKNOWN_KEY = Rule("unknown-key", _W, "An unknown key is ignored.")
+MISSING_KEY = Rule("missing-key", _E, "Without this key the entry is ignored, and nothing runs.")
+WRONG_TYPE = Rule("wrong-type", _E, "A value of the wrong type is ignored, with everything inside it.")
+INVALID_VALUE = Rule("invalid-value", _E, "An invalid value is ignored; if it is required, the hook is skipped.")
 HOOK_OUTSIDE_GROUP = Rule(
-    "hook-outside-group", _E, "An event has groups, and groups have hooks; a hook without a group is left out."
+    "hook-outside-group", _E, "An event contains groups, and a group contains hooks; a hook outside a group is skipped."
 )
 EMPTY_GROUP = Rule("empty-group", _W, "A group without hooks does nothing.")
 ENVIRONMENT_MISTAKE = Rule(
     "environment-mistake",
     _E,
-    "Such a rule was meant to keep something from hooks, and nobody knows what: it lets no variable through.",
+    "An invalid rule lets no variable through, because ignoring it could expose what it was meant to hide.",
 )
 
 # Events and types.
-UNKNOWN_EVENT = Rule("unknown-event", _E, "Hooks under a name that is no event never run. Names are case-sensitive.")
-UNKNOWN_TYPE = Rule("unknown-type", _E, "A hook of an unknown type is left out. Types are case-sensitive.")
+UNKNOWN_EVENT = Rule("unknown-event", _E, "Hooks under an unknown event never run. Names are case-sensitive.")
+UNKNOWN_TYPE = Rule("unknown-type", _E, "A hook of an unknown type is skipped. Types are case-sensitive.")
 PLUGIN_TYPE = Rule(
     "plugin-type",
     _E,
-    "The type is accepted, but nothing can run it: the hook fails each time, and a failed hook allows.",
+    "The type is accepted but cannot be run: the hook fails each time, and a failed hook allows.",
 )
 FAIL_CLOSED_NO_EFFECT = Rule(
     "fail-closed-no-effect",
@@ -67,92 +69,92 @@ FAIL_CLOSED_NO_EFFECT = Rule(
 TIMEOUT_SECONDS = Rule(
     "timeout-seconds",
     _W,
-    "Time-outs are milliseconds here, seconds in Claude Code; a hook that is cut off has failed, which allows.",
+    "Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows.",
 )
-TIMEOUT_LONG = Rule("timeout-long", _W, "The agent waits for its hooks; one that hangs holds it for that long.")
+TIMEOUT_LONG = Rule("timeout-long", _W, "The agent waits for its hooks; a hook that hangs blocks it for this long.")
 TIMEOUT_NOT_POSITIVE = Rule(
-    "timeout-not-positive", _E, "A time-out must be above zero; this one is ignored, and the default of 60000 ms holds."
+    "timeout-not-positive",
+    _E,
+    "A timeout must be above zero; otherwise the default of 60000 ms applies.",
 )
 
 # Matchers.
 MATCHER_INVALID = Rule(
     "matcher-invalid",
     _E,
-    "A matcher that is no regular expression is compared as it stands with the whole name, so the hooks never run.",
+    "A matcher that is not a valid regular expression must equal the whole name, so the hooks never run.",
 )
 MATCHER_CLAUDE_TOOL = Rule(
     "matcher-claude-tool",
     _W,
-    "Matchers are held against the names that tools have here, and case counts: the hooks do not run for that tool.",
+    "Matchers are matched against tool names here, which are case-sensitive: the hooks do not run for that tool.",
 )
 MATCHER_MATCHES_NOTHING = Rule("matcher-matches-nothing", _W, "Hooks whose matcher matches nothing never run.")
 MATCHER_GLOB = Rule(
     "matcher-glob", _W, "A matcher is a regular expression, not a file pattern: `*` repeats the character before it."
 )
-MATCHER_IGNORED = Rule(
-    "matcher-ignored", _W, "This event has nothing to match: the hooks run every time, whatever the matcher says."
-)
-MATCHER_UNANCHORED = Rule("matcher-unanchored", _H, "A matcher is found anywhere in a name.")
+MATCHER_IGNORED = Rule("matcher-ignored", _W, "This event ignores matchers: the hooks run every time.")
+MATCHER_UNANCHORED = Rule("matcher-unanchored", _H, "A matcher matches anywhere in a name.")
 
 # Hooks among others.
 DUPLICATE_COMMAND = Rule(
-    "duplicate-command", _W, "The same command runs once for an event: the first counts, with its time-out and name."
+    "duplicate-command", _W, "The same command runs once for an event: the first one, with its timeout and name."
 )
-UNREACHABLE_GROUP = Rule("unreachable-group", _W, "A group of which no hook runs does nothing.")
-DISABLED_HOOK = Rule("disabled-hook", _H, "A hook that is switched off does not run.")
-UNKNOWN_DISABLED_HOOK = Rule("unknown-disabled-hook", _H, "Switching off a hook that is not there has no effect.")
+UNREACHABLE_GROUP = Rule("unreachable-group", _W, "None of the hooks in this group runs.")
+DISABLED_HOOK = Rule("disabled-hook", _H, "A disabled hook does not run.")
+UNKNOWN_DISABLED_HOOK = Rule("unknown-disabled-hook", _H, "Disabling a hook that does not exist has no effect.")
 DUPLICATE_NAME = Rule(
-    "duplicate-name", _H, "Enabling or disabling that name switches all of them, and the log cannot tell them apart."
+    "duplicate-name", _H, "Enabling or disabling this name affects all of them, and the log does not distinguish them."
 )
 SEQUENTIAL_ESCALATION = Rule(
     "sequential-escalation",
     _H,
-    "One sequential group makes a chain of all hooks that match: they wait for each other, and a block ends the chain.",
+    "One sequential group makes all matching hooks run sequentially; the first block ends the chain.",
 )
 
 # The switch.
-HOOKS_OFF = Rule("hooks-off", _W, "Hooks are off until a settings file turns them on: none of them runs.")
+HOOKS_OFF = Rule("hooks-off", _W, "Hooks are off until a settings file turns them on; no hook runs.")
 HOOKS_OFF_HERE = Rule("hooks-off-here", _H, "Hooks are off until a settings file turns them on.")
 CONFLICTING_SWITCHES = Rule(
     "conflicting-switches",
     _W,
-    "`enableHooks` alone counts where it is set; of its two other spellings a single `false` turns hooks off.",
+    "If `enableHooks` is set, its other spellings are ignored; otherwise a single `false` turns hooks off.",
 )
 
 # Commands.
 SHELL_SYNTAX = Rule(
     "shell-syntax",
     _E,
-    "A shell that cannot read a command ends with exit code 2, and 2 means block: every call is refused.",
+    "If the shell cannot parse a command, it exits with 2, which means block: every call is blocked.",
 )
 UNRUNNABLE_COMMAND = Rule(
     "unrunnable-command",
     _E,
-    "A command with such a character cannot be started: the hook fails each time, and a failed hook allows.",
+    "A command with this character cannot be started: the hook fails each time, and a failed hook allows.",
 )
 QUOTED_VARIABLE = Rule(
-    "quoted-variable", _W, "The shell expands nothing in single quotes: the program gets the text itself."
+    "quoted-variable", _W, "The shell expands nothing in single quotes: the program gets the literal text."
 )
 FOREIGN_VARIABLE = Rule(
-    "foreign-variable", _W, "A variable that is not set expands to nothing, and the command does something else."
+    "foreign-variable", _W, "An unset variable expands to nothing, so the command does something else."
 )
 MISSPELT_VARIABLE = Rule(
     "misspelt-variable",
     _W,
-    "A variable that is not set expands to nothing: the command looks elsewhere, the hook fails, and that allows.",
+    "An unset variable expands to nothing, so the path is wrong and the hook fails, which allows.",
 )
 PROGRAM_NOT_FOUND = Rule(
     "program-not-found", _W, "A command that cannot be started fails each time, and a failed hook allows."
 )
 UNSAFE_EXTENSION_PATH = Rule(
-    "unsafe-extension-path", _E, "The folder's name could be read as shell code there, so the hook is left out."
+    "unsafe-extension-path", _E, "The shell could read the folder's name as code here, so the hook is skipped."
 )
 
 # Scripts.
 SCRIPT_MISSING = Rule(
     "script-missing",
     _E,
-    "What is not there checks nothing: mostly the hook fails, which allows; some interpreters end with 2, a block.",
+    "Without its script the hook fails, which allows; some interpreters exit with 2, which blocks.",
 )
 SCRIPT_DIRECTORY = Rule(
     "script-directory", _E, "A folder cannot be run: the hook fails each time, and a failed hook allows."
@@ -160,17 +162,17 @@ SCRIPT_DIRECTORY = Rule(
 SCRIPT_UNREADABLE = Rule(
     "script-unreadable",
     _E,
-    "No interpreter can run it, and in a project nobody can tell what was approved, so all its hooks are skipped.",
+    "An unreadable script cannot be run. In a project it cannot be approved either, so all its hooks are skipped.",
 )
 SCRIPT_NOT_EXECUTABLE = Rule(
     "script-not-executable",
     _E,
-    "A file without that permission cannot be run: the hook fails each time, and a failed hook allows.",
+    "A file without execute permission cannot be run: the hook fails each time, and a failed hook allows.",
 )
 SCRIPT_WITHOUT_SHEBANG = Rule(
     "script-without-shebang",
     _W,
-    "The shell takes the file for a shell script then, whatever language it is in; what it cannot read blocks.",
+    "The shell runs the file as a shell script, whatever its language; a syntax error then blocks.",
 )
 SHEBANG_NOT_FOUND = Rule(
     "shebang-not-found",
@@ -180,30 +182,30 @@ SHEBANG_NOT_FOUND = Rule(
 SCRIPT_CRLF = Rule(
     "script-crlf",
     _E,
-    "The carriage return becomes part of the interpreter's name or of each command, neither of which then exists.",
+    "The carriage return becomes part of the interpreter's name or of each command, which then does not exist.",
 )
 SCRIPT_SYNTAX = Rule(
     "script-syntax",
     _E,
-    "A shell that cannot read a script ends with exit code 2, and 2 means block: every call is refused.",
+    "If the shell cannot parse a script, it exits with 2, which means block: every call is blocked.",
 )
-SCRIPT_WRITABLE = Rule("script-writable", _W, "Everybody on this machine can change what runs as you.")
+SCRIPT_WRITABLE = Rule("script-writable", _W, "Every user on this machine can change what runs with your permissions.")
 SCRIPT_CLAUDE_TOOL = Rule(
     "script-claude-tool",
     _W,
-    "Scripts are told the names that tools have here: a guard that waits for another name lets every call through.",
+    "Scripts get the tool names used here: a guard that checks for another name lets every call through.",
 )
 EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
 EXIT_TWO_SILENT = Rule(
     "exit-two-silent",
     _H,
-    "With exit code 2 the reason is read from stderr, and stdout is ignored: the model is told only `Blocked by hook`.",
+    "With exit code 2 the reason is read from stderr, and stdout is ignored: the model gets only `Blocked by hook`.",
 )
 STDOUT_NOISE = Rule(
     "stdout-noise",
     _H,
-    "JSON is read only when it is all that stdout has; with other text around it nothing of it counts.",
+    "JSON on stdout is read only without other text; otherwise all of it is treated as a message.",
 )
 
 RULES: Final = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))
-"""In the order of this page."""
+"""In the order of this module."""

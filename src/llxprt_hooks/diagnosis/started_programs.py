@@ -1,4 +1,4 @@
-"""What a hook's command starts: programs, and the scripts that they are or that they read."""
+"""The programs and scripts that a hook's command starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Source
 from llxprt_hooks.diagnosis.entries import HookEntry, Role
-from llxprt_hooks.diagnosis.shell import is_word_of_the_shell
+from llxprt_hooks.diagnosis.shell_syntax import is_shell_word
 from llxprt_hooks.shell.command_line import PROJECT_DIR_VARIABLES
 from llxprt_hooks.shell.words import Word, simple_commands
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
 
-_PASS_ON: Final = ("exec", "env", "nohup", "time")
-"""Programs whose argument is a program, where no option comes between."""
+_WRAPPERS: Final = ("exec", "env", "nohup", "time")
+"""Programs that start the program in their first argument."""
 
-_BEYOND: Final = frozenset(
+_NOT_ANALYZED: Final = frozenset(
     """
     [ [[ ! { } alias case cd command coproc do done elif else esac eval fi for function if popd pushd select source test
     then trap type until which while
     """.split()  # noqa: SIM905  # a list literal would take half a page
 )
-"""After these it takes a shell to tell what runs, where, or whether it runs at all."""
+"""After these, only a shell can determine what runs, where, or whether it runs at all."""
 
 _SHELL_OPTION: Final = re.compile(r"-[aefuvxl]+")
 _PYTHON_OPTION: Final = re.compile(r"-[bBdEiIOPqsSuvx]+")
@@ -43,12 +43,12 @@ _INTERPRETERS: Final = {
     **dict.fromkeys(("python", "python3", "pypy3"), _PYTHON_OPTION),
     **dict.fromkeys(("node", "ruby", "perl", "php"), re.compile(r"(?!)")),
 }
-"""Programs whose first argument is a script, and the options that may come before it."""
+"""Programs whose first argument is a script, and the options allowed before it."""
 
-MOST_PROGRAMS: Final = 20
-"""Of one command; a hostile one could start any number."""
+MAX_PROGRAMS: Final = 20
+"""Limit per command; a hostile command could start any number."""
 
-_MOST_READ: Final = 256 * 1024
+_MAX_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,25 +64,25 @@ class Program:
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether it is found by its name, or the shell has a meaning for it."""
-        return shutil.which(self.name) is not None or is_word_of_the_shell(self.name)
+        """Whether it is on the search path, or a keyword or builtin of the shell."""
+        return shutil.which(self.name) is not None or is_shell_word(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Script:
-    """A file that a command starts, or has an interpreter read."""
+    """A file that a command starts, directly or with an interpreter."""
 
     hook: HookEntry
     word: Word
     path: Path
     reader: str
-    """The interpreter that the command names; empty where the file is started by itself."""
+    """The interpreter in the command; empty if the file is started directly."""
     may_be_shown: bool
-    """Whether lines of it may be shown: a project's settings must not make us print files outside the project."""
+    """Whether its lines may be shown: a project's settings must not cause files outside the project to be printed."""
 
     @cached_property
     def mode(self) -> int | None:
-        """What the system says about the file; None where there is none."""
+        """The file's mode; None if it does not exist."""
         try:
             return self.path.stat().st_mode
         except OSError:
@@ -90,12 +90,12 @@ class Script:
 
     @cached_property
     def data(self) -> bytes:
-        """Its beginning; empty where it cannot be read."""
+        """The start of its content; empty if it cannot be read."""
         if self.mode is None or not stat.S_ISREG(self.mode):
             return b""
         try:
             with self.path.open("rb") as opened:
-                return opened.read(_MOST_READ)
+                return opened.read(_MAX_BYTES)
         except OSError:
             return b""
 
@@ -105,43 +105,43 @@ class Script:
 
     @cached_property
     def shebang(self) -> list[str]:
-        """The words after ``#!``; empty where there are none."""
+        """The words after ``#!``, if any."""
         first = self.data.partition(b"\n")[0][:512]
         return first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
 
     @property
     def interpreter(self) -> str:
-        """The name of the program that reads it; empty where that is not known."""
+        """The name of its interpreter; empty if unknown."""
         if self.reader:
             return self.reader
         return Path(interpreter_word(self.shebang) or "").name
 
 
 Place = tuple[HookEntry, tuple[int, int]]
-"""A hook, and a part of its command."""
+"""A hook, and a span of its command."""
 
 
 def interpreter_word(shebang: Sequence[str]) -> str | None:
-    """The word of a ``#!`` line that names the interpreter, which may be an argument of ``env``."""
+    """Return the word of a ``#!`` line that names the interpreter, possibly an argument of ``env``."""
     if not shebang or Path(shebang[0]).name != "env":
         return shebang[0] if shebang else None
     return next((word for word in shebang[1:] if not word.startswith("-") and "=" not in word), None)
 
 
 def programs(inspection: Inspection, hook: HookEntry) -> Iterator[Program]:
-    """The programs that a command certainly starts, in order."""
+    """Yield the programs that a command certainly starts, in order."""
     variables = _variables(inspection, hook)
-    for words in islice(simple_commands(hook.command), MOST_PROGRAMS):
-        while words and words[0].text in _PASS_ON:
+    for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
+        while words and words[0].text in _WRAPPERS:
             words = [word for word in words[1:] if "=" not in word.text]
         name = words[0].value(variables) if words else None
-        if not name or name in _BEYOND or "\0" in name:
+        if not name or name in _NOT_ANALYZED or "\0" in name:
             return
         yield Program(words, name)
 
 
 def scripts(inspection: Inspection, hook: HookEntry) -> Iterator[Script]:
-    """The files that a command starts or has read."""
+    """Yield the scripts that a command starts."""
     for program in programs(inspection, hook):
         if program.is_path and "$" not in program.name:
             yield _script(inspection, hook, program.words[0], program.name, reader="")
@@ -153,20 +153,20 @@ def scripts(inspection: Inspection, hook: HookEntry) -> Iterator[Script]:
 
 
 def place_of(file: Path, started: Sequence[Script]) -> Place | None:
-    """Where a command starts a file."""
+    """Return the place where a command starts a file."""
     real = os.path.realpath(file)
     return next(((each.hook, each.word.span) for each in started if os.path.realpath(each.path) == real), None)
 
 
 def mentions(file: Path, hooks: Sequence[HookEntry]) -> Iterator[Place]:
-    """Where commands have a file's name, with or without its suffix; it may be another file of that name."""
+    """Yield the places where commands mention a file's name, with or without suffix; it may be another file."""
     for name in dict.fromkeys((file.name, file.stem)):
         word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)")
         yield from ((hook, found.span()) for hook in hooks for found in word.finditer(hook.command))
 
 
 def _argument(program: Program, reader: str) -> Word | None:
-    """The script among an interpreter's arguments."""
+    """Return the script among an interpreter's arguments."""
     option = _INTERPRETERS.get(reader)
     if option is None:
         return None

@@ -1,4 +1,4 @@
-"""What was most likely meant by a name that is not known."""
+"""Suggests the intended event for an unknown name."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _OTHER_WORDS: Final = (
     (re.compile(r"(?<=session)(?:stop|close|exit|finish)"), "end"),
     (re.compile(r"(?:use|call|execution|request|response|hook|event|(?<!s)s)$"), ""),
 )
-"""Words that others use in names of events, and ours for them."""
+"""Words in other names of events, and the words used here."""
 
 
 def same_letters(name: str, other: str) -> bool:
-    """Whether two names differ only in case and separators."""
+    """Return whether two names differ only in case and separators."""
     return letters(name) == letters(other)
 
 
 def meant_event(name: str) -> HookEventName | None:
-    """The event that was meant by a name that is none: Claude Code's name for it, or a slip."""
+    """Return the intended event for an unknown name: Claude Code's name for it, or a typo."""
     foreign = claude_event(name)
     if foreign is not None:
         return CLAUDE_EVENTS[foreign]
@@ -41,5 +41,5 @@ def meant_event(name: str) -> HookEventName | None:
 
 
 def claude_event(name: str) -> str | None:
-    """The event of Claude Code that a name stands for, whatever its case."""
+    """Return Claude Code's event with this name, ignoring case."""
     return next((event for event in CLAUDE_EVENTS if same_letters(event, name)), None)

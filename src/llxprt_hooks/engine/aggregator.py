@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.results import AggregatedHookResult
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import MergeStrategy, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.protocol.outputs import BLOCKING, BeforeToolHookOutput
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Fields = dict[str, Any]
@@ -25,7 +27,7 @@ Outputs = Sequence["DefaultHookOutput"]
 class HookAggregator:
     """Merges the results of an event's hooks."""
 
-    def __init__(self, translator: AnyTranslator | None = None) -> None:
+    def __init__(self, translator: TranslatorChoice = None) -> None:
         self._translator = translator
 
     def aggregate_results(
@@ -41,53 +43,49 @@ class HookAggregator:
             results=list(results),
         )
 
-    def _merge(
-        self, outputs: Sequence[DefaultHookOutput | None], event_name: HookEventName
-    ) -> DefaultHookOutput | None:
-        given = [output for output in outputs if output is not None]
-        if not given:
+    def _merge(self, outputs: Outputs, event_name: HookEventName) -> DefaultHookOutput | None:
+        if not outputs:
             return None
-        fields = STRATEGIES[event_name](given)
+        if event_name.spec.output is OutputKind.BEFORE_TOOL:  # each hook's own `permissionDecision` counts (D-26)
+            outputs = [BeforeToolHookOutput(output.to_dict(), implied=output.implied) for output in outputs]
+        fields = _STRATEGIES[event_name.spec.merge](outputs, event_name.spec.merged_object)
         return create_specific_hook_output(event_name, fields, translator=self._translator)
 
 
-def merge_with_or_decision(outputs: Outputs) -> Fields:
-    """Any block wins, any stop wins, texts are joined, arguments are laid over each other by key."""
-    if len(outputs) == 1:
-        return outputs[0].to_dict()
+def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
+    """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
     merged = _merge_common(outputs)
-    blocks = [output.decision for output in outputs if output.is_blocking_decision()]
-    if blocks:
-        merged["decision"] = blocks[-1]
-    elif "continue" not in merged:
-        merged["decision"] = "allow"
-    specific = _merge_specific(outputs, "tool_input")
+    decision = _or_decision(outputs)
+    if decision is not None:
+        merged["decision"] = decision
+    specific = _merge_specific(outputs, merged_object)
     contexts = _joined(output.get_additional_context() for output in outputs)
     if contexts:
         specific["additionalContext"] = contexts
+    specific |= _merge_permissions(outputs, specific)
     if specific:
         merged["hookSpecificOutput"] = specific
     return merged
 
 
-def merge_with_field_replacement(outputs: Outputs) -> Fields:
-    """Later fields stand, but an implied decision never undoes an explicit one."""
+def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> Fields:
+    """Later fields replace earlier ones, but an implied decision never undoes an explicit one."""
     merged: Fields = {}
     for output in outputs:
-        merged |= output.to_dict()
+        merged |= _own_fields(output)
     explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
     if explicit:
         merged["decision"] = explicit[-1]
-    specific = _merge_specific(outputs, "llm_request")
+    specific = _merge_specific(outputs, merged_object)
     if specific:
         merged["hookSpecificOutput"] = specific
     return merged
 
 
-def merge_tool_selection(outputs: Outputs) -> Fields:
+def merge_tool_selection(outputs: Outputs, merged_object: str = "") -> Fields:
     """All allowed names together, the most restrictive mode, and what else a stop needs (HOOK-058)."""
     merged = _merge_common(outputs)
-    specific = _merge_specific(outputs)
+    specific = _merge_specific(outputs, merged_object)
     tool_config = _merge_tool_configs([(output.hook_specific_output or {}).get("toolConfig") for output in outputs])
     if tool_config:
         specific["toolConfig"] = tool_config
@@ -96,20 +94,11 @@ def merge_tool_selection(outputs: Outputs) -> Fields:
     return merged
 
 
-STRATEGIES: Mapping[HookEventName, Callable[[Outputs], Fields]] = {
-    HookEventName.BEFORE_TOOL: merge_with_or_decision,
-    HookEventName.AFTER_TOOL: merge_with_or_decision,
-    HookEventName.BEFORE_AGENT: merge_with_or_decision,
-    HookEventName.AFTER_AGENT: merge_with_or_decision,
-    HookEventName.SESSION_START: merge_with_or_decision,
-    HookEventName.SESSION_END: merge_with_or_decision,
-    HookEventName.PRE_COMPRESS: merge_with_or_decision,
-    HookEventName.NOTIFICATION: merge_with_or_decision,
-    HookEventName.BEFORE_MODEL: merge_with_field_replacement,
-    HookEventName.AFTER_MODEL: merge_with_field_replacement,
-    HookEventName.BEFORE_TOOL_SELECTION: merge_tool_selection,
+_STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
+    MergeStrategy.OR_DECISION: merge_with_or_decision,
+    MergeStrategy.FIELD_REPLACEMENT: merge_with_field_replacement,
+    MergeStrategy.TOOL_SELECTION: merge_tool_selection,
 }
-"""HOOK-190. The last three events of the first group are named by no requirement; nothing they say has an effect."""
 
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
@@ -122,13 +111,41 @@ def _counting_outputs(results: Sequence[HookExecutionResult]) -> list[DefaultHoo
     ]
 
 
+def _or_decision(outputs: Outputs) -> str | None:
+    """One rule for one hook and for several: the last blocking word, else ask, else allow unless a hook stops."""
+    blocks = [_words(output)[-1] for output in outputs if output.is_blocking_decision()]
+    if blocks:
+        return blocks[-1]
+    if any("ask" in _words(output) for output in outputs):
+        return "ask"
+    return None if any(output.should_stop_execution() for output in outputs) else "allow"
+
+
+def _words(output: DefaultHookOutput) -> list[str]:
+    """The decisions of one hook, the one that blocks last."""
+    words = [output.decision, output.permission_decision]
+    return sorted((word for word in words if word is not None), key=BLOCKING.__contains__)
+
+
+def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
+    """Deny beats ask beats allow, and the reason is that of the hooks that block (D-26)."""
+    given = [word for output in outputs if (word := output.permission_decision) is not None]
+    if not given:
+        return {}
+    blocking = [output for output in outputs if output.is_blocking_decision()]
+    denied = [word for word in given if word in BLOCKING]
+    permission = denied[-1] if denied else "ask" if "ask" in given else given[-1]
+    if not blocking:
+        return {"permissionDecision": permission}
+    reasons = _joined((output.hook_specific_output or {}).get("permissionDecisionReason") for output in blocking)
+    specific.pop("permissionDecisionReason", None)
+    return {"permissionDecision": permission, **({"permissionDecisionReason": reasons} if reasons else {})}
+
+
 def _merge_common(outputs: Outputs) -> Fields:
     """The fields that every OR merge treats alike."""
-    texts = {
-        "stopReason": _joined(output.stop_reason for output in outputs if _needs_stop_reason(output)),
-        "reason": _joined(output.reason for output in outputs),
-        "systemMessage": _joined(output.system_message for output in outputs),
-    }
+    own = [_own_fields(output) for output in outputs]
+    texts = {name: _joined(fields.get(name) for fields in own) for name in ("stopReason", "reason", "systemMessage")}
     merged: Fields = {name: text for name, text in texts.items() if text}
     if any(output.should_stop_execution() for output in outputs):
         merged["continue"] = False
@@ -137,19 +154,29 @@ def _merge_common(outputs: Outputs) -> Fields:
     return merged
 
 
-def _needs_stop_reason(output: DefaultHookOutput) -> bool:
-    return output.should_stop_execution() or output.is_blocking_decision()
+def _own_fields(output: DefaultHookOutput) -> Fields:
+    """An output's fields, as far as they count among those of other hooks.
+
+    Without a stop of its own, a hook's ``stopReason`` would become the reason of another hook's stop. It stays the
+    reason of the hook's block, if that has no other.
+    """
+    fields = output.to_dict()
+    if not output.should_stop_execution():
+        stop_reason = fields.pop("stopReason", None)
+        if output.is_blocking_decision() and stop_reason and not output.reason:
+            fields["reason"] = stop_reason
+    return fields
 
 
-def _merge_specific(outputs: Outputs, merged_by_key: str | None = None) -> Fields:
-    """Shallow, in plan order; the one named field is an object that is merged by top-level key itself."""
+def _merge_specific(outputs: Outputs, merged_object: str) -> Fields:
+    """Shallow, in plan order; ``merged_object`` names a field that is merged by top-level key itself."""
     merged: Fields = {}
     for output in outputs:
         specific = output.hook_specific_output or {}
-        inner = {**merged.get(merged_by_key, {}), **specific.get(merged_by_key, {})} if merged_by_key else {}
+        inner = {**merged.get(merged_object, {}), **specific.get(merged_object, {})} if merged_object else {}
         merged |= specific
-        if merged_by_key and inner:
-            merged[merged_by_key] = inner
+        if inner:
+            merged[merged_object] = inner
     return merged
 
 

@@ -55,11 +55,15 @@ class BusConnection:
         if inspect.iscoroutine(self._subscription):  # never awaited, so never made
             self._subscription.close()
             return
-        pending = self.close() if inspect.isawaitable(self._subscription) else self._subscription()
+        try:
+            pending = self.close() if inspect.isawaitable(self._subscription) else self._subscription()
+        except Exception:
+            self._log.warning(_NOT_ENDED, exc_info=True)
+            return
         if not inspect.isawaitable(pending):
             return
         try:
-            self._closing = asyncio.get_running_loop().create_task(_finish(pending, self._log))
+            self._closing = asyncio.get_running_loop().create_task(close_connection(pending, self._log))
         except RuntimeError:
             self._log.warning(
                 "the subscription to the message bus was not ended: it ends asynchronously and no event loop is "
@@ -104,8 +108,12 @@ class BusConnection:
             self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
 
 
-async def _finish(pending: Awaitable[object], log: logging.Logger) -> None:
+async def close_connection(closing: Awaitable[object], log: logging.Logger) -> None:
+    """Wait until a connection is closed; a bus that fails at it is logged."""
     try:
-        await pending
+        await closing
     except Exception:
-        log.warning("the subscription to the message bus could not be ended", exc_info=True)
+        log.warning(_NOT_ENDED, exc_info=True)
+
+
+_NOT_ENDED = "the subscription to the message bus could not be ended"

@@ -1,28 +1,36 @@
-"""Hook definitions: from the ``hooks`` object of a settings file to frozen entries, one problem named per bad piece."""
+"""Hook definitions: from the ``hooks`` object of a settings file to frozen entries, with a problem for each bad piece.
+
+What a definition may contain is declared in ``schema``, and by each hook type in ``executors``.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
+from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.text import closest, escape_for_terminal
+from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
+from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.shape import FieldProblem, FieldReader, found_words
+from llxprt_hooks.text import closest
 
-DEFAULT_TIMEOUT = 60_000.0
-"""Milliseconds (HOOK-120)."""
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.executors import Executor
+    from llxprt_hooks.settings.document import Document
 
 
 class HookType(StrEnum):
-    """What a hook is. ``plugin`` is accepted in settings but cannot be run (HOOK-195)."""
+    """The types of LLxprt Code's own settings (HOOK-083); ``EXECUTORS`` has all types."""
 
     COMMAND = "command"
     PLUGIN = "plugin"
-
-
-_HOOK_TYPES = tuple(HookType)
 
 
 class ConfigSource(StrEnum):
@@ -42,12 +50,11 @@ class ConfigSource(StrEnum):
 _SOURCES = tuple(ConfigSource)
 
 
-@dataclass(frozen=True, slots=True)
-class HookConfig:
-    """One hook: a command and how to run it. ``timeout`` is in milliseconds."""
+class HookConfig(msgspec.Struct, frozen=True):
+    """One hook: what to run, in the form of its type, and how. ``timeout`` is in milliseconds."""
 
-    type: HookType
-    command: str = ""
+    type: str
+    spec: Any
     timeout: float = DEFAULT_TIMEOUT
     name: str | None = None
     description: str | None = None
@@ -55,28 +62,39 @@ class HookConfig:
     """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
 
     @property
+    def executor(self) -> Executor[Any]:
+        """The hook type's implementation."""
+        return EXECUTORS[self.type]
+
+    @property
+    def command(self) -> str:
+        """What the hook runs, in one line: the command line, or what another type has in its place."""
+        return self.executor.describe(self.spec)
+
+    @property
     def identity(self) -> str:
         """What a hook is called in lists and logs: its name, else its command."""
-        return self.name or self.command or f"<{self.type}>"
+        return self.name or self.command
 
     @property
     def deduplication_key(self) -> str:
         """Two hooks with the same key run once per event (HOOK-091)."""
-        return f"{self.type}:{self.command or self.name}"
+        return f"{self.type}:{self.executor.key(self.spec) or self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class HookSet:
-    """A ``hooks`` object as it stands in its file, with the words that name it in messages."""
+    """A ``hooks`` object, and where it comes from."""
 
     hooks: Mapping[str, Any]
     source: ConfigSource = ConfigSource.PROJECT
     origin: str = ""
     """The file or extension; empty for hooks that a program passed in."""
+    document: Document | None = field(default=None, repr=False, compare=False)
+    """The file that it was read from, for the line and column of problems."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookDefinition:
+class HookDefinition(msgspec.Struct, frozen=True):
     """One hook together with its group's event, matcher and mode."""
 
     config: HookConfig
@@ -84,125 +102,103 @@ class HookDefinition:
     source: ConfigSource
     origin: str
     where: str
-    """The path of the entry in its file, say ``hooks.BeforeTool[0].hooks[1]``."""
+    """The path of the entry in its file, for example ``hooks.BeforeTool[0].hooks[1]``."""
     matcher: str | None = None
     sequential: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionProblem:
-    """A piece of a definition that cannot be used, and what was done about it."""
-
-    origin: str
-    where: str
-    message: str
-
-    def __str__(self) -> str:
-        text = f"{self.origin}: {self.where}: {self.message}" if self.origin else f"{self.where}: {self.message}"
-        # A key of the file is part of it, which may hold what breaks the line or commands a terminal.
-        return escape_for_terminal(text)
-
-
-def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[DefinitionProblem]]:
+def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
     """All usable hooks of a ``hooks`` object, in order, and what is wrong with the others."""
     reader = _Reader(hook_set)
-    return list(reader.definitions()), reader.problems
+    return reader.definitions(), reader.problems
+
+
+def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldProblem]]:
+    """A hook as it is written in settings; None where it cannot be used, with the reasons."""
+    executor = settings_executor(fields.get("type"))
+    if executor is None or executor.fields is None:
+        names = " or ".join(f'"{name}"' for name in settings_executors())
+        message = f"`type` must be {names}, found {found_words(fields.get('type'))}"
+        return None, [FieldProblem("type", message, discards=True)]
+    values, problems = _reader(executor).read(fields)
+    spec = [problem for problem in problems if problem.discards] or executor.read(values)
+    if isinstance(spec, list):
+        return None, spec
+    config = HookConfig(
+        type=fields["type"],
+        spec=spec,
+        timeout=float(min(values["timeout"], _LONGEST_TIMEOUT)),
+        name=values["name"],
+        description=values["description"],
+        fail_closed=values["failClosed"],
+    )
+    return config, problems
+
+
+@cache
+def _reader(executor: Executor[Any]) -> FieldReader:
+    return FieldReader({**(executor.fields or {}), **HOOK_FIELDS})
+
+
+_LONGEST_TIMEOUT: Final = 1e12
+"""Thirty years: beyond that an event loop's clock arithmetic has no meaning."""
+
+_GROUP_READERS: Final = {
+    event: FieldReader({key: field for key, field in shape.fields.items() if key != "hooks"})
+    for event, shape in GROUPS.items()
+}
 
 
 class _Reader:
     def __init__(self, hook_set: HookSet) -> None:
         self._set = hook_set
-        self.problems: list[DefinitionProblem] = []
+        self.problems: list[Problem] = []
 
-    def definitions(self) -> Iterator[HookDefinition]:
-        for event, groups in self._set.hooks.items():
-            where = f"hooks.{event}"
-            event_name = self._event(event, where)
-            if event_name is None:
-                continue
-            if not isinstance(groups, list):
-                self._report(where, f"discarded: expected an array of hook groups, found {_found(groups)}")
-                continue
-            for index, group in enumerate(groups):
-                yield from self._group(event_name, group, f"{where}[{index}]")
+    def definitions(self) -> list[HookDefinition]:
+        events = {key: event for key in self._set.hooks if key not in SWITCHES and (event := self._event(key))}
+        hooks = {key: self._set.hooks[key] for key in events}
+        found: list[HookDefinition] = []
+        for group in hook_groups(hooks, self._report):
+            self._group(events[group.event], group, found)
+        return found
 
-    def _event(self, event: object, where: str) -> HookEventName | None:
+    def _event(self, key: object) -> HookEventName | None:
         try:
-            return HookEventName(event)  # type: ignore[arg-type]  # any object may be asked about
+            return HookEventName(key)  # type: ignore[arg-type]  # any object may be asked about
         except ValueError:
-            close = closest(str(event), HookEventName)
-            self._report(where, "discarded: no such event" + (f", did you mean `{close}`?" if close else ""))
+            close = closest(str(key), HookEventName)
+            hint = f", did you mean `{close}`?" if close else ""
+            self._report(("hooks", str(key)), f"discarded: no such event{hint}")
             return None
 
-    def _group(self, event_name: HookEventName, group: object, where: str) -> Iterator[HookDefinition]:
-        if not isinstance(group, Mapping):
-            self._report(where, f"discarded: expected an object with `hooks`, found {_found(group)}")
-            return
-        hooks = group.get("hooks")
-        if not isinstance(hooks, list):
-            self._report(where, f"discarded: `hooks` must be an array of hooks, found {_found(hooks)}")
-            return
-        matcher = self._optional(group, "matcher", str, where)
-        sequential = self._optional(group, "sequential", bool, where)
-        for index, hook in enumerate(hooks):
-            hook_where = f"{where}.hooks[{index}]"
-            config = self._hook(hook, hook_where)
+    def _group(self, event_name: HookEventName, group: HookGroup, found: list[HookDefinition]) -> None:
+        fields, problems = _GROUP_READERS[event_name].read(group.fields)
+        for problem in problems:
+            self._report((*group.path, problem.key), problem.message, group.path)
+        matcher = group.fields.get("matcher")
+        for entry in group.entries(self._report):
+            config, problems = read_hook(entry.hook)
+            for problem in problems:
+                message = f"discarded: {problem.message}" if problem.discards else problem.message
+                self._report((*entry.path, problem.key), message, entry.path)
             if config is not None:
-                yield HookDefinition(
+                definition = HookDefinition(
                     config=config,
                     event_name=event_name,
                     source=self._set.source,
                     origin=self._set.origin,
-                    where=hook_where,
-                    matcher=matcher,
-                    sequential=bool(sequential),
+                    where=entry.where,
+                    matcher=matcher if isinstance(matcher, str) else None,
+                    sequential=fields["sequential"],
                 )
+                found.append(definition)
 
-    def _hook(self, hook: object, where: str) -> HookConfig | None:
-        if not isinstance(hook, Mapping):
-            self._report(where, f"discarded: expected an object with `type` and `command`, found {_found(hook)}")
-            return None
-        kind, command = hook.get("type"), hook.get("command")
-        if kind not in _HOOK_TYPES:
-            self._report(where, f'discarded: `type` must be "command" or "plugin", found {_found(kind)}')
-            return None
-        if kind == HookType.COMMAND and not (isinstance(command, str) and command.strip()):
-            self._report(where, f'discarded: a hook of type "command" needs a `command`, found {_found(command)}')
-            return None
-        return HookConfig(
-            type=HookType(kind),
-            command=command if isinstance(command, str) else "",
-            timeout=self._timeout(hook, where),
-            name=self._optional(hook, "name", str, where),
-            description=self._optional(hook, "description", str, where),
-            fail_closed=bool(self._optional(hook, "failClosed", bool, where)),
-        )
-
-    def _timeout(self, hook: Mapping[str, Any], where: str) -> float:
-        timeout = hook.get("timeout")
-        if timeout is None:
-            return DEFAULT_TIMEOUT
-        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-        if number and 0 < timeout < math.inf:
-            return float(min(timeout, _LONGEST_TIMEOUT))
-        self._report(where, f"`timeout` is ignored: expected milliseconds above 0, found {_found(timeout)}")
-        return DEFAULT_TIMEOUT
-
-    def _optional(self, fields: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
-        value = fields.get(name)
-        if value is None or isinstance(value, kind):
-            return value
-        expected = "a string" if kind is str else "true or false"
-        self._report(where, f"`{name}` is ignored: expected {expected}, found {_found(value)}")
-        return None
-
-    def _report(self, where: str, message: str) -> None:
-        self.problems.append(DefinitionProblem(self._set.origin, where, message))
-
-
-_LONGEST_TIMEOUT = 1e12
-"""Thirty years: beyond that an event loop's clock arithmetic has no meaning."""
-
-
-def _found(value: object) -> str:
-    return "nothing" if value is None else f"{value!r:.60}"
+    def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
+        """Add a problem at the value that a path leads to, or at the nearest one around it."""
+        words, document = where_words(where or path), self._set.document
+        if document is None:
+            self.problems.append(Problem(None, 0, 0, message, where=words, origin=self._set.origin))
+            return
+        nodes = (document.root.at(*path[:length]) for length in range(len(path), 0, -1))
+        node = next((node for node in nodes if node is not None), document.root)
+        self.problems.append(replace(document.problem_at(node.start, message), where=words, origin=self._set.origin))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks.engine.bus_connection import BusConnection
+from llxprt_hooks.engine.bus_connection import BusConnection, close_connection
 from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
 from llxprt_hooks.engine.reporting import report_end, report_start
 from llxprt_hooks.engine.results import (
@@ -21,13 +21,13 @@ from llxprt_hooks.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model import request_payload, response_payload
+from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
 
 
 class EventConfig(Protocol):
@@ -61,7 +61,7 @@ class HookEventHandler:
         aggregator: HookAggregator,
         *,
         logger: logging.Logger | None = None,
-        translator: AnyTranslator | None = None,
+        translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
@@ -70,8 +70,7 @@ class HookEventHandler:
         self._runner = runner
         self._aggregator = aggregator
         self._log = logger or debug_logger("handler")
-        self._request_payload = translator.request_payload if translator else request_payload
-        self._response_payload = translator.response_payload if translator else response_payload
+        self._translator = translator
         self._observer = observer
         self._prepare = prepare
         self._connections: list[BusConnection] = []
@@ -89,17 +88,24 @@ class HookEventHandler:
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
         return await self._fire(HookEventName.AFTER_TOOL, fields)
 
-    async def fire_before_model_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_model_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to be called with this request."""
-        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request}, translator=translator)
 
-    async def fire_after_model_event(self, request: Any, response: Any) -> AggregatedHookResult:
+    async def fire_after_model_event(
+        self, request: Any, response: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model has answered completely; the answer has not been used yet."""
-        return await self._fire(HookEventName.AFTER_MODEL, {"llm_request": request, "llm_response": response})
+        fields = {"llm_request": request, "llm_response": response}
+        return await self._fire(HookEventName.AFTER_MODEL, fields, translator=translator)
 
-    async def fire_before_tool_selection_event(self, request: Any) -> AggregatedHookResult:
+    async def fire_before_tool_selection_event(
+        self, request: Any, *, translator: TranslatorChoice = None
+    ) -> AggregatedHookResult:
         """The model is about to choose among the tools of this request."""
-        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
+        return await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request}, translator=translator)
 
     async def fire_session_start_event(
         self, source: SessionStartSource = SessionStartSource.STARTUP
@@ -129,7 +135,7 @@ class HookEventHandler:
     async def fire_notification_event(
         self, notification_type: str, message: str, details: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
-        """The user is being told or asked something."""
+        """The user is notified or asked something."""
         fields = {"notification_type": notification_type, "message": message, "details": details or {}}
         return await self._fire(HookEventName.NOTIFICATION, fields)
 
@@ -138,7 +144,9 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         """Fire any event from its input as a mapping, checked first.
 
-        With ``keep_base_fields`` the base fields in the input are used, so that a recorded payload can be fired again.
+        Model data that the translator cannot read may be in hook format without a mark: messages and recorded payloads
+        cannot carry one (D-16). With ``keep_base_fields`` the base fields in the input are used, so that a recorded
+        payload can be fired again.
         """
         event: HookEventName | None = None
         stage = "initialization"
@@ -146,18 +154,17 @@ class HookEventHandler:
             self._prepare()
             stage = "validation"
             event = _narrowed(event_name)
-            hook_input = _with_plain_tool_response(hook_input)
             problem = input_problem(event, hook_input)
             if problem:
                 raise HookStageError("validation", problem, {"eventName": event.value})
         except Exception as error:
             return self._failure(error, stage, event)
-        fields = {name: hook_input[name] for name in EVENT_FIELDS[event]}
+        fields = {name: hook_input[name] for name in event.spec.fields}
         base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
-        return await self._fire(event, fields, base)
+        return await self._fire(event, fields, base, accept_unmarked=True)
 
     def has_hooks_for(self, event_name: HookEventName, subject: str | None = None) -> bool:
-        """Whether any hook would run; a look-up, nothing more."""
+        """Whether any hook would run. After the first call for a subject, this is a dictionary lookup."""
         return self._planner.create_execution_plan(event_name, subject) is not None
 
     def fails_closed(self, event_name: HookEventName, subject: str | None = None) -> bool:
@@ -166,7 +173,7 @@ class HookEventHandler:
         return plan is not None and plan.fail_closed
 
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
-        """What every caller has to heed in a result: stop, message, suppression (DELTA-HRUN-004)."""
+        """Extract the fields that every caller must act on: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
         if output is None:
             return ProcessedHookResult(result, False, None, None, False)
@@ -195,13 +202,14 @@ class HookEventHandler:
         try:
             await connection.opened()
         except Exception:
-            self._connections.remove(connection)
+            if connection in self._connections:
+                self._connections.remove(connection)
             raise
 
     async def disconnect(self) -> None:
         """Unsubscribe from every message bus."""
         while self._connections:
-            await self._connections.pop().close()
+            await close_connection(self._connections.pop().close(), self._log)
 
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting for one that unsubscribes asynchronously."""
@@ -211,17 +219,27 @@ class HookEventHandler:
     # Pipeline of a single event.
 
     async def _fire(
-        self, event_name: HookEventName, fields: Mapping[str, Any], base: Mapping[str, Any] | None = None
+        self,
+        event_name: HookEventName,
+        fields: Mapping[str, Any],
+        base: Mapping[str, Any] | None = None,
+        translator: TranslatorChoice = None,
+        *,
+        accept_unmarked: bool = False,
     ) -> AggregatedHookResult:
         stage, plan, event_id, wall_time = "planning", None, "", 0.0
         try:
-            plan = self._planner.create_execution_plan(event_name, fields.get(MATCHED_FIELDS.get(event_name, "")))
+            matched_field = event_name.spec.matched_field
+            if matched_field:
+                fields = {**fields, matched_field: name_text(fields[matched_field])}
+            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
             if plan is None:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             stage = "translation"
-            hook_input = {**self._base_fields(event_name), **(base or {}), **self._translated(fields)}
+            own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
+            hook_input = {**self._base_fields(event_name), **(base or {}), **own}
             stage = "execution"
             event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
@@ -232,6 +250,8 @@ class HookEventHandler:
             aggregated = self._aggregator.aggregate_results(results, event_name)
         except Exception as error:
             aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
+            if plan is not None:
+                event_id = event_id or self._report_start(event_name, plan, {})
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
@@ -244,7 +264,7 @@ class HookEventHandler:
         try:
             report_start(self._log, event)
         except Exception as error:
-            self._log.warning("%s: its plan could not be logged: %s", event_name, error)
+            self._log.warning("%s: logging its plan failed: %s", event_name, error)
         notify(self._observer, "event_started", event)
         return event_id
 
@@ -257,7 +277,7 @@ class HookEventHandler:
             event = EventEnded(event_id, event_name, processed, wall_time)
             report_end(self._log, event)
         except Exception as error:
-            self._log.warning("%s: the report of it failed: %s", event_name, error)
+            self._log.warning("%s: logging its results failed: %s", event_name, error)
             return
         if event_id:
             notify(self._observer, "event_ended", event)
@@ -271,17 +291,6 @@ class HookEventHandler:
             "transcript_path": self._config.transcript_path,
         }
 
-    def _translated(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
-        translated = dict(fields)
-        if "llm_request" in fields:
-            translated["llm_request"] = self._request_payload(fields["llm_request"])
-        if "llm_response" in fields:
-            translated["llm_response"] = self._response_payload(fields["llm_response"])
-        if isinstance(fields.get("tool_response"), ToolResult):
-            translated["tool_response"] = fields["tool_response"].to_dict()
-        return translated
-
     def _failure(
         self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False
     ) -> AggregatedHookResult:
@@ -294,11 +303,22 @@ class HookEventHandler:
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
 
-def _with_plain_tool_response(hook_input: Any) -> Any:
-    """A tool's response may be a ``ToolResult``, by message as by direct call (D-16)."""
-    if isinstance(hook_input, Mapping) and isinstance(response := hook_input.get("tool_response"), ToolResult):
-        return {**hook_input, "tool_response": response.to_dict()}
-    return hook_input
+def _translated(
+    event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice, accept_unmarked: bool
+) -> dict[str, Any]:
+    """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
+    specs = event_name.spec.fields
+    return {
+        name: _translated_field(specs[name].kind, value, translator, accept_unmarked) for name, value in fields.items()
+    }
+
+
+def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice, accept_unmarked: bool) -> Any:
+    if kind is FieldKind.MODEL_REQUEST:
+        return request_payload(mark_request(value, translator) if accept_unmarked else value, translator)
+    if kind is FieldKind.MODEL_RESPONSE:
+        return response_payload(mark_response(value, translator) if accept_unmarked else value, translator)
+    return value.to_dict() if isinstance(value, ToolResult) else value
 
 
 def _narrowed(event_name: object) -> HookEventName:
@@ -307,5 +327,5 @@ def _narrowed(event_name: object) -> HookEventName:
     except ValueError:
         supported = ", ".join(HookEventName)
         raise HookStageError(
-            "unsupported_event", f"{event_name!r:.60} is no hook event; the events are {supported}"
+            "unsupported_event", f"unknown hook event {event_name!r:.60}; expected one of {supported}"
         ) from None

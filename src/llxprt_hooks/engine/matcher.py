@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from regress import Regex, RegressError
 
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import HookEventName, MatchKind
+from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE
 
 Matches: TypeAlias = Callable[[str], bool]
 
@@ -22,14 +23,23 @@ _ANYTHING = ("", "*")
 
 
 def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
-    """A test for the event's subject: regular expression for tools, exact for session events, none elsewhere.
+    """A test for the value of the event's matched field.
 
     >>> compile_matcher(HookEventName.BEFORE_TOOL, "write_.*|replace")("write_file")
     True
     """
-    if matcher is None or matcher in _ANYTHING:
-        return _everything
-    return _KINDS.get(event_name, _ignore)(matcher)
+    text = trimmed(matcher)
+    return _everything if is_for_all(text) else _COMPILERS[event_name.spec.match](text)
+
+
+def trimmed(matcher: str | None) -> str:
+    """The matcher as it is used: without white space around it, by the rule of ``String.prototype.trim``."""
+    return "" if matcher is None else matcher.strip(NODE_WHITESPACE)
+
+
+def is_for_all(matcher: str | None) -> bool:
+    """Whether a group applies whatever its event is about, because it has no matcher or a blank one or ``*``."""
+    return trimmed(matcher) in _ANYTHING
 
 
 def _everything(_: str) -> bool:
@@ -59,11 +69,8 @@ def _scalar_values(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_KINDS: dict[HookEventName, Callable[[str], Matches]] = {
-    HookEventName.BEFORE_TOOL: _searched,
-    HookEventName.AFTER_TOOL: _searched,
-    HookEventName.SESSION_START: _exactly,
-    HookEventName.SESSION_END: _exactly,
-    HookEventName.PRE_COMPRESS: _exactly,
-    HookEventName.NOTIFICATION: _exactly,
+_COMPILERS: dict[MatchKind, Callable[[str], Matches]] = {
+    MatchKind.SEARCHED: _searched,
+    MatchKind.EXACT: _exactly,
+    MatchKind.IGNORED: _ignore,
 }

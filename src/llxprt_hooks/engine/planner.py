@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.engine.matcher import is_for_all
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PlannedHook:
 
 
 class HookPlanner:
-    """Makes plans, and remembers them: the same event and subject are looked up, not planned again."""
+    """Makes plans and caches them: planning the same event and subject again is a lookup."""
 
     def __init__(self, registry: HookRegistry) -> None:
         self._registry = registry
@@ -75,12 +76,12 @@ class HookPlanner:
         events that have none.
         """
         if self._revision != self._registry.revision or len(self._plans) >= _REMEMBERED_PLANS:
-            self._plans.clear()
-            self._revision = self._registry.revision
+            self._revision, self._plans = self._registry.revision, {}
+        plans = self._plans  # another thread may replace it while this one plans; then the plan is not kept
         try:
-            return self._plans[event_name, subject]
+            return plans[event_name, subject]
         except KeyError:
-            plan = self._plans[event_name, subject] = self._plan(event_name, subject)
+            plan = plans[event_name, subject] = self._plan(event_name, subject)
             return plan
 
     def explain(
@@ -140,6 +141,6 @@ def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first
         return f"the same command is at {first.definition.where} already, and runs once"
     if subject is None:
         return f"{entry.event_name} does not look at matchers"
-    if entry.matcher in (None, "", "*"):
+    if is_for_all(entry.matcher):
         return "it is for all"
     return f"its matcher {entry.matcher!r} matches {subject!r}"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from llxprt_hooks.engine.definitions import DefinitionProblem, HookDefinition, HookSet, read_definitions
+from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import ConfigSource, HookConfig
     from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.problem import Problem
 
 log = debug_logger("registry")
 
@@ -29,7 +30,7 @@ class RegistryConfig(Protocol):
 
     @property
     def hook_sets(self) -> Sequence[HookSet]:
-        """The ``hooks`` objects of settings and active extensions, as they stand."""
+        """The ``hooks`` objects of settings and active extensions, as written."""
 
     @property
     def disabled_hooks(self) -> Sequence[str]:
@@ -41,8 +42,15 @@ class HookRegistryEntry:
     """One registered hook. Only ``enabled`` ever changes."""
 
     definition: HookDefinition
-    matches: Matches
     enabled: bool
+    _matches: Matches | None = None
+
+    def matches(self, subject: str) -> bool:
+        """Whether the hook is for a tool, a source and the like. Its matcher is compiled when it is first needed."""
+        matches = self._matches
+        if matches is None:
+            matches = self._matches = compile_matcher(self.definition.event_name, self.definition.matcher)
+        return matches(subject)
 
     @property
     def config(self) -> HookConfig:
@@ -66,7 +74,7 @@ class HookRegistryEntry:
 
     @property
     def name(self) -> str:
-        """What ``enable``, ``disable`` and lists call it."""
+        """The name that ``enable``, ``disable`` and lists use."""
         return self.config.identity
 
 
@@ -77,25 +85,23 @@ class HookRegistry:
         self._config = config
         self._entries: list[HookRegistryEntry] | None = None
         self._by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
-        self.problems: list[DefinitionProblem] = []
+        self.problems: list[Problem] = []
         self.revision = 0
-        """Counts changes, so that whoever remembers an answer knows when it is stale."""
+        """Incremented on every change; used to invalidate caches."""
 
     def initialize(self) -> None:
         """Read and validate the configuration, once; what cannot be used is discarded with a warning (HOOK-191)."""
         if self._entries is not None:
             return
         entries: list[HookRegistryEntry] = []
-        problems: list[DefinitionProblem] = []
+        problems: list[Problem] = []
         disabled = frozenset(self._config.disabled_hooks)
         for hook_set in self._config.hook_sets:
             definitions, found = read_definitions(hook_set)
             problems += found
             entries += [
                 HookRegistryEntry(
-                    definition=definition,
-                    matches=compile_matcher(definition.event_name, definition.matcher),
-                    enabled=definition.config.identity not in disabled,
+                    definition=definition, enabled=not disabled or definition.config.identity not in disabled
                 )
                 for definition in definitions
             ]

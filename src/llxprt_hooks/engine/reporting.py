@@ -9,17 +9,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import EventEnded, EventStarted
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
 
 LOGGED_TEXT = 4096
 """Characters of a hook's input, stdout and stderr that go into a record."""
-
-_CANNOT_BLOCK = frozenset({HookEventName.AFTER_TOOL, HookEventName.AFTER_MODEL, HookEventName.BEFORE_TOOL_SELECTION})
 
 
 def report_start(log: logging.Logger, event: EventStarted) -> None:
@@ -87,15 +85,20 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         result.error,
         result.signal or f"exit code {result.exit_code}",
         result.stderr[:LOGGED_TEXT].strip() or "empty",
-        "blocks, as its settings ask for" if result.hook_config.fail_closed else "changes nothing",
+        "blocks because failClosed is set" if _closes(event_name, result) else "changes nothing",
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
+
+
+def _closes(event_name: HookEventName, result: HookExecutionResult) -> bool:
+    return result.hook_config.fail_closed and event_name.spec.can_block
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
     if result.hint:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, result.hint)
-    if event_name in _CANNOT_BLOCK and result.output is not None and result.output.is_blocking_decision():
+    ineffective = event_name.spec.awaited and not event_name.spec.can_block
+    if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",
             event_name,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.events import CAN_BLOCK
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 if TYPE_CHECKING:
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class HookExecutionError(Exception):
-    """A hook could not be run, or did not end as it should; the message says which and why."""
+    """A hook could not be run or failed. The message names the hook and the reason."""
 
 
 class HookStageError(Exception):
-    """The engine itself failed while it handled an event; ``stage`` says how far it had come."""
+    """The engine itself failed while it handled an event, in the named ``stage``."""
 
     def __init__(self, stage: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -32,8 +31,8 @@ class HookStageError(Exception):
 class HookExecutionResult:
     """The run of one hook.
 
-    ``success`` is execution health, not policy: exit code 2 blocks and is no success (HOOK-070). A hook that a signal
-    ended has ``exit_code`` 0 (HOOK-196) and the truth in ``signal``.
+    ``success`` is execution health, not policy: a hook that blocks with exit code 2 is not a success (HOOK-070). If a
+    signal ended the hook, ``exit_code`` is 0 (HOOK-196) and ``signal`` names it.
     """
 
     hook_config: HookConfig
@@ -47,17 +46,12 @@ class HookExecutionResult:
     duration: float = 0.0
     error: Exception | None = None
     hint: str | None = None
-    """Advice for the author of the hook, where what it did is a classic mistake."""
+    """Advice for the hook's author about a common mistake."""
     hook_input: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What it was sent."""
+    """The payload that the hook was sent."""
     event_id: str = ""
     """The same for all hooks of one event."""
     execution_id: str = ""
-
-    def set_ids(self, event_id: str, execution_id: str) -> None:
-        """For the runner, before anyone else has the result; a copy would cost more than all else it does."""
-        object.__setattr__(self, "event_id", event_id)
-        object.__setattr__(self, "execution_id", execution_id)
 
     def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
         """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
@@ -66,7 +60,7 @@ class HookExecutionResult:
             "execution_id": self.execution_id,
             "event_name": self.event_name.value,
             "hook": self.hook_config.identity,
-            "type": self.hook_config.type.value,
+            "type": str(self.hook_config.type),
             "command": self.hook_config.command,
             "duration": self.duration,
             "success": self.success,
@@ -127,7 +121,7 @@ class ProcessedHookResult:
 
 def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
     """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
-    return event_name in CAN_BLOCK and output is not None and output.is_blocking_decision()
+    return event_name.spec.can_block and output is not None and output.is_blocking_decision()
 
 
 def make_empty_success_result() -> AggregatedHookResult:
@@ -141,12 +135,13 @@ def build_failure_envelope(
     """The result of an event during which the engine itself failed (DELTA-HFAIL-001)."""
     if isinstance(error, HookStageError):
         return AggregatedHookResult(success=False, errors=[error])
-    failure = HookStageError(stage, f"hook {stage} failed: {_text(error)}", details)
+    failure = HookStageError(stage, f"hook {stage} failed: {error_text(error)}", details)
     failure.__cause__ = error
     return AggregatedHookResult(success=False, errors=[failure])
 
 
-def _text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """The text of an error, or its type if it has none or its own text fails."""
     try:
         return str(error) or type(error).__name__
     except Exception:  # an error of the embedding program, whose own text fails

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llxprt_hooks.bus.messages import MessageBus
+    from llxprt_hooks.engine.bus_connection import BusConnection
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import TranslatorChoice
+
+
+log = debug_logger("system")
+
+_NO_BUS = "the message bus cannot be used; hooks run by direct call only"
 
 
 class HookSystemNotInitializedError(RuntimeError):
@@ -34,7 +40,7 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     @property
     def message_bus(self) -> MessageBus | None: ...
     @property
-    def translator(self) -> AnyTranslator | None: ...
+    def translator(self) -> TranslatorChoice: ...
     @property
     def observer(self) -> HookObserver | None: ...
     @property
@@ -71,17 +77,19 @@ class HookSystem:
             observer=config.observer,
             prepare=self._initialize,
         )
-        bus = config.message_bus
-        self._connection = None if bus is None else self._event_handler.attach(bus)  # DELTA-HSYS-001
+        self._connection = self._attach(config.message_bus)  # DELTA-HSYS-001
 
     async def initialize(self) -> None:
         """Read and validate the hooks; the second and later calls do nothing (HOOK-004).
 
         A message bus of the configuration that subscribes asynchronously is connected when this returns.
         """
-        if self._connection is not None:
-            await self._connection.opened()
         self._initialize()
+        if self._connection is not None:
+            try:
+                await self._connection.opened()
+            except Exception:
+                log.warning(_NO_BUS, exc_info=True)
 
     def get_registry(self) -> HookRegistry:
         self._require_initialized()
@@ -92,7 +100,7 @@ class HookSystem:
         return self._event_handler
 
     def ready_event_handler(self) -> HookEventHandler:
-        """The event handler, initialized on the spot where that has not been done yet."""
+        """Return the event handler; initialize the system first if needed."""
         self._initialize()
         return self._event_handler
 
@@ -119,6 +127,14 @@ class HookSystem:
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting. Direct calls still work."""
         self._event_handler.dispose()
+
+    def _attach(self, bus: MessageBus | None) -> BusConnection | None:
+        """Subscribe to the configured bus. Without it, direct calls still run hooks (DELTA-HBUS-002)."""
+        try:
+            return None if bus is None else self._event_handler.attach(bus)
+        except Exception:
+            log.warning(_NO_BUS, exc_info=True)
+            return None
 
     def _initialize(self) -> None:
         if self.initialized:

@@ -1,4 +1,4 @@
-"""Advice on the classic mistakes of hook authors, drawn from what a hook did."""
+"""Advice for hook authors on common mistakes, based on a hook's result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.results import is_blocked
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
-from llxprt_hooks.inspection.effects import CHANGES
+from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
 from llxprt_hooks.protocol.json_codec import read_json_text
@@ -24,21 +23,15 @@ Advice = Iterator[str]
 
 _SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
-"""Claude Code's names for what is called otherwise here."""
+"""Claude Code's field names, and their names here."""
 
 _TRACEBACK = "Traceback (most recent call last):"
 _NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
-_CONTEXT_ELSEWHERE = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT)
-"""Events of which other agents add to the conversation what hooks print."""
-
-_INSTEAD_OF_BLOCKING = {HookEventName.AFTER_TOOL: "; to tell the model something, exit with 0 and print it"}
-"""What to do for an event that cannot be blocked."""
-
 
 def hints_on(result: HookExecutionResult) -> list[str]:
-    """What the author of a hook may want to know; empty when all seems well."""
+    """Return advice for the author of a hook; empty if no mistake was found."""
     name = " ".join(result.hook_config.identity.split())
     return [f"{name}: {hint}" for advise in _ADVISERS for hint in advise(result)]
 
@@ -63,9 +56,9 @@ def _text_around_json(result: HookExecutionResult) -> Advice:
         return
     start, end = text.find("{"), text.rfind("}")
     if start >= 0 and _object(text[start : end + 1]):
-        yield "it printed other text around its JSON, so all of it was taken as a message: print JSON and nothing else"
+        yield "it printed other text around its JSON, so all of it was treated as a message: print only JSON"
     elif text.strip().startswith("{") and text.strip().endswith("}"):
-        yield f"what it printed looks like JSON but is none ({_json_error(text)}), so it was taken as a message"
+        yield f"its output looks like JSON but is not valid ({_json_error(text)}), so it was treated as a message"
 
 
 def _exit_1_for_2(result: HookExecutionResult) -> Advice:
@@ -73,7 +66,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         return
     if _TRACEBACK in result.stderr:
         yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
-    elif result.event_name in CAN_BLOCK and _object(result.stdout) is None:
+    elif result.event_name.spec.can_block and _object(result.stdout) is None:
         yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
 
 
@@ -83,14 +76,14 @@ def _short_timeout(result: HookExecutionResult) -> Advice:
         return
     if timeout < 1000:
         meant = f"{timeout:g} s would be {timeout * 1000:g}"
-        yield f"its time-out is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
+        yield f"its timeout is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
     else:
         yield "does it wait for input, a lock or the network? If it just takes long, give it a longer `timeout`"
 
 
 def _not_started(result: HookExecutionResult) -> Advice:
     if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
-        yield "127 here means that the script's first line names no program that exists, or ends like a line of Windows"
+        yield "127 here means that the script's first line names a missing program, or has a Windows line ending (CRLF)"
     elif result.exit_code == 127:
         yield "127 means that a program was not found: is the path right, as seen from the project folder?"
     if result.exit_code == 126:
@@ -99,23 +92,23 @@ def _not_started(result: HookExecutionResult) -> Advice:
 
 def _shell_error(result: HookExecutionResult) -> Advice:
     if result.exit_code == EXIT_CODE_BLOCKING_ERROR and "syntax error" in result.stderr:
-        yield "the shell could not read the command, and its exit code for that is 2, which blocks"
+        yield "the shell could not parse the command and exited with 2, which blocks"
 
 
 def _script_not_found(result: HookExecutionResult) -> Advice:
-    """What python3, dash and others say of a script that is not there, bash aside, which ends with 127."""
+    """python3, dash and others exit with 2 if the script does not exist; bash exits with 127."""
     if result.exit_code == EXIT_CODE_BLOCKING_ERROR and _CANNOT_OPEN.search(result.stderr):
-        yield "its interpreter did not find the script, and ends with 2 then, which blocks: is the path right?"
+        yield "its interpreter did not find the script and exited with 2, which blocks: is the path right?"
 
 
 def _fields(result: HookExecutionResult) -> Advice:
-    """Fields that are not read: of another name, in another place, or of another type."""
+    """Report fields that are not read: an unknown name, the wrong place, or the wrong type."""
     fields = _object(result.stdout) if result.success else None
     if fields is None:
         return
     for name in fields:
         if name in _SPECIFIC_FIELDS:
-            yield f"`{name}` is not read there: it belongs into `hookSpecificOutput`"
+            yield f"`{name}` is not read there: it belongs in `hookSpecificOutput`"
         elif name not in FIELDS and (meant := closest(name, FIELDS)):
             yield f"`{name}` is not read: did you mean `{meant}`?"
     specific = fields.get("hookSpecificOutput")
@@ -123,20 +116,20 @@ def _fields(result: HookExecutionResult) -> Advice:
         if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
     if fields and not any(name in FIELDS or name in _SPECIFIC_FIELDS or closest(name, FIELDS) for name in fields):
-        yield f"none of the fields that it printed is read; those that are: {', '.join(FIELDS)}"
+        yield f"none of the fields that it printed is read; known fields: {', '.join(FIELDS)}"
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'
     yield from output_problems(fields)
 
 
 def _not_awaited(result: HookExecutionResult) -> Advice:
-    """An answer to an event whose caller does not wait for its hooks."""
+    """Report answers to an event whose caller does not wait for its hooks."""
     event, output = result.event_name, _answer(result)
-    if output is None or event in CHANGES:
+    if output is None or event.spec.awaited:
         return
     if not output.implied:
         yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
-    elif event in _CONTEXT_ELSEWHERE and result.stdout.strip():
+    elif event.spec.prints_context_elsewhere and result.stdout.strip():
         yield f"the agent does not wait for {event} hooks, so what they print is not added to the conversation"
 
 
@@ -146,7 +139,9 @@ def _decision_without_effect(result: HookExecutionResult) -> Advice:
         return
     if output.is_blocking_decision():
         if not is_blocked(event, output):
-            yield f"{event} cannot be blocked, so its decision has no effect{_INSTEAD_OF_BLOCKING.get(event, '')}"
+            instead = "; to tell the model something, exit with 0 and print it"
+            advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
+            yield f"{event} cannot be blocked, so its decision has no effect{advice}"
     elif output.decision == "ask":
         yield "`ask` allows: hooks cannot have the user asked"
 
@@ -155,8 +150,8 @@ def _field_without_effect(result: HookExecutionResult) -> Advice:
     event, output = result.event_name, _awaited_answer(result)
     if output is None:
         return
-    applied = {"hookEventName", *(change.field for change in CHANGES[event])}
-    if event is HookEventName.BEFORE_TOOL:
+    applied = {"hookEventName", *(effect.field for effect in event.spec.effects)}
+    if event.spec.output is OutputKind.BEFORE_TOOL:
         applied.update(("permissionDecision", "permissionDecisionReason"))
     for name in output.hook_specific_output or ():
         if name in _SPECIFIC_FIELDS and name not in applied:
@@ -165,7 +160,7 @@ def _field_without_effect(result: HookExecutionResult) -> Advice:
 
 def _answer_without_block(result: HookExecutionResult) -> Advice:
     output = _awaited_answer(result)
-    if output is None or result.event_name is not HookEventName.BEFORE_MODEL:
+    if output is None or Effect.ANSWER_FOR_MODEL not in result.event_name.spec.effects:
         return
     answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
@@ -173,14 +168,14 @@ def _answer_without_block(result: HookExecutionResult) -> Advice:
 
 
 def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
-    """The output of a hook that did not fail."""
+    """Return the output of a hook that did not fail."""
     return result.output if result.error is None else None
 
 
 def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
-    """The output of a hook that did not fail, as the event's caller reads it, if that waits for its hooks."""
+    """Return the output of a hook that did not fail, as the caller reads it, if the caller waits for hooks."""
     output = _answer(result)
-    if output is None or result.event_name not in CHANGES:
+    if output is None or not result.event_name.spec.awaited:
         return None
     return create_specific_hook_output(result.event_name, output.to_dict())
 
@@ -203,7 +198,7 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object that a text is, as hooks' outputs are read: it may be encoded twice (HOOK-193)."""
+    """Parse a JSON object as hook output is parsed: it may be encoded twice (HOOK-193)."""
     try:
         value = read_json_text(text)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What is configured: every hook with its source, its state, and whether it may run."""
+"""The configured hooks: the source and state of each, and whether it may run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.trust.load import Settings
 
-HOOKS_ARE_OFF = 'hooks are off: no level of settings has `"enableHooks": true`'
-
 TRUST_WORDS: Mapping[TrustState, str] = {
     TrustState.TRUSTED: "approved",
     TrustState.APPROVED_BY_ENVIRONMENT: "approved for this process",
@@ -28,7 +26,7 @@ TRUST_WORDS: Mapping[TrustState, str] = {
     TrustState.CHANGED: "changed since approved",
     TrustState.REFUSED: "refused",
 }
-"""How a project's hooks stand; those of other levels need no approval."""
+"""The approval of a project's hooks; those of other levels need no approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +37,18 @@ class Item:
     source: str
     """project, user, system, or the extension."""
     enabled: bool
-    """Whether no list of disabled hooks has it."""
+    """Whether it is not in a list of disabled hooks."""
     trust: TrustState | None = None
-    """How the project stands whose hook it is; None for hooks of other levels."""
+    """The trust state of the project the hook belongs to; None for hooks of other levels."""
 
     @property
     def name(self) -> str:
-        """What ``enable`` and ``disable`` call it."""
+        """The name for ``enable`` and ``disable``."""
         return self.definition.config.identity
 
     @property
     def approved(self) -> bool:
-        """False for a project's hook that the user has not approved: it does not run."""
+        """Whether the user has approved the project's hooks; always true for other levels."""
         return self.trust in (None, TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT)
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +56,7 @@ class Item:
         return {
             "name": self.name,
             "command": config.command,
-            "type": config.type.value,
+            "type": str(config.type),
             "description": config.description,
             "event": self.definition.event_name.value,
             "matcher": self.definition.matcher,
@@ -75,7 +73,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All hooks that concern a project, those that may not run included."""
+    """All hooks that apply to a project, including those that may not run."""
 
     settings: Settings
     hooks_enabled: bool
@@ -86,11 +84,11 @@ class Inventory:
         return [item for item in self.items if item.definition.event_name == event_name]
 
     def runs(self, item: Item) -> bool:
-        """Whether a hook is run when its matcher matches."""
+        """Return whether a hook runs when its matcher matches."""
         return self.hooks_enabled and item.enabled and item.approved
 
     def state(self, item: Item) -> str:
-        """Enabled, or what keeps it from running."""
+        """Return ``enabled``, or why the hook does not run."""
         obstacles = ["disabled"] * (not item.enabled)
         if item.trust and not item.approved:
             obstacles.append(TRUST_WORDS[item.trust])
@@ -99,7 +97,7 @@ class Inventory:
         return ", ".join(obstacles) or "enabled"
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``list --json`` prints."""
+        """Return the output of ``list --json``."""
         return {
             "enabled": self.hooks_enabled,
             "trust": self.settings.trust.state.value,
@@ -110,7 +108,7 @@ class Inventory:
 
 
 def take_inventory(directory: str) -> Inventory:
-    """Read the settings and list what they come to; nothing is run."""
+    """Read the settings and list their hooks. Runs nothing."""
     with without_warnings():
         config = Config.load(directory)
         registry = HookRegistry(config)
@@ -118,40 +116,34 @@ def take_inventory(directory: str) -> Inventory:
     settings = loaded_settings(config)
     items = [_item(entry.definition, settings, entry.enabled) for entry in registry.get_all_hooks()]
     problems = [*map(str, settings.problems), *map(str, registry.problems)]
-    return Inventory(settings, config.enable_hooks, [*_unapproved(settings), *items], problems)
+    disabled, trust = settings.disabled_if_approved, settings.trust.state
+    unapproved = [
+        Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
+        for definition in unapproved_hooks(settings)
+    ]
+    return Inventory(settings, config.enable_hooks, [*unapproved, *items], problems)
 
 
 def why_off(settings: Settings) -> str | None:
-    """What keeps all hooks from running, unless it is an approval that is missing: of that there is a notice."""
-    return None if settings.enabled_if_approved else HOOKS_ARE_OFF
+    """Return why all hooks are off; None if only an approval is missing, which a notice reports."""
+    return None if settings.enabled_if_approved else 'hooks are off: no settings file has `"enableHooks": true`'
 
 
 def loaded_settings(config: Config) -> Settings:
-    """The settings that a configuration was loaded from."""
+    """Return the settings of a configuration that was loaded from files."""
     if config.settings is None:
         raise AssertionError("a loaded configuration has settings")
     return config.settings
 
 
 def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
-    """The project's hooks that do not run because the user has not approved them."""
+    """Return the project's hooks that do not run because the user has not approved them."""
     trust = settings.trust
     hooks = trust.statement.get("hooks")
     if trust.counts or not isinstance(hooks, dict):
         return []
     definitions, _ = read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file)))
     return definitions
-
-
-def _unapproved(settings: Settings) -> list[Item]:
-    own = settings.trust.statement.get("hooksConfig")
-    listed = own.get("disabled") if isinstance(own, dict) else None
-    names = listed if isinstance(listed, list) else []
-    disabled = {*settings.disabled, *(name for name in names if isinstance(name, str))}
-    return [
-        Item(definition, Level.PROJECT, definition.config.identity not in disabled, settings.trust.state)
-        for definition in unapproved_hooks(settings)
-    ]
 
 
 def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item:

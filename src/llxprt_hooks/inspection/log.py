@@ -1,11 +1,11 @@
-"""The record of executions: which hook ran when, what it decided, what it printed, how long it took.
+"""The log of executions: which hook ran when, its decision, its output, its duration.
 
-A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads hold what the agent works
-on, and are recorded only if asked for. ``run`` keeps the record; other programs opt in with
+A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads contain the data the agent
+works on, and are recorded only on request. ``run`` writes the log; other programs opt in with
 ``Config(observer=HookLog(project))``.
 
-Any number of processes may write at once: a record is one write to a file opened for appending, and those are not
-mixed up. Whatever keeps a record from being written is said once, as a warning, and harms nobody.
+Several processes may write at once: each record is a single write to a file opened for appending. If a record cannot
+be written, the log warns once and stops recording; hooks are not affected.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from llxprt_hooks.engine.observer import HookObserver, new_id
@@ -29,6 +27,9 @@ from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from llxprt_hooks.engine.results import HookExecutionResult
 
 log = debug_logger("log")
@@ -39,33 +40,33 @@ LARGEST = 4 * 1024 * 1024
 """Bytes after which the file is rotated; one rotated file is kept."""
 
 LARGEST_PAYLOAD = 256 * 1024
-"""Bytes of a payload beyond which only its size is recorded: cut, it could not be fired again."""
+"""For a larger payload only the size in bytes is recorded: if it were cut, it could not be fired again."""
 
 LONGEST = 1e12
-"""Milliseconds, thirty years: no hook runs longer."""
+"""Maximum plausible duration in milliseconds, about thirty years."""
 
 POLL = 0.2
-"""Seconds between two looks at the file while following it."""
+"""Seconds between two reads while following the file."""
 
 _MOST_EFFECTS = 20
 _LONGEST_EFFECT = 100
 
-# O_NONBLOCK: a named pipe in the file's place would hold the agent for ever.
+# O_NONBLOCK: opening a named pipe would otherwise block forever.
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def log_file() -> Path:
-    """Where executions are recorded."""
+    """Return the path of the log."""
     return user_folder() / "logs" / "hooks.jsonl"
 
 
 def rotated(file: Path) -> Path:
-    """Where a full file is kept."""
+    """Return the path of the rotated file."""
     return file.with_suffix(".1.jsonl")
 
 
 class HookLog(HookObserver):
-    """An observer that records every execution; with ``payloads``, also what each hook was sent."""
+    """An observer that records every execution; with ``payloads``, also each hook's input."""
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class HookLog(HookObserver):
             log.warning("executions are no longer recorded: %s: %s", self._file, error.strerror or error)
 
     def _make_room(self) -> None:
-        """Rotate a full file; two programs that notice it at once do it once."""
+        """Rotate a full file, once even if several processes notice it."""
         make_private_folder(self._file.parent)
         if not _is_full(self._file):
             return
@@ -130,7 +131,7 @@ def _payload(result: HookExecutionResult) -> dict[str, Any]:
 
 
 def _decision(result: HookExecutionResult) -> dict[str, Any]:
-    """What a hook's output comes to; of what it changes, only the names."""
+    """Return the decision of a hook; of the fields it changes, only the names."""
     if result.output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
     output = create_specific_hook_output(result.event_name, result.output.to_dict())
@@ -147,7 +148,7 @@ def _decision(result: HookExecutionResult) -> dict[str, Any]:
 
 
 def _write_line(descriptor: int, data: bytes) -> None:
-    """Append a line. One that a full disk cut short, of whichever program, does not take this one with it."""
+    """Append a line. Starts a new line if the last record was cut short by a full disk."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise OSError("it is not a regular file")
@@ -159,10 +160,10 @@ def _write_line(descriptor: int, data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which records to read; a condition that is not set is fulfilled by all."""
+    """Which records to read; unset conditions match every record."""
 
     execution: str | None = None
-    """The id of an execution, or its beginning."""
+    """The id of an execution, or a prefix of it."""
     event: str | None = None
     hook: str | None = None
     project: str | None = None
@@ -184,7 +185,7 @@ class LogFilter:
 class LogReader:
     """Reads the records of a log, oldest first, and remembers how far it has read.
 
-    Lines that are not records are skipped. A file that is rotated meanwhile is read to its end, then the new one.
+    Skips lines that are not records. If the file is rotated meanwhile, reads the rest of it, then the new one.
     """
 
     def __init__(self, file: Path | None = None, where: LogFilter = LogFilter()) -> None:  # noqa: B008  # it is frozen
@@ -194,7 +195,7 @@ class LogReader:
         self._position = 0
 
     def read(self) -> list[Record]:
-        """The records that were added since the last call; on the first call, all there are."""
+        """Return the records added since the last call; on the first call, all records."""
         with _opened(self._file) as newest:
             records: list[Record] = []
             inode = _inode(newest)
@@ -207,7 +208,7 @@ class LogReader:
         return [record for record in records if self._where.matches(record)]
 
     def follow(self) -> Iterator[Record]:
-        """The records that are added from now on, forever."""
+        """Yield new records as they are added, forever."""
         while True:
             yield from self.read()
             time.sleep(POLL)
@@ -228,12 +229,12 @@ class LogReader:
 
 
 def read_log(file: Path | None = None, where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
-    """The recorded executions, oldest first."""
+    """Return the recorded executions, oldest first."""
     return LogReader(file, where).read()
 
 
 def recorded_duration(record: Record) -> float | None:
-    """How many milliseconds an execution took; None if the record has no duration or an impossible one."""
+    """Return the duration of an execution in milliseconds; None if the record has no plausible one."""
     duration = record.get("duration")
     return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
 
@@ -242,7 +243,7 @@ def _ran_in(project: str, record: Record) -> bool:
     recorded = record.get("project")
     try:
         return isinstance(recorded, str) and os.path.realpath(recorded) == project
-    except ValueError:  # a NUL or half a surrogate pair, which no path has
+    except ValueError:  # a NUL or a lone surrogate, which no path contains
         return False
 
 
@@ -255,7 +256,7 @@ def _read_record(line: bytes) -> Record | None:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """The file for reading; a missing one reads as an empty one."""
+    """Open a file for reading; a missing file reads as empty."""
     try:
         return file.open("rb")
     except (FileNotFoundError, NotADirectoryError):

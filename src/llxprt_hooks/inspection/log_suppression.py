@@ -1,4 +1,4 @@
-"""Warnings that a command tells itself are not logged as well."""
+"""Suppresses log records that a command reports itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Log nothing below an error meanwhile: what would be warned of is part of what the command prints."""
+    """Log only errors inside the block: the command prints the warnings itself."""
     root = logging.getLogger()
     before = root.level
     root.setLevel(logging.ERROR)

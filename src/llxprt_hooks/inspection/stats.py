@@ -1,4 +1,4 @@
-"""The recorded executions of each hook in figures."""
+"""Statistics of the recorded executions of each hook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One hook at one event; times are milliseconds."""
+    """The statistics of one hook at one event; times in milliseconds."""
 
     event: str
     hook: str
@@ -27,7 +27,7 @@ class Figures:
 
 
 def summarize(records: Iterable[Record]) -> list[Figures]:
-    """The figures of each hook, the slowest first."""
+    """Return the statistics of each hook, slowest first."""
     grouped: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         grouped.setdefault((str(record.get("event_name")), str(record.get("hook"))), []).append(record)
@@ -50,7 +50,7 @@ def _figures(event: str, hook: str, records: list[Record]) -> Figures:
 
 
 def percentile(ordered: list[float], percent: int) -> float:
-    """The value that so many percent are not above, of values in ascending order.
+    """Return a percentile of values in ascending order.
 
     >>> percentile([1.0, 2.0, 3.0, 4.0], 50)
     2.0

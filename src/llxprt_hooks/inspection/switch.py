@@ -1,8 +1,7 @@
-"""Switching a hook on or off for good: its name in ``hooksConfig.disabled`` of a settings file.
+"""Enables and disables hooks permanently, by their names in ``hooksConfig.disabled`` of a settings file.
 
-A hook is switched off where it is defined: the project's in the project's file, all others in the user's. It is
-switched on in every file that has it on its list. An approval of the project that held before holds after: it is the
-user who made the change.
+A project's hook is disabled in the project's file, any other in the user's. Enabling removes it from the list in every
+file. A valid approval of the project stays valid, because the user made the change.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from llxprt_hooks.settings import (
     write_atomically,
 )
 from llxprt_hooks.settings.edit import EditError, set_disabled
+from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project
 from llxprt_hooks.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class SwitchError(Exception):
-    """A hook could not be switched; the message says why."""
+    """A hook could not be enabled or disabled. The message is for the user."""
 
 
 class UnknownHookError(SwitchError):
-    """No hook has this name; ``known`` are the names there are, and ``problem`` may be why it is not among them."""
+    """No hook has this name. ``known`` lists the existing names; ``problem`` may explain why it is missing."""
 
     def __init__(self, name: str, known: Sequence[str], problem: str | None) -> None:
         super().__init__(f"no hook is called {name}")
@@ -47,17 +47,17 @@ class UnknownHookError(SwitchError):
 
 
 def disable_hook(directory: str, name: str) -> list[Path]:
-    """Switch off all hooks of a name, or with that command where they have none; the files that were changed."""
+    """Disable all hooks with a name, or unnamed hooks with that command. Return the changed files."""
     enabled = [item for item in _items(directory, name) if item.enabled]
     if not enabled:
         return []
-    heard = next((item for item in enabled if item.approved), enabled[0])
-    level = Level.PROJECT if heard.source == Level.PROJECT else Level.USER
+    effective = next((item for item in enabled if item.approved), enabled[0])
+    level = Level.PROJECT if effective.source == Level.PROJECT else Level.USER
     return _edit(level, absolute_project(directory), name, disabled=True)
 
 
 def enable_hook(directory: str, name: str) -> list[Path]:
-    """Switch them on again, in every file that lists them; the files that were changed."""
+    """Enable them again, in every file that lists them. Return the changed files."""
     _items(directory, name)
     project = absolute_project(directory)
     listing = [level for level in Level if _is_listed(level, project, name)]
@@ -78,17 +78,16 @@ def _items(directory: str, name: str) -> list[Item]:
 
 
 def _is_listed(level: Level, project: Path, name: str) -> bool:
-    """Whether a level has a list of disabled hooks with this one on it, and is one that may be edited."""
+    """Return whether a level lists this hook as disabled and may be edited."""
     if level is Level.PROJECT and trust_status(project).state is TrustState.REFUSED:
         return False
     file = settings_file(level, project)
     document = read_document(file) if file else None
-    names = document.root.at("hooksConfig", "disabled") if isinstance(document, Document) else None
-    return names is not None and any(item.scalar == name for item in names.items)
+    return isinstance(document, Document) and name in read_hook_fields(document).disabled
 
 
 def _edit(level: Level, project: Path, name: str, *, disabled: bool) -> list[Path]:
-    """Change a level's list; the file, if it had to be changed."""
+    """Change a level's list. Return the file if it was changed."""
     file = settings_file(level, project)
     if file is None:
         return []
@@ -112,24 +111,24 @@ def _edit_file(level: Level, file: Path, project: Path, name: str, *, disabled: 
             return False
         approval = _renewed_approval(project, document, after) if level is Level.PROJECT else None
         write_atomically(file, after)
-        if approval:  # before the next one changes the file and looks whether it is approved
+        if approval:  # before another process can change the file and check its approval
             _renew(project, approval)
     return True
 
 
 def _renewed_approval(project: Path, document: Document | None, after: str) -> str | None:
-    """The fingerprint of the project after the change, if it is approved as it is before."""
+    """Return the project's fingerprint after the change, if it is approved before the change."""
     status = trust_status(project)
     if status.state is TrustState.REFUSED:
-        raise SwitchError(f"the project's settings are left as they are: {status.problems[0]}")
+        raise SwitchError(f"the project's settings were not changed: {status.problems[0]}")
     if status.state is not TrustState.TRUSTED or document is None:
         return None
     try:
-        scripts = project_scripts((hook.command for hook in status.commands), status.project)
+        scripts = project_scripts(status.script_texts, status.project)
     except ScriptsError:
         return None
     if hook_fingerprint(document.root.to_value(), scripts) != status.fingerprint:
-        return None  # something has been changed this very moment, and not by us
+        return None  # another process has just changed something
     return hook_fingerprint(parse(after).to_value(), scripts)
 
 
@@ -137,4 +136,4 @@ def _renew(project: Path, fingerprint: str) -> None:
     try:
         grant_trust(project, expected_fingerprint=fingerprint)
     except TrustError as error:
-        raise SwitchError(f"the change is made, but the project has to be approved again: {error}") from error
+        raise SwitchError(f"the change was made, but the project must be approved again: {error}") from error

@@ -1,8 +1,7 @@
-"""One event fired to try its hooks: the plan, the runs, and the outcome."""
+"""Fires one event to try its hooks: the plan, the results, and the outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,20 @@ from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
-from llxprt_hooks.protocol.inputs import BASE_FIELDS, EVENT_FIELDS, MATCHED_FIELDS, input_problem
-from llxprt_hooks.trust.load import UNHEARD
+from llxprt_hooks.model import HookFormat
+from llxprt_hooks.model.payload import has_request_shape, has_response_shape
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.trust.load import Settings
 
 _RESULT_FIELDS = {
     "name": "hook",
@@ -36,21 +40,21 @@ _RESULT_FIELDS = {
     "error": "error",
     "output": "output",
 }
-"""The names in ``fire --json`` of the fields of a hook's result."""
+"""The field names in ``fire --json``, and those of a hook's result."""
 
 
 class InvalidInputError(ValueError):
-    """The input that was given for an event does not fit it."""
+    """The input does not fit the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was planned, what ran, and what it means."""
+    """The plan, the results and the outcome of a trial."""
 
     event_name: HookEventName
     plan: list[PlannedHook] = field(default_factory=list)
     result: AggregatedHookResult | None = None
-    """None when nothing was to be run."""
+    """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
 
     @property
@@ -85,12 +89,12 @@ class Trial:
 
     @property
     def failures(self) -> list[str]:
-        """What the engine itself failed at."""
+        """Errors of the engine itself."""
         errors = self.result.errors if self.result else []
         return [str(error) for error in errors if isinstance(error, HookStageError)]
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``fire --json`` prints."""
+        """Return the output of ``fire --json``."""
         return {
             "event": self.event_name.value,
             "plan": {"sequential": self.sequential, "hooks": [_planned(hook.definition) for hook in self.running]},
@@ -112,7 +116,7 @@ async def attempt(
     run: bool,
     observer: HookObserver | None = None,
 ) -> Trial:
-    """Plan an event and, unless it is only to be planned, fire it. Base fields that are given are used as they are.
+    """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
 
     Raises ``InvalidInputError`` if the input does not fit the event.
     """
@@ -126,19 +130,21 @@ async def attempt(
         system = config.get_hook_system() if run else None
         result = None
         if system is not None:
-            result = await system.ready_event_handler().fire_event(event_name, hook_input, keep_base_fields=True)
-    plan = _plan(config, registry, event_name, hook_input.get(MATCHED_FIELDS.get(event_name, "")))
+            fields = {name: _marked(name, value) for name, value in hook_input.items()}
+            result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
+    plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
+    settings = loaded_settings(config)
     hints = [
-        *_from_settings(config, registry),
+        *map(str, (*settings.problems, *registry.problems, *settings.notices)),
         *_unknown_fields(event_name, hook_input),
-        *_why_nothing_runs(config, plan, event_name),
+        *_why_nothing_runs(settings, plan, event_name),
         *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
     return Trial(event_name, plan, result, hints)
 
 
 def meaning(result: HookExecutionResult) -> str:
-    """What one hook's run means for its event, in words."""
+    """Describe what a hook's result means for its event."""
     blocks = result.output is not None and result.output.is_blocking_decision()
     if result.error is not None and not blocks:
         return "nothing: a hook that failed counts as not run"
@@ -161,18 +167,23 @@ def _result(result: HookExecutionResult) -> dict[str, Any]:
     return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
 
 
+def _marked(name: str, value: Any) -> Any:
+    """Mark model data in hook format (D-38); other data is left to the translator."""
+    has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
+    return HookFormat(value) if has_shape is not None and has_shape(value) else value
+
+
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
-    known = EVENT_FIELDS[event_name]
+    known = event_name.spec.fields
     unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
     if not unknown:
         return []
-    are = "are no fields" if len(unknown) > 1 else "is no field"
-    return [f"{', '.join(unknown)} {are} of {event_name}, and not sent; its fields are {', '.join(known)}"]
+    return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]
 
 
 def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
     settings = loaded_settings(config)
-    why = UNHEARD.get(settings.trust.state, "the project's settings are refused")
+    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
     unapproved = [
         PlannedHook(definition, Skip.NOT_APPROVED, why)
         for definition in unapproved_hooks(settings)
@@ -181,14 +192,9 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     return [*unapproved, *HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)]
 
 
-def _from_settings(config: Config, registry: HookRegistry) -> list[str]:
-    settings = loaded_settings(config)
-    return [*map(str, settings.problems), *map(str, registry.problems), *settings.notices]
-
-
-def _why_nothing_runs(config: Config, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
+def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
     if any(hook.runs for hook in plan):
         return []
     if not plan:
         return [f"no hook is configured for {event_name}"]
-    return [why_off(loaded_settings(config)) or "no hook was chosen; the plan says why"]
+    return [why_off(settings) or "no hook was chosen; the plan shows why"]

@@ -1,4 +1,4 @@
-"""Migration: the hooks of another agent's settings file, in this one's words.
+"""Migration: converts the hooks in another agent's settings file.
 
 >>> from llxprt_hooks.migration.matchers import translate_tools
 >>> translate_tools("Write|Edit").matcher

@@ -1,4 +1,4 @@
-"""How other agents say what we say: events, the values that matchers are held against, units, and what differs."""
+"""Hook settings of other agents: event names, matcher values, units, and differences in behavior."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ NO_SUCH_EVENT: Final = "There is no such event here."
 
 _NOTHING_REACHES_THE_MODEL: Final = "what it prints does not reach the model. To add context, use BeforeModel"
 _TEXT_REACHES_THE_MODEL: Final = (
-    "plain text on stdout goes to the model, with the tool's result. Send what is not meant for it, "
-    "a formatter's output say, to `>&2` or `>/dev/null`"
+    "plain text on stdout goes to the model, with the tool's result. Send other output, such as a formatter's, "
+    "to `>&2` or `>/dev/null`"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One agent's way of writing hooks down."""
+    """The format of one agent's hook settings."""
 
     title: str
     file: str
     """Its settings file in a project."""
     local_file: str
-    """A second one that belongs to the user alone; empty where there is none."""
+    """The user's own settings file in a project; empty if the agent has none."""
     events: Mapping[str, HookEventName]
     advice: Mapping[str, str]
-    """What to do about events that have no counterpart."""
+    """What to do about events without a counterpart."""
     milliseconds: int
-    """In its unit of time-outs."""
+    """Milliseconds in its unit of timeouts."""
     values: Mapping[HookEventName, Mapping[str, tuple[str, ...]]]
-    """For events that match one of a few words: its words, and what they are called here."""
+    """For events that match a fixed set of values: its values, and their counterparts here."""
     differences: Mapping[HookEventName, tuple[str, ...]]
-    """What the same hook does not do here, or does differently."""
+    """How the same hook behaves differently here."""
     general: tuple[str, ...]
     """The same, for all hooks."""
 
@@ -57,7 +57,7 @@ CLAUDE: Final = Dialect(
         "PostToolUseFailure": "AfterTool fires for failed tools too; `tool_response` then has `error`.",
         "PostToolBatch": "AfterTool fires after each tool.",
         "PermissionRequest": (
-            "Notification tells of the question but cannot answer it; to decide about a tool, use BeforeTool."
+            "Notification reports the question but cannot answer it; to decide about a tool, use BeforeTool."
         ),
         "PermissionDenied": "A tool that is not approved fires no event here.",
         "SubagentStart": "There are no subagents here.",

@@ -1,8 +1,8 @@
-"""Matchers: which tools, or which of a few words, a group of hooks was for, said in our names.
+"""Translates matchers to the names used here.
 
-A Claude Code matcher of plain names (``Write|Edit``) means exactly these; any other is a regular expression, searched.
-Names inside a regular expression cannot be replaced one by one without changing what it means, so it is asked instead
-which of the known names it selects, and a new one is written that selects their counterparts.
+A Claude Code matcher of plain names (``Write|Edit``) selects exactly those; any other is a regular expression that is
+searched. Replacing names inside a regular expression could change its meaning. Instead, the known names are matched
+against it, and the new matcher selects the counterparts of those that match.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from regress import Regex, RegressError
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 
 _PLAIN: Final = re.compile(r"[\w\-, |]*")
-_UNKNOWN_TOOLS: Final = ("a_tool_nobody_knows", "Zq")
-"""A matcher that selects these is for all tools but some."""
+_UNKNOWN_TOOLS: Final = ("an_unknown_tool", "Zq")
+"""A matcher that selects one of these selects all tools except some."""
 
 _OTHER_TOOLS: Final = ("Agent", "AskUserQuestion", "BashOutput", "ExitPlanMode", "KillShell", "NotebookRead", "Skill")
-"""Further tools of Claude Code that have no counterpart."""
+"""Other tools of Claude Code without a counterpart."""
 
 TOOLS: Final[Mapping[str, str | None]] = {**CLAUDE_TOOLS, **dict.fromkeys(_OTHER_TOOLS)}
 
@@ -30,12 +30,12 @@ RENAMED_GEMINI_TOOLS: Final[Mapping[str, str]] = {"grep_search": "search_file_co
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A matcher in our names."""
+    """A matcher with the names used here."""
 
     matcher: str | None
-    """None is for all."""
+    """None selects everything."""
     lost: tuple[str, ...] = ()
-    """What it named and we do not know."""
+    """The names without a counterpart."""
     selects_nothing: bool = False
 
 
@@ -43,7 +43,7 @@ ALL: Final = Translated(None)
 
 
 def translate_tools(matcher: str) -> Translated:
-    """A Claude Code matcher of tools.
+    """Translate a Claude Code matcher of tools.
 
     >>> translate_tools("Bash|mcp__github__.*")
     Translated(matcher='^run_shell_command$', lost=('mcp__github__.*',), selects_nothing=False)
@@ -64,7 +64,7 @@ def translate_tools(matcher: str) -> Translated:
 
 
 def translate_words(matcher: str, words: Mapping[str, tuple[str, ...]]) -> tuple[list[str] | None, list[str]]:
-    """A Claude Code matcher of one of a few words: ours that it selects, None for all; and what it named in vain."""
+    """Translate a Claude Code matcher of fixed values. Return the values here (None: all), and the unknown names."""
     if matcher in ("", "*"):
         return None, []
     if _PLAIN.fullmatch(matcher):
@@ -79,7 +79,7 @@ def translate_words(matcher: str, words: Mapping[str, tuple[str, ...]]) -> tuple
 
 
 def rename_gemini_tools(matcher: str) -> str:
-    """A Gemini CLI matcher, with tools that have another name here by that name."""
+    """Translate a Gemini CLI matcher: rename the tools that have another name here."""
     for theirs, ours in RENAMED_GEMINI_TOOLS.items():
         matcher = re.sub(rf"(?<!\w){theirs}(?!\w)", ours, matcher)
     return matcher
@@ -105,7 +105,7 @@ def _selecting(known: Iterable[str], lost: Iterable[str]) -> Translated:
 
 
 def _all_but(known: Iterable[str]) -> Translated:
-    """For all tools but the counterparts of these; one that stands for two of theirs is left in if either is."""
+    """Select all tools except the counterparts of these. A counterpart of several needs all of them to be excluded."""
     excluded = set(known)
     ours = _counterparts(excluded) - _counterparts(set(TOOLS) - excluded)
     return Translated(f"^(?!({'|'.join(_ordered(ours))})$)" if ours else None)

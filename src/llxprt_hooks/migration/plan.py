@@ -1,4 +1,4 @@
-"""From another agent's settings file to ours: first what would change, then writing it. The source is never touched."""
+"""Migrates another agent's settings file: first a plan, then the changes. The source is never changed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.reading import Reading
 from llxprt_hooks.migration.scripts import foreign_words
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import Level, settings_file
 from llxprt_hooks.settings.problem import Problem
@@ -24,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class MigrationError(Exception):
-    """Why nothing can be migrated, in a sentence for the user."""
+    """The migration is not possible. The message is for the user."""
 
 
 class NoSourceError(MigrationError):
-    """There is nothing to migrate from."""
+    """The file to migrate does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What taking over a file's hooks comes to."""
+    """The planned changes of a migration."""
 
     dialect: Dialect
     source: Path
@@ -41,22 +43,22 @@ class Migration:
     before: str
     after: str
     groups: int
-    """How many were found that can be taken over."""
+    """The number of groups that can be migrated."""
     left_out: tuple[Problem, ...]
-    """What has no counterpart, with advice."""
+    """Settings without a counterpart, with advice."""
     remarks: tuple[Problem, ...]
-    """What was taken over but deserves a look."""
+    """Migrated settings that need review."""
     differences: tuple[str, ...]
-    """What the hooks that were taken over do not do here, or do differently."""
+    """How the migrated hooks behave differently here."""
     in_scripts: tuple[Problem, ...]
-    """Where scripts still use the other agent's names."""
+    """Where scripts use the other agent's names."""
 
 
 def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
-    """What taking over the hooks of a file into a project would change. Nothing is written."""
+    """Plan the migration of a file's hooks into a project. Writes nothing."""
     target = settings_file(Level.PROJECT, project) or settings_file(Level.USER, project)
     if target is None or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(project)):
-        raise MigrationError(f"{target} is a link that leads out of {project}: nothing was changed")
+        raise MigrationError(f"{target} is a link to a file outside {project}: nothing was changed")
     given = _document(source)
     if given is None:
         raise NoSourceError(f"there is no file {source}")
@@ -69,7 +71,8 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
     except EditError as error:
         raise MigrationError(f"{target}: {error}") from error
     events = dict.fromkeys(event for event, _ in reading.groups)
-    commands = [hook["command"] for _, group in reading.groups for hook in group["hooks"]]
+    hooks = (read_hook(hook)[0] for _, group in reading.groups for hook in group["hooks"])
+    texts = [text for hook in hooks if hook for text in hook.executor.script_texts(hook.spec)]
     return Migration(
         dialect=dialect,
         source=source,
@@ -83,12 +86,12 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
             *(each for event in events for each in dialect.differences.get(event, ())),
             *(dialect.general if events else ()),
         ),
-        in_scripts=tuple(foreign_words(commands, project)) if dialect is CLAUDE else (),
+        in_scripts=tuple(foreign_words(texts, project)) if dialect is CLAUDE else (),
     )
 
 
 def write_migration(migration: Migration) -> None:
-    """Write what was planned, all at once; ``MigrationError`` where the target is no longer what it was."""
+    """Write the planned changes. Raises ``MigrationError`` if the target has changed since the plan was made."""
     try:
         rewrite(migration.target, migration.before, migration.after)
     except ChangedMeanwhileError as error:
@@ -103,7 +106,7 @@ def _document(file: Path) -> Document | None:
 
 
 def _edited(text: str, reading: Reading, *, enabled: bool | None) -> str:
-    new = [(event, group) for event, group in reading.groups if not _is_there(text, event, group)]
+    new = [(event, group) for event, group in reading.groups if not _has_group(text, event, group)]
     if new and enabled is None and reading.is_on:
         text = set_top_level(text, "enableHooks", True)
     for event, group in new:
@@ -113,13 +116,12 @@ def _edited(text: str, reading: Reading, *, enabled: bool | None) -> str:
     return text
 
 
-def _is_there(text: str, event: str, group: Mapping[str, Any]) -> bool:
-    """Whether an event has all commands of a group already, for the same matcher."""
-    groups = parse(text).at("hooks", event) if text.strip() else None
-    there = set()
-    for node in groups.items if groups else ():
-        matcher, hooks = node.at("matcher"), node.at("hooks")
-        for hook in hooks.items if hooks else ():
-            command = hook.at("command")
-            there.add((matcher.scalar if matcher else None, command.scalar if command else None))
-    return all((group.get("matcher"), hook["command"]) in there for hook in group["hooks"])
+def _has_group(text: str, event: str, group: Mapping[str, Any]) -> bool:
+    """Return whether an event already has all hooks of a group, with the same matcher."""
+    hooks = parse(text).at("hooks") if text.strip() else None
+    return _keys({event: [group]}) <= _keys(hooks.to_value() if hooks else {})
+
+
+def _keys(hooks: object) -> set[tuple[str, str, str]]:
+    found = ((entry, read_hook(entry.hook)[0]) for entry in hook_entries(hooks))
+    return {(entry.event, str(entry.group.get("matcher")), hook.deduplication_key) for entry, hook in found if hook}

@@ -1,4 +1,4 @@
-"""Another agent's settings in our words, and what cannot be said in them."""
+"""Reads another agent's hook settings and translates them; records what cannot be translated."""
 
 from __future__ import annotations
 
@@ -8,52 +8,54 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_KEYS, FOREIGN_VARIABLES
+from llxprt_hooks.engine.executors import settings_executor
+from llxprt_hooks.engine.schema import supported_types
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
 from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import FieldReader
 
 if TYPE_CHECKING:
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.migration.dialects import Dialect
     from llxprt_hooks.migration.matchers import Translated
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.jsonc import Member, Node
     from llxprt_hooks.settings.problem import Problem
 
-_TOOL_EVENTS: Final = frozenset({HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL})
-
 _PROJECT_DIR: Final = re.compile(r"\$(\{?)(?:CLAUDE|GEMINI)_PROJECT_DIR\b")
 _FOREIGN_VARIABLE: Final = re.compile(r"\$\{?((?:CLAUDE|GEMINI)_\w+)|\$\{(workspacePath|pathSeparator|/)\}")
 _NOT_EVENTS: Final = frozenset({"enabled", "disabled", "notifications"})
-"""Keys that early versions of Gemini CLI had beside the events."""
+"""Keys beside the events in early versions of Gemini CLI."""
 
 _CHANGES_WHAT_RUNS: Final = frozenset({"args", "condition", "if"})
-"""Without them a hook would run something else, or more often than it was meant to."""
+"""Keys without which a hook would run something else, or run more often than intended."""
 
 _UNIT_IN_DOUBT: Final = 1000
-"""Seconds from which on a time-out was perhaps meant in milliseconds."""
+"""A timeout of this many seconds or more was possibly meant in milliseconds."""
 
 _LONGEST: Final = 1e12
-"""In either unit longer than anything that could be meant."""
+"""Larger values are not plausible in either unit."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What a settings file of another agent comes to."""
+    """The translated hooks of another agent's settings file."""
 
     document: Document
     dialect: Dialect
     groups: list[tuple[HookEventName, dict[str, Any]]] = field(default_factory=list)
     disabled: list[str] = field(default_factory=list)
-    """The names of hooks that are switched off."""
+    """The names of disabled hooks."""
     left_out: list[Problem] = field(default_factory=list)
-    """What has no counterpart, with advice."""
+    """Settings without a counterpart, with advice."""
     remarks: list[Problem] = field(default_factory=list)
-    """What was taken over but deserves a look."""
+    """Migrated settings that need review."""
     is_on: bool = True
 
     def read(self) -> None:
-        """Read it all."""
+        """Translate the document."""
         root = self.document.root
         self._switches(root)
         hooks = root.at("hooks")
@@ -66,8 +68,8 @@ class Reading:
                 self._event(member)
 
     def _switches(self, root: Node) -> None:
-        said = [root.at("hooksConfig", "enabled"), root.at("tools", "enableHooks"), root.at("hooks", "enabled")]
-        off = next((node for node in said if node and node.scalar is False), None)
+        switches = [root.at("hooksConfig", "enabled"), root.at("tools", "enableHooks"), root.at("hooks", "enabled")]
+        off = next((node for node in switches if node and node.scalar is False), None)
         claude_off = root.at("disableAllHooks")
         if claude_off and claude_off.scalar is True:
             off = claude_off
@@ -110,13 +112,13 @@ class Reading:
     # Matchers.
 
     def _matchers(self, event: HookEventName, group: Node) -> Iterator[str | None]:
-        """The matchers that stand for a group's own: one, several where ours is an exact word, or none."""
+        """Yield the translated matchers of a group: one, several if the event matches exact values, or none."""
         node = group.at("matcher")
         if node is None or not isinstance(node.scalar, str):
             yield None
         elif self.dialect is not CLAUDE:
             yield from self._gemini_matcher(event, node, node.scalar)
-        elif event in _TOOL_EVENTS:
+        elif event.spec.is_about_tool:
             yield from self._tools(node, translate_tools(node.scalar))
         elif event in self.dialect.values:
             yield from self._words(event, node, node.scalar)
@@ -132,11 +134,11 @@ class Reading:
     def _words(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
         words, lost = translate_words(matcher, self.dialect.values[event])
         for word in lost:
-            self._leave_out(node.start, f"`{word}` in the matcher {matcher!r}: {event} knows no such word here.")
+            self._leave_out(node.start, f"`{word}` in the matcher {matcher!r}: {event} does not have this value here.")
         yield from [None] if words is None else words
 
     def _gemini_matcher(self, event: HookEventName, node: Node, matcher: str) -> Iterator[str | None]:
-        if event not in _TOOL_EVENTS:
+        if not event.spec.is_about_tool:
             yield matcher or None
             return
         if "mcp_" in matcher:
@@ -148,46 +150,49 @@ class Reading:
     # Hooks.
 
     def _hook(self, hook: Node) -> dict[str, Any] | None:
-        kind, command = hook.at("type"), hook.at("command")
-        if kind is None or kind.scalar != "command":
-            found = f"of type {kind.scalar!r}" if kind else "without a type"
-            self._leave_out(
-                hook.start, f"a hook {found}. Only commands can be run: call the model, or the address, from one."
-            )
-            return None
-        if command is None or not isinstance(command.scalar, str):
-            self._leave_out(hook.start, "a hook without a command")
-            return None
         fields = {member.key: member.value for member in hook.members}
-        for key in sorted(_CHANGES_WHAT_RUNS & set(fields)):
-            self._leave_out(hook.start, f"a hook with `{key}`, which is not known here. {FOREIGN_KEYS[key]}")
+        kind = fields.pop("type", None)
+        executor = settings_executor(kind.scalar) if kind else None
+        if executor is None or executor.unsupported:
+            found = f"of type {kind.scalar!r}" if kind else "without a type"
+            known = ", ".join(supported_types())
+            self._leave_out(hook.start, f"a hook {found}. Supported types: {known}.")
             return None
-        translated: dict[str, Any] = {"type": "command"}
+        own, problems = FieldReader(executor.fields or {}).read(hook.to_value())
+        if problems:
+            self._leave_out(hook.start, f"a hook that cannot be used: {problems[0].message}")
+            return None
+        for key in sorted(_CHANGES_WHAT_RUNS & set(fields) - set(own)):
+            self._leave_out(hook.start, f"a hook with `{key}`, which is not supported here. {FOREIGN_KEYS[key]}")
+            return None
+        translated: dict[str, Any] = {"type": kind.scalar} if kind else {}
         if name := _text(fields.pop("name", None)):
             translated["name"] = name
-        translated["command"] = self._command(command, command.scalar)
+        for key in [key for key in own if key in fields]:
+            translated[key] = self._renamed(node) if (node := fields.pop(key)).kind is Kind.STRING else own[key]
         if description := _text(fields.pop("description", None)) or _text(fields.pop("statusMessage", None)):
             translated["description"] = description
         if timeout := self._timeout(fields.pop("timeout", None)):
             translated["timeout"] = timeout
         for key, node in fields.items():
-            if key not in {"type", "command"}:
-                self._remark(node, f"`{key}` of a hook is left out. {FOREIGN_KEYS.get(key, 'It is not known here.')}")
+            self._remark(node, f"`{key}` of a hook is left out. {FOREIGN_KEYS.get(key, 'It is not supported here.')}")
         return translated
 
-    def _command(self, node: Node, command: str) -> str:
-        foreign = (found[1] or found[2] for found in _FOREIGN_VARIABLE.finditer(_PROJECT_DIR.sub("", command)))
+    def _renamed(self, node: Node) -> str:
+        """Return a text with the variable for the project folder renamed."""
+        text = _text(node)
+        foreign = (found[1] or found[2] for found in _FOREIGN_VARIABLE.finditer(_PROJECT_DIR.sub("", text)))
         for variable in dict.fromkeys(foreign):
             advice = FOREIGN_VARIABLES.get(variable, "There is no such variable here.")
             self._remark(node, f"`${variable}` in a command. {advice}")
-        return _PROJECT_DIR.sub(r"$\1LLXPRT_PROJECT_DIR", command)
+        return _PROJECT_DIR.sub(r"$\1LLXPRT_PROJECT_DIR", text)
 
     def _timeout(self, node: Node | None) -> int | float | None:
         if node is None:
             return None
         given = node.scalar
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST:
-            self._remark(node, f"`timeout` is left out: {self.document.found(node)} is no time; a hook has 60 seconds")
+            self._remark(node, f"`timeout` is left out: {self.document.found(node)} is not a valid timeout")
             return None
         if self.dialect.milliseconds > 1 and given >= _UNIT_IN_DOUBT:
             self._remark(
@@ -205,8 +210,8 @@ class Reading:
 
 def _tool_advice(name: str) -> str:
     if "mcp__" in name:
-        return "Tools of MCP servers have other names here: write them into the matcher."
-    return "No tool here has its place; write the name of one into the matcher, if your agent has it."
+        return "Tools of MCP servers have other names here: add those to the matcher."
+    return "It has no counterpart here; if your agent has such a tool, add its name to the matcher."
 
 
 def _text(node: Node | None) -> str:

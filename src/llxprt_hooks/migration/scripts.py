@@ -1,4 +1,4 @@
-"""What in a project's scripts still speaks another agent's language: migrating settings does not change scripts."""
+"""Finds Claude Code's names in a project's scripts, which the migration of settings does not change."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
 MOST_PROBLEMS: Final = 20
 
 
-def foreign_words(commands: Iterable[str], project: Path) -> list[Problem]:
-    """Where scripts that commands name use Claude Code's names for tools, events and fields."""
+def foreign_words(texts: Iterable[str], project: Path) -> list[Problem]:
+    """Return where the hooks' scripts use Claude Code's names for tools, events and fields."""
     try:
-        files = project_scripts(commands, project)
-    except ScriptsError:  # told by `trust`, which needs to know
+        files = project_scripts(texts, project)
+    except ScriptsError:  # reported by `trust`
         return []
     found = (
         Problem(project / file, word.line, word.column, f"`{word.name}`: {word.meaning}")

@@ -1,40 +1,35 @@
-"""Model data between an SDK's types and the stable format that hook scripts read and write (HOOK-071).
+"""Translation between an SDK's types and the stable format that hook scripts read and write (HOOK-071).
 
-Importing this package imports no SDK: ``default_translator()`` does, when it is first called.
+- ``format``: the hook format, and ``HookFormat``, which marks data that is in it
+- ``conversation``, ``alignment``: where the messages that a hook returned belong
+- ``translator``: what each SDK implements; ``registry``: the translators by name, one line each
+- ``google_genai``, ``openai_chat``: one module per SDK
+- ``answers``: the well-formed part of what hooks wrote; ``restriction``: which tools they allow
+- ``payload``: a caller's model data as hooks receive it; ``outputs``: the answers of hooks in the caller's types
+
+Importing this package imports no SDK; ``resolve_translator`` does.
 """
 
-from llxprt_hooks.model.default import default_translator, request_payload, response_payload
-from llxprt_hooks.model.translator import (
-    AnyTranslator,
-    GenerateContentParameters,
-    HookToolConfig,
-    HookTranslator,
-    LLMCandidate,
-    LLMConfig,
-    LLMContent,
-    LLMMessage,
-    LLMRequest,
-    LLMResponse,
-    LLMSafetyRating,
-    LLMUsage,
-    TranslationError,
-)
+from llxprt_hooks.model.conversation import Turn
+from llxprt_hooks.model.format import HookFormat, TranslationError
+from llxprt_hooks.model.parameters import GenerateContentParameters
+from llxprt_hooks.model.payload import mark_request, mark_response, request_payload, response_payload
+from llxprt_hooks.model.registry import resolve_translator
+from llxprt_hooks.model.restriction import Restriction
+from llxprt_hooks.model.translator import AnyTranslator, HookTranslator, TranslatorChoice
 
 __all__ = [
     "AnyTranslator",
     "GenerateContentParameters",
-    "HookToolConfig",
+    "HookFormat",
     "HookTranslator",
-    "LLMCandidate",
-    "LLMConfig",
-    "LLMContent",
-    "LLMMessage",
-    "LLMRequest",
-    "LLMResponse",
-    "LLMSafetyRating",
-    "LLMUsage",
+    "Restriction",
     "TranslationError",
-    "default_translator",
+    "TranslatorChoice",
+    "Turn",
+    "mark_request",
+    "mark_response",
     "request_payload",
+    "resolve_translator",
     "response_payload",
 ]

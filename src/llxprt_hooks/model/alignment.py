@@ -1,14 +1,14 @@
-"""Where the messages that a hook returned belong among the turns of the conversation they came from (D-13).
+"""Matches the messages that a hook returned with the turns of the conversation they came from (D-13).
 
-A hook sees the texts of a conversation and returns a list of texts; the turns behind them also hold images, function
-calls and function responses. Turns keep their order and are never repeated; what is decided here is which turn each
-returned message is the text of, and where the messages stand that are new:
+A hook sees the texts of a conversation and returns a list of texts. The turns also hold images, function calls and
+function responses. Turns keep their order and are never repeated. This module decides which turn each returned message
+belongs to, and where new messages go:
 
-- A turn that is *glued* to the one before forms one unit with it; nothing is ever put inside a unit. Turns at the
-  start that have nothing to be glued to form a unit with the first turn after them that could stand alone.
-- A new message stands after the unit of the message it follows in the hook's list, after whatever the hook left of
-  the turns in between, and before the next unit of which the hook kept a message. So the texts of the result are the
-  hook's messages in the hook's order, but for a new message between two messages of one unit: it follows the unit.
+- A turn that is *glued* to the previous one forms a unit with it; nothing is ever inserted into a unit. Glued turns at
+  the start form a unit with the first turn that is not glued.
+- A new message goes after the unit of the message it follows in the hook's list, after what the hook left of the turns
+  in between, and before the next unit of which the hook kept a message. So the texts of the result are the hook's
+  messages in the hook's order. The one exception is a new message between two messages of one unit: it goes after it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# How often anchors are looked for between anchors, and how many pairs of messages are compared where there are none:
-# beyond that messages are paired one by one, so that no answer of a hook takes long.
+# Limits for the recursion between anchors, and for the pairs of messages compared if there are no anchors. Beyond them
+# messages are paired by position, so that no answer of a hook takes long.
 ROUNDS = 8
 COMPARED_PAIRS = 10_000
-# A changed text is recognised by this many characters at its ends; the more are the same, the more alike.
-GLANCES = (3, 12, 50, 200)
+# A changed text is recognized by this many characters at its ends; the more of them are equal, the more similar it is.
+COMPARED_LENGTHS = (3, 12, 50, 200)
 
 
 class Message(NamedTuple):
@@ -36,24 +36,24 @@ class Message(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One turn of the result: an original one, by its index, with the message it has now; or a new one (``None``)."""
+    """One turn of the result: the index of an original turn, or None for a new one, and the message it has now."""
 
     turn: int | None
     message: Message
 
 
 def rearrange(turns: Sequence[Message], glued: Sequence[bool], wanted: Sequence[Message]) -> list[Step]:
-    """The turns of a conversation, each with the text that it has in the ``wanted`` messages, and the new ones."""
-    speaking = [index for index, turn in enumerate(turns) if turn.text]
-    sources = align([turns[index] for index in speaking], wanted)
-    kept = {speaking[source]: message for source, message in zip(sources, wanted, strict=True) if source is not None}
+    """Return the turns of a conversation, each with its text in the ``wanted`` messages, and the new messages."""
+    with_text = [index for index, turn in enumerate(turns) if turn.text]
+    sources = align([turns[index] for index in with_text], wanted)
+    kept = {with_text[source]: message for source, message in zip(sources, wanted, strict=True) if source is not None}
     units = _units(glued)
     kept_units = sorted({units[turn] for turn in kept})
     additions: defaultdict[int, list[Message]] = defaultdict(list)
     unit = -1
     for source, message in zip(sources, wanted, strict=True):
         if source is not None:
-            unit = units[speaking[source]]
+            unit = units[with_text[source]]
         else:
             following = bisect_right(kept_units, unit)
             place = bisect_left(units, kept_units[following]) if following < len(kept_units) else len(turns)
@@ -62,10 +62,10 @@ def rearrange(turns: Sequence[Message], glued: Sequence[bool], wanted: Sequence[
 
 
 def align(old: Sequence[Message], new: Sequence[Message], rounds: int = ROUNDS) -> list[int | None]:
-    """For each new message the index of the old one that it is, changed or not; ``None`` where it is none of them.
+    """Return, for each new message, the index of the old message it corresponds to; None if it was added.
 
-    Messages that are the same at both ends belong together, and so do those that are unique on both sides, as far as
-    their order is the same; what is left between them is compared.
+    Equal messages at both ends correspond, and so do messages that are unique on both sides, as far as their order is
+    the same. The messages between them are compared.
 
     >>> align([Message("user", "a"), Message("model", "b")], [Message("user", "a!"), Message("model", "b")])
     [0, 1]
@@ -87,7 +87,7 @@ def _steps(turns: Sequence[Message], kept: dict[int, Message], additions: dict[i
 
 
 def _units(glued: Sequence[bool]) -> list[int]:
-    """The number of the unit that each turn belongs to."""
+    """Return the number of the unit that each turn belongs to."""
     units: list[int] = []
     unit, opened = 0, False
     for is_glued in glued:
@@ -103,7 +103,7 @@ def _shifted(sources: Sequence[int | None], by: int) -> list[int | None]:
 
 
 def _shared(old: Sequence[object], new: Sequence[object]) -> int:
-    """How many items both begin with."""
+    """Return the length of the common prefix."""
     count = 0
     for one, other in zip(old, new, strict=False):
         if one != other:
@@ -113,7 +113,7 @@ def _shared(old: Sequence[object], new: Sequence[object]) -> int:
 
 
 def _anchors(old: Sequence[Message], new: Sequence[Message]) -> list[tuple[int, int]]:
-    """The longest run of messages that both sides have once, in the same order on both, as pairs of indexes."""
+    """Return the longest sequence of messages that are unique and in the same order on both sides, as index pairs."""
     old_counts, new_counts = Counter(old), Counter(new)
     places = {message: place for place, message in enumerate(old) if old_counts[message] == new_counts[message] == 1}
     pairs = [(places[message], place) for place, message in enumerate(new) if message in places]
@@ -137,7 +137,7 @@ def _anchors(old: Sequence[Message], new: Sequence[Message]) -> list[tuple[int, 
 def _between(
     old: Sequence[Message], new: Sequence[Message], anchors: Sequence[tuple[int, int]], rounds: int
 ) -> list[int | None]:
-    """The alignment of what is before, between and after the anchors, with the anchors in their places."""
+    """Align the messages before, between and after the anchors; the anchors stay in place."""
     sources: list[int | None] = []
     old_start = new_start = 0
     for old_end, new_end in [*anchors, (len(old), len(new))]:
@@ -148,9 +148,9 @@ def _between(
 
 
 def _compare(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]:
-    """Each with the most alike: as many the same as order allows, then as many of one role, then likeness."""
+    """Pair the most similar messages: most equal ones first, then most of the same role, then highest similarity."""
     if len(old) * len(new) > COMPARED_PAIRS:
-        return _one_by_one(old, new)
+        return _by_position(old, new)
     pairs = min(len(old), len(new))
     gains = [[_gain(one, other, pairs) for other in new] for one in old]
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
@@ -171,20 +171,20 @@ def _compare(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]
     return sources
 
 
-def _one_by_one(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]:
+def _by_position(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]:
     pairs = zip(old, new, strict=False)
     sources: list[int | None] = [index if one.role == other.role else None for index, (one, other) in enumerate(pairs)]
     return sources + [None] * (len(new) - len(sources))
 
 
 def _gain(old: Message, new: Message, pairs: int) -> float:
-    """What it is worth to pair two messages, so that likeness never outweighs a pair, nor pairs a message kept."""
+    """Score a pair: similarity never outweighs one more pair, and pairs never outweigh one more equal message."""
     if old == new:
         return pairs + 2.0
-    return 1.0 + _likeness(old.text, new.text) / (pairs + 1) if old.role == new.role else 0.0
+    return 1.0 + _similarity(old.text, new.text) / (pairs + 1) if old.role == new.role else 0.0
 
 
-def _likeness(old: str, new: str) -> float:
-    """From 0 to 1: how much is the same at either end of two texts."""
-    same = sum((old[:glance] == new[:glance]) + (old[-glance:] == new[-glance:]) for glance in GLANCES)
-    return same / (2 * len(GLANCES))
+def _similarity(old: str, new: str) -> float:
+    """Return how much two texts have in common at their ends, from 0 to 1."""
+    same = sum((old[:length] == new[:length]) + (old[-length:] == new[-length:]) for length in COMPARED_LENGTHS)
+    return same / (2 * len(COMPARED_LENGTHS))

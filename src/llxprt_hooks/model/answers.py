@@ -1,7 +1,7 @@
-"""Model data as a hook wrote it, reduced to what is well formed.
+"""Reads model data that a hook wrote, and keeps the well-formed part.
 
-A field of the wrong type is ignored by itself, with a warning, and never takes its siblings with it (D-04).
-Values are never logged: they may be what a hook was written to hide.
+A field of the wrong type is ignored with a warning; the other fields still apply (D-04). Values are never logged: they
+may be what a hook was written to hide.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.translator import (
+from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
     LLMConfig,
@@ -55,7 +55,7 @@ USAGE: Mapping[str, Field] = {
 
 
 def read_request(answer: object) -> LLMRequest:
-    """The well-formed part of a hook's ``llm_request``."""
+    """Return the well-formed part of a hook's ``llm_request``."""
     fields = _fields(answer, REQUEST, "llm_request")
     request: LLMRequest = {}
     if "model" in fields:
@@ -70,14 +70,14 @@ def read_request(answer: object) -> LLMRequest:
 
 
 def read_tool_config(answer: object) -> HookToolConfig:
-    """The well-formed part of a hook's ``toolConfig``."""
+    """Return the well-formed part of a hook's ``toolConfig``."""
     return cast("HookToolConfig", _fields(answer, TOOL_CONFIG, "toolConfig"))
 
 
 def read_messages(answers: list[Any]) -> list[LLMMessage] | None:
-    """The messages that say something; ``None`` (leave all as they were) for a list in which none is well formed.
+    """Return the messages with text; None, which leaves all as they were, if no message is well formed.
 
-    A message whose content is the empty string is as good as none (HOOK-076): to empty a message is to remove it.
+    A message with empty content counts as removed (HOOK-076).
     """
     messages = [_message(answer, f"llm_request.messages[{index}]") for index, answer in enumerate(answers)]
     well_formed = [message for message in messages if message is not None]
@@ -87,7 +87,7 @@ def read_messages(answers: list[Any]) -> list[LLMMessage] | None:
 
 
 def read_response(answer: object) -> LLMResponse:
-    """The well-formed part of a hook's ``llm_response``, with at least one candidate."""
+    """Return the well-formed part of a hook's ``llm_response``, with at least one candidate."""
     fields = _fields(answer, RESPONSE, "llm_response")
     text: str | None = fields.get("text")
     candidates = [
@@ -99,22 +99,22 @@ def read_response(answer: object) -> LLMResponse:
         candidates = [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP", "index": 0}]
     if not candidates:
         raise TranslationError("A hook's llm_response has neither a text nor a candidate with text parts.")
-    said = "".join(candidates[0]["content"]["parts"])
-    if text is not None and text != said:
+    parts = "".join(candidates[0]["content"]["parts"])
+    if text is not None and text != parts:
         log.warning("llm_response.text differs from the first candidate's parts; the parts are used")
-    response: LLMResponse = {"text": said, "candidates": candidates}
+    response: LLMResponse = {"text": parts, "candidates": candidates}
     if "usageMetadata" in fields:
         response["usageMetadata"] = cast("LLMUsage", _fields(fields["usageMetadata"], USAGE, "usageMetadata"))
     return response
 
 
 def ignored(path: str, expected: str, value: object) -> None:
-    """Log that a piece of a hook's answer has no effect."""
+    """Log that a part of a hook's answer is ignored."""
     log.warning("a hook's answer: `%s` is ignored: expected %s, found %s", path, expected, found(value))
 
 
 def _fields(answer: object, table: Mapping[str, Field], path: str) -> dict[str, Any]:
-    """The known and well-formed fields; ``null`` leaves a field as it was, like its absence."""
+    """Return the known and well-formed fields. ``null`` counts as absent and leaves a field as it was."""
     if not isinstance(answer, Mapping):
         ignored(path, OBJECT.words, answer)
         return {}
@@ -145,7 +145,7 @@ def _role(role: object, path: str) -> str:
 
 
 def _texts(parts: object, path: str) -> list[str] | None:
-    """The texts in a list of strings and ``{"text": …}``; ``None`` where nothing of it is well formed."""
+    """Return the texts in a list of strings and ``{"text": …}``; None if no item is well formed."""
     if not isinstance(parts, list):
         return None
     texts: list[str] = []

@@ -1,49 +1,54 @@
-"""The outputs of model events, which answer in the caller's own SDK types, and the output class of every event."""
+"""The outputs of model events, which return the caller's own SDK types, and the output class of every event."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from llxprt_hooks.events import HookEventName
-from llxprt_hooks.model.default import default_translator
+from llxprt_hooks.events import HookEventName, OutputKind
+from llxprt_hooks.model.registry import resolve_translator
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.translator import AnyTranslator, GenerateContentParameters
+    from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
+
+RequestT = TypeVar("RequestT")
 
 
 class ModelHookOutput(DefaultHookOutput):
-    """An output of a model event: what it holds in hook format is translated into the caller's SDK types."""
+    """An output of a model event. Its data in hook format is translated to the caller's SDK types."""
 
     __slots__ = ("_translator",)
 
-    def __init__(
-        self, data: Mapping[str, Any], *, implied: bool = False, translator: AnyTranslator | None = None
-    ) -> None:
+    def __init__(self, data: Mapping[str, Any], *, implied: bool = False, translator: TranslatorChoice = None) -> None:
         super().__init__(data, implied=implied)
         self._translator = translator
 
     @property
     def translator(self) -> AnyTranslator:
-        """What turns the hook format into the caller's own SDK types."""
-        return self._translator or default_translator()
+        """The translator between the hook format and the caller's SDK types."""
+        return resolve_translator(self._translator)
+
+    def using(self, translator: TranslatorChoice) -> Self:
+        """Return the same output for another SDK; None keeps the current translator."""
+        return self if translator is None else type(self)(self.to_dict(), translator=translator)
 
 
 class BeforeModelHookOutput(ModelHookOutput):
-    """May answer in the model's place, or change what the model is asked."""
+    """May answer in place of the model, or change the request."""
 
     __slots__ = ()
 
     def get_synthetic_response(self) -> Any | None:
-        """The answer to use in the model's place, as an SDK response, only if the hook gave one (HOOK-194)."""
+        """Return the answer to use in place of the model's, as an SDK response, if the hook gave one (HOOK-194)."""
         response = self._specific("llm_response")
         return self.translator.from_hook_llm_response(response) if response else None
 
-    def apply_llm_request_modifications(self, request: GenerateContentParameters) -> GenerateContentParameters:
-        """The request with the hook's changes laid over it; the given one is left alone."""
+    def apply_llm_request_modifications(self, request: RequestT) -> RequestT:
+        """Return a copy of the request with the hook's changes."""
         changes = self._specific("llm_request")
-        return self.translator.from_hook_llm_request(changes, request) if changes else request
+        changed: RequestT = self.translator.from_hook_llm_request(changes, request) if changes else request
+        return changed
 
 
 class AfterModelHookOutput(ModelHookOutput):
@@ -51,16 +56,19 @@ class AfterModelHookOutput(ModelHookOutput):
 
     __slots__ = ()
 
-    def get_modified_response(self) -> Any | None:
-        """The answer to use instead, as an SDK response; a stop without one is answered with its reason (HOOK-048)."""
+    def get_modified_response(self, base: Any = None) -> Any | None:
+        """Return the hook's answer as an SDK response; for a stop without an answer, its reason (HOOK-048).
+
+        ``base`` is the response that it replaces; it provides ids and similar fields, if the SDK has them.
+        """
         response = self._specific("llm_response")
         if response:
-            return self.translator.from_hook_llm_response(response)
+            return self.translator.from_hook_llm_response(response, base)
         reason = self.get_stop_reason()
         if reason is None:
             return None
         stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
-        return self.translator.from_hook_llm_response({"candidates": [stop]})
+        return self.translator.from_hook_llm_response({"candidates": [stop]}, base)
 
 
 class BeforeToolSelectionHookOutput(ModelHookOutput):
@@ -69,30 +77,38 @@ class BeforeToolSelectionHookOutput(ModelHookOutput):
     __slots__ = ()
 
     def apply_tool_config_modifications(self, tool_config: Any, tools: Any) -> tuple[Any, Any]:
-        """The tool configuration with the hook's restriction, and the tools, which are never filtered (HOOK-167)."""
+        """Return the tool configuration with the hook's restriction, and the tools, never filtered (HOOK-167)."""
         changes = self._specific("toolConfig")
         if not changes:
             return tool_config, tools
         return self.translator.from_hook_tool_config(changes, tool_config), tools
 
 
-_MODEL_OUTPUTS: Mapping[str, type[ModelHookOutput]] = {
-    HookEventName.BEFORE_MODEL: BeforeModelHookOutput,
-    HookEventName.AFTER_MODEL: AfterModelHookOutput,
-    HookEventName.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
+_MODEL_OUTPUTS: Mapping[OutputKind, type[ModelHookOutput]] = {
+    OutputKind.BEFORE_MODEL: BeforeModelHookOutput,
+    OutputKind.AFTER_MODEL: AfterModelHookOutput,
+    OutputKind.BEFORE_TOOL_SELECTION: BeforeToolSelectionHookOutput,
 }
 
 
 def create_hook_output(event_name: str, data: Mapping[str, Any]) -> DefaultHookOutput:
-    """The output class of an event, for one hook's data; BeforeTool's compatibility fields stay unread (HOOK-200)."""
-    return _MODEL_OUTPUTS.get(event_name, DefaultHookOutput)(data)
+    """Create an event's output from one hook's data; BeforeTool's compatibility fields are not read (HOOK-200)."""
+    return _MODEL_OUTPUTS.get(_output_kind(event_name), DefaultHookOutput)(data)
 
 
 def create_specific_hook_output(
-    event_name: str, data: Mapping[str, Any], *, translator: AnyTranslator | None = None
+    event_name: str, data: Mapping[str, Any], *, translator: TranslatorChoice = None
 ) -> DefaultHookOutput:
-    """The output class of an event, for the merged data, in which BeforeTool's compatibility fields count."""
-    if event_name == HookEventName.BEFORE_TOOL:
+    """Create an event's output from merged data; BeforeTool's compatibility fields are read."""
+    kind = _output_kind(event_name)
+    if kind is OutputKind.BEFORE_TOOL:
         return BeforeToolHookOutput(data)
-    model_output = _MODEL_OUTPUTS.get(event_name)
+    model_output = _MODEL_OUTPUTS.get(kind)
     return DefaultHookOutput(data) if model_output is None else model_output(data, translator=translator)
+
+
+def _output_kind(event_name: str) -> OutputKind:
+    try:
+        return HookEventName(event_name).spec.output
+    except ValueError:
+        return OutputKind.DEFAULT

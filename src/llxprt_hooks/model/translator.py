@@ -1,103 +1,25 @@
-"""The stable hook format of model data, and what a translator between it and an SDK has to offer.
+"""The base class of all translators between the hook format and an SDK. Nothing here depends on an SDK.
 
-Nothing here knows an SDK; another one is one more subclass of ``HookTranslator``.
+A new SDK is one module with a subclass of ``HookTranslator`` and one line in ``registry``. Check it with
+``llxprt_hooks.testing.check_translator``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model import answers
+from llxprt_hooks.model.access import field
+from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
+from llxprt_hooks.model.restriction import combine
 
-class TranslationError(Exception):
-    """Model data that cannot be translated; its text says what was found and what was expected."""
+if TYPE_CHECKING:
+    from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMConfig, LLMRequest, LLMResponse, LLMUsage
 
-
-@dataclass(frozen=True, slots=True)
-class GenerateContentParameters:
-    """What ``client.models.generate_content`` takes: google-genai's own types, in any form that it accepts."""
-
-    model: str
-    contents: Any
-    config: Any = None
-
-
-class LLMMessage(TypedDict):
-    """The text of one message; ``role`` is ``user``, ``model`` or ``system``."""
-
-    role: str
-    content: str
-
-
-class LLMConfig(TypedDict, total=False):
-    """The generation settings that hooks see and may change; unset ones are left out."""
-
-    temperature: float
-    maxOutputTokens: int
-    topP: float
-    topK: float
-    stopSequences: list[str]
-    candidateCount: int
-    presencePenalty: float
-    frequencyPenalty: float
-
-
-class HookToolConfig(TypedDict, total=False):
-    """Which tools the model may call; ``mode`` is ``AUTO``, ``ANY`` or ``NONE`` (HOOK-074)."""
-
-    mode: str
-    allowedFunctionNames: list[str]
-
-
-class LLMRequest(TypedDict, total=False):
-    """A model request as hooks see it (HOOK-072), and as they may return it: any part of it."""
-
-    model: str
-    messages: list[LLMMessage]
-    config: LLMConfig
-    toolConfig: HookToolConfig
-
-
-class LLMContent(TypedDict):
-    """What a candidate says: its text parts, in order."""
-
-    role: str
-    parts: list[str]
-
-
-class LLMSafetyRating(TypedDict, total=False):
-    """One safety rating. The SDK's ``blocked`` is left out on purpose (HOOK-077)."""
-
-    category: str
-    probability: str
-
-
-class LLMCandidate(TypedDict, total=False):
-    """One of the answers in a response."""
-
-    content: LLMContent
-    finishReason: str
-    index: int
-    safetyRatings: list[LLMSafetyRating]
-
-
-class LLMUsage(TypedDict, total=False):
-    """The tokens that a call used."""
-
-    promptTokenCount: int
-    candidatesTokenCount: int
-    totalTokenCount: int
-
-
-class LLMResponse(TypedDict, total=False):
-    """A model response as hooks see it (HOOK-073); ``text`` repeats the first candidate's text."""
-
-    text: str
-    candidates: list[LLMCandidate]
-    usageMetadata: LLMUsage
-
+log = debug_logger("translator")
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
@@ -107,85 +29,152 @@ ToolConfigT = TypeVar("ToolConfigT")
 class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
     """Translates one SDK's requests, responses and tool configurations to the hook format and back.
 
-    No method changes what it is given.
+    Implement the abstract methods for an SDK; the other methods use them. No method may change its arguments, and a
+    request without changes must be returned as the same object.
     """
 
-    @abstractmethod
-    def to_hook_llm_request(self, request: RequestT) -> LLMRequest:
-        """The request as hooks see it: text only, unset fields left out."""
+    SETTINGS: ClassVar[Mapping[str, str]] = {}
+    """Maps settings of the hook format to the SDK's names. Settings that are missing here are ignored."""
+    TOOL_CONFIG: ClassVar[str] = "tool_config"
+    """The field of a request that controls which tools may be called."""
 
-    @abstractmethod
-    def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
-        """``base_request`` with the well-formed changes of a hook's (partial) request; all else is as it was."""
-
-    @abstractmethod
-    def to_hook_llm_response(self, response: ResponseT) -> LLMResponse:
-        """The response as hooks see it: text only."""
-
-    @abstractmethod
-    def from_hook_llm_response(self, hook_response: Mapping[str, Any]) -> ResponseT:
-        """An SDK response that says what the hook's does; without any text or candidate a ``TranslationError``."""
-
-    @abstractmethod
-    def to_hook_tool_config(self, tool_config: ToolConfigT | None) -> HookToolConfig:
-        """The tool configuration as hooks see it; empty where nothing is set."""
-
-    @abstractmethod
-    def from_hook_tool_config(
-        self, hook_tool_config: Mapping[str, Any], base_tool_config: ToolConfigT | None
-    ) -> ToolConfigT:
-        """``base_tool_config`` with the hook's mode and allowed names; omitted ones stay as they were."""
+    # Each SDK implements these.
 
     @abstractmethod
     def read_request(self, value: object) -> RequestT:
-        """An SDK request, or the same as JSON, as a request; a ``TranslationError`` for anything else."""
+        """Read an SDK request or its JSON; raise ``TranslationError`` for anything else, including hook format."""
 
     @abstractmethod
     def read_response(self, value: object) -> ResponseT:
-        """An SDK response, or the same as JSON, as a response; a ``TranslationError`` for anything else."""
+        """Read an SDK response or its JSON; raise ``TranslationError`` for anything else, including hook format."""
 
-    def request_payload(self, value: object) -> LLMRequest:
-        """``llm_request`` for a hook, from an SDK request, its JSON, or a request already in hook format."""
-        ready = in_hook_request_format(value)
-        return self.to_hook_llm_request(self.read_request(value)) if ready is None else ready
+    @abstractmethod
+    def field(self, request: RequestT, name: str) -> Any:
+        """Return ``model``, ``tools``, a setting or the tool configuration, by the SDK's name; None if unset."""
 
-    def response_payload(self, value: object) -> LLMResponse:
-        """``llm_response`` for a hook, from an SDK response, its JSON, or a response already in hook format."""
-        ready = in_hook_response_format(value)
-        return self.to_hook_llm_response(self.read_response(value)) if ready is None else ready
+    @abstractmethod
+    def with_fields(self, request: RequestT, fields: Mapping[str, Any]) -> RequestT:
+        """Return a copy of a request with other values for some of these fields."""
+
+    @abstractmethod
+    def turns(self, request: RequestT) -> Sequence[Turn]:
+        """Return the conversation without the system prompt, which hooks do not see."""
+
+    @abstractmethod
+    def rebuild(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
+        """Return a copy of a request with this conversation.
+
+        A turn that is not ``changed`` keeps its source. A changed turn keeps everything of its source but the text; it
+        is dropped if nothing remains. A turn without a source is new.
+        """
+
+    @abstractmethod
+    def to_hook_llm_response(self, response: ResponseT) -> LLMResponse:
+        """Return the response as hooks see it: text only."""
+
+    @abstractmethod
+    def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: ResponseT | None = None) -> ResponseT:
+        """Return a response with the hook's text; ids and similar fields come from ``base``, the replaced response.
+
+        Tool calls are not kept (HOOK-079). Raise ``TranslationError`` if there is neither text nor a candidate.
+        """
+
+    @abstractmethod
+    def to_hook_tool_config(self, tool_config: ToolConfigT | None) -> HookToolConfig:
+        """Return the tool configuration as hooks see it; empty if nothing is set."""
+
+    @abstractmethod
+    def build_tool_config(self, tool_config: HookToolConfig, base: ToolConfigT | None) -> ToolConfigT:
+        """Return ``base`` with the mode and the allowed names of a complete tool configuration in hook format."""
+
+    # These build on the methods above.
+
+    def to_hook_llm_request(self, request: RequestT) -> LLMRequest:
+        """Return the request as hooks see it: text only, without settings that are not set."""
+        model = self.field(request, "model")
+        hook_request: LLMRequest = {"model": model} if model else {}
+        hook_request["messages"] = messages_of(self.turns(request))
+        hook_request["config"] = self.settings_of(request)
+        if tool_config := self.to_hook_tool_config(self.tool_config_of(request)):
+            hook_request["toolConfig"] = tool_config
+        return hook_request
+
+    def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
+        """Return ``base_request`` with the well-formed changes in a hook's (partial) request."""
+        wanted = answers.read_request(hook_request)
+        request = base_request
+        if "messages" in wanted and (turns := rewrite(self.turns(request), wanted["messages"])) is not None:
+            request = self.rebuild(request, turns)
+        if fields := self._changed_fields(request, wanted):
+            request = self.with_fields(request, fields)
+        shown = self.to_hook_tool_config(self.tool_config_of(request))
+        tool_config = wanted.get("toolConfig", {})
+        if {**shown, **tool_config} != shown:
+            request = self.with_tool_config(
+                request, self.from_hook_tool_config(tool_config, self.tool_config_of(request))
+            )
+        return request
+
+    def from_hook_tool_config(
+        self, hook_tool_config: Mapping[str, Any], base_tool_config: ToolConfigT | None
+    ) -> ToolConfigT:
+        """Return ``base_tool_config`` with the hook's mode and allowed names; omitted fields stay as they were."""
+        wanted = answers.read_tool_config(hook_tool_config)
+        return self.build_tool_config(combine(self.to_hook_tool_config(base_tool_config), wanted), base_tool_config)
+
+    def settings_of(self, request: RequestT) -> LLMConfig:
+        """Return the settings that hooks see, without those that are not set."""
+        values = {name: self.field(request, sdk_name) for name, sdk_name in self.SETTINGS.items()}
+        return cast("LLMConfig", {name: _plain(value) for name, value in values.items() if value is not None})
+
+    def tool_config_of(self, request: RequestT) -> ToolConfigT | None:
+        """Return the tool configuration of a request, in the SDK's own form."""
+        return cast("ToolConfigT | None", self.field(request, self.TOOL_CONFIG))
+
+    def with_tool_config(self, request: RequestT, tool_config: ToolConfigT) -> RequestT:
+        """Return a copy of a request with another tool configuration."""
+        return self.with_fields(request, {self.TOOL_CONFIG: tool_config})
+
+    def tools_of(self, request: RequestT) -> Any:
+        """Return the tools of a request, in the SDK's own form."""
+        return self.field(request, "tools")
+
+    def with_system_message(self, request: RequestT, text: str) -> RequestT:
+        """Return a copy of a request with a hook's message to the model at its end (D-14)."""
+        return self.rebuild(request, [*self.turns(request), Turn("system", text)])
+
+    def _changed_fields(self, request: RequestT, wanted: LLMRequest) -> dict[str, Any]:
+        changed: dict[str, Any] = {}
+        if "model" in wanted and wanted["model"] != self.field(request, "model"):
+            changed["model"] = wanted["model"]
+        shown = self.settings_of(request)
+        for name, value in wanted.get("config", {}).items():
+            if name not in self.SETTINGS:
+                log.warning("a hook's answer: `llm_request.config.%s` is ignored: not a setting of this SDK", name)
+            elif value != shown.get(name):
+                changed[self.SETTINGS[name]] = value
+        return changed
 
 
 AnyTranslator: TypeAlias = HookTranslator[Any, Any, Any]
-"""A translator for whichever SDK; the engine passes its types through unseen."""
+"""A translator for any SDK; the engine passes its types through without reading them."""
+
+TranslatorChoice: TypeAlias = AnyTranslator | str | None
+"""A translator, its name in ``registry``, or None for the configuration's translator, by default google-genai's."""
 
 
-def in_hook_request_format(value: object) -> LLMRequest | None:
-    """A copy of a request that is in hook format, recognised by its ``messages``; ``None`` for any other value."""
-    if not isinstance(value, Mapping) or "messages" not in value:
-        return None
-    if not isinstance(value["messages"], list):
-        raise TranslationError(
-            f"llm_request.messages is of type {type(value['messages']).__name__}; a list of messages is expected."
-        )
-    return cast("LLMRequest", dict(value))
+def build_hook_response(candidates: list[LLMCandidate], usage: Any, usage_names: Mapping[str, str]) -> LLMResponse:
+    """Return a response in hook format; ``usage_names`` maps the hook format's token counts to the SDK's names."""
+    text = "".join(candidates[0]["content"]["parts"]) if candidates else ""
+    response: LLMResponse = {"text": text, "candidates": candidates}
+    counts = {name: field(usage, sdk_name) for name, sdk_name in usage_names.items()}
+    if set_counts := {name: count for name, count in counts.items() if count is not None}:
+        response["usageMetadata"] = cast("LLMUsage", set_counts)
+    return response
 
 
-def in_hook_response_format(value: object) -> LLMResponse | None:
-    """A copy of a response that is in hook format: its parts are strings, or it has only ``text``."""
-    if not isinstance(value, Mapping):
-        return None
-    parts = [part for candidate in _list(value.get("candidates")) for part in _parts(candidate)]
-    if parts and all(isinstance(part, str) for part in parts):
-        return cast("LLMResponse", dict(value))
-    if not parts and isinstance(value.get("text"), str):
-        return cast("LLMResponse", dict(value))
-    return None
-
-
-def _parts(candidate: object) -> list[Any]:
-    content = candidate.get("content") if isinstance(candidate, Mapping) else None
-    return _list(content.get("parts")) if isinstance(content, Mapping) else []
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _plain(value: Any) -> Any:
+    """Return a setting as scripts expect it: some SDKs have a float ``topK``, which is shown as 40, not 40.0."""
+    if isinstance(value, list):
+        return list(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
-from llxprt_hooks.process.fork_exec import launch
+from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
 from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
 

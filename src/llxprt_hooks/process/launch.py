@@ -20,17 +20,42 @@ def launch(
     the problem, otherwise the executable. The pid is not returned but appended, so that the caller can kill the process
     whatever is raised afterwards.
     """
-    stdin, stdout, stderr = streams
-    # Without preexec_fn, Python uses vfork on Linux, whose cost does not depend on the memory size of this process.
-    popen = subprocess.Popen(
-        argv,
-        executable=executable,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env=env,
-        cwd=cwd,
-        start_new_session=True,
-    )
-    started.append(popen.pid)
-    popen.returncode = 0  # we reap it; otherwise Popen would warn that it is still running, and reap it itself
+    _Process(started, argv, executable, streams, env, cwd)
+
+
+class _Process(subprocess.Popen[bytes]):
+    """A process that this package reaps, not Popen."""
+
+    def __init__(
+        self,
+        started: list[int],
+        argv: Sequence[str],
+        executable: str,
+        streams: Streams,
+        env: Mapping[str, str],
+        cwd: str,
+    ) -> None:
+        stdin, stdout, stderr = streams
+        try:
+            # Without preexec_fn, Python uses vfork on Linux: its cost does not depend on the memory of this process.
+            super().__init__(
+                argv,
+                executable=executable,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env=env,
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError):  # Popen has reaped the process, if there was one
+            raise
+        except BaseException:  # a signal handler raised, when the program may have been started already
+            if (pid := getattr(self, "pid", None)) is not None:
+                self._hand_over(pid, started)
+            raise
+        self._hand_over(self.pid, started)
+
+    def _hand_over(self, pid: int, started: list[int]) -> None:
+        started.append(pid)
+        self.returncode = 0  # otherwise Popen would warn that it is still running, and reap it itself

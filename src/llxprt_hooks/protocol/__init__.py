@@ -1,1 +1,1 @@
-"""What crosses the pipe."""
+"""What the engine and a hook send each other: payloads, outputs, exit codes."""

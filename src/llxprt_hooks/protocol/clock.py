@@ -1,4 +1,4 @@
-"""The time of day, as hooks and records have it."""
+"""Timestamps for payloads and records."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from datetime import UTC, datetime
 
 
 def timestamp() -> str:
-    """Now, in ISO 8601 with milliseconds, as JavaScript writes it: ``2026-11-16T04:23:53.305Z``."""
+    """Return the current time in ISO 8601 with milliseconds, as JavaScript writes it: ``2026-11-16T04:23:53.305Z``."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,14 +1,13 @@
-"""The protocol: how a hook ended, and what that means.
+"""The exit-code protocol: what the end of a hook's process means.
 
-This is the canonical exit-code table (requirements, section 35) as a table. It knows bytes and exit codes, not how a
-process is run; whatever the bytes are, reading them never raises.
+``_TABLE`` is the canonical exit-code table (requirements, section 35). This module reads bytes and exit codes and knows
+nothing about running processes. Reading never raises, whatever the bytes are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text
@@ -26,8 +25,8 @@ STDOUT_IGNORED_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a hook's process ended, and what it left on its streams."""
+class ProcessOutcome:
+    """How a hook's process ended, and what it wrote to its streams."""
 
     exit_code: int | None = None
     signal: str | None = None
@@ -35,43 +34,63 @@ class Ending:
     stderr: bytes = b""
     stdout_cut: bool = False
     timed_out_after: float | None = None
-    """The time-out in milliseconds, if it was reached."""
+    """The timeout in milliseconds, if it was reached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What an ending means."""
+class HookVerdict:
+    """What one run of a hook means. A hook that is not a process has no exit code, signal or streams."""
 
     success: bool
-    exit_code: int | None
+    exit_code: int | None = None
     output: DefaultHookOutput | None = None
     error: str | None = None
+    """What went wrong, as the end of a sentence that starts with the hook: "timed out after 5 ms"."""
     hint: str | None = None
+    signal: str | None = None
+    stdout: str = ""
+    stderr: str = ""
 
 
-class Case(Enum):
-    """The rows of the table."""
+def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
+    """Return what the end of a hook's process means.
 
-    TIMED_OUT = auto()
-    SIGNAL = auto()
-    STATUS_UNKNOWN = auto()
-    EXIT_0 = auto()
-    EXIT_0_TOO_LONG = auto()
-    EXIT_2 = auto()
-    EXIT_OTHER = auto()
-
-
-def read_ending(ending: Ending) -> Reading:
-    """What a hook's ending means.
-
-    >>> read_ending(Ending(exit_code=2, stderr=b"no secrets")).output
+    >>> read_outcome(ProcessOutcome(exit_code=2, stderr=b"no secrets")).output
     DefaultHookOutput({'decision': 'deny', 'reason': 'no secrets'})
     """
-    return _TABLE[_case(ending)](ending)
+    read = next(read for applies, read in _TABLE if applies(outcome))
+    return replace(
+        read(outcome),
+        signal=outcome.signal,
+        stdout=decode_text(outcome.stdout),
+        stderr=decode_text(outcome.stderr),
+    )
+
+
+def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOutput | None:
+    """Return the output in a successful answer, from stdout, an HTTP response or a function alike.
+
+    An answer that is not a JSON object is plain text (HOOK-212). An empty answer has no output (HOOK-065).
+
+    >>> read_answer('{"decision": "allow"}'), read_answer({"continue": False}), read_answer("  ")
+    (DefaultHookOutput({'decision': 'allow'}), DefaultHookOutput({'continue': False}), None)
+    """
+    if answer is None or isinstance(answer, Mapping):
+        return None if answer is None else DefaultHookOutput(answer)
+    fields = _json_object(answer) if answer else None
+    if fields is not None:
+        return DefaultHookOutput(fields)
+    text = _trimmed(answer)
+    return convert_plain_text_to_hook_output(text, EXIT_CODE_SUCCESS) if text else None
+
+
+def timed_out(milliseconds: float) -> HookVerdict:
+    """Return the verdict on a hook that did not answer in time."""
+    return HookVerdict(False, error=f"timed out after {milliseconds:.15g} ms")
 
 
 def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookOutput:
-    """The output that plain text stands for: a message on success, a block on 2, a warning on anything else."""
+    """Convert plain text to an output: a message on success, a block on exit code 2, a warning otherwise."""
     if exit_code == EXIT_CODE_SUCCESS:
         return DefaultHookOutput({"decision": "allow", "systemMessage": text}, implied=True)
     if exit_code == EXIT_CODE_BLOCKING_ERROR:
@@ -80,98 +99,79 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
 
 
 def fail_closed_block(what: str) -> DefaultHookOutput:
-    """The block of a hook that failed although its settings say that it must not (``failClosed``)."""
+    """Return the block for a failed hook that has ``failClosed``."""
     return DefaultHookOutput({"decision": "deny", "reason": f"blocked because failClosed is set: {what}"})
 
 
-def _case(ending: Ending) -> Case:
-    if ending.timed_out_after is not None:
-        return Case.TIMED_OUT
-    if ending.signal is not None:
-        return Case.SIGNAL
-    if ending.exit_code is None:
-        return Case.STATUS_UNKNOWN
-    if ending.exit_code == EXIT_CODE_SUCCESS:
-        return Case.EXIT_0_TOO_LONG if ending.stdout_cut else Case.EXIT_0
-    return Case.EXIT_2 if ending.exit_code == EXIT_CODE_BLOCKING_ERROR else Case.EXIT_OTHER
+def _timed_out(outcome: ProcessOutcome) -> HookVerdict:
+    return timed_out(outcome.timed_out_after or 0.0)
 
 
-def _timed_out(ending: Ending) -> Reading:
-    return Reading(False, None, error=f"timed out after {ending.timed_out_after:.15g} ms")
+def _signal(outcome: ProcessOutcome) -> HookVerdict:
+    # HOOK-196 requires exit code 0 for a hook that a signal ended; `success` and `signal` show what happened.
+    return HookVerdict(False, EXIT_CODE_SUCCESS, _warning(outcome), error=f"was ended by {outcome.signal}")
 
 
-def _signal(ending: Ending) -> Reading:
-    # The exit code of a hook that a signal ended is 0 by HOOK-196; `success` and `signal` tell the truth.
-    return Reading(False, EXIT_CODE_SUCCESS, _warning(ending), error=f"was ended by {ending.signal}")
-
-
-def _status_unknown(ending: Ending) -> Reading:
-    # It may have been any status, so nothing it said counts, but for an explicit block.
-    fields = _json_object(ending.stdout)
-    said = None if fields is None else DefaultHookOutput(fields)
-    output = said if said is not None and said.is_blocking_decision() else _warning(ending)
-    return Reading(
+def _status_unknown(outcome: ProcessOutcome) -> HookVerdict:
+    # The exit status is unknown, so the output is ignored unless it is an explicit block.
+    fields = _json_object(outcome.stdout)
+    answer = None if fields is None else DefaultHookOutput(fields)
+    output = answer if answer is not None and answer.is_blocking_decision() else _warning(outcome)
+    return HookVerdict(
         False, None, output, error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
     )
 
 
-def _exit_0(ending: Ending) -> Reading:
-    return Reading(True, EXIT_CODE_SUCCESS, _from_stdout(ending.stdout))
+def _exit_0(outcome: ProcessOutcome) -> HookVerdict:
+    return HookVerdict(True, EXIT_CODE_SUCCESS, read_answer(outcome.stdout))
 
 
-def _exit_0_too_long(ending: Ending) -> Reading:
-    return Reading(
+def _exit_0_too_long(outcome: ProcessOutcome) -> HookVerdict:
+    return HookVerdict(
         False,
         EXIT_CODE_SUCCESS,
-        error=f"wrote more to stdout than the limit of {len(ending.stdout)} bytes; none of it was used",
+        error=f"wrote more to stdout than the limit of {len(outcome.stdout)} bytes; none of it was used",
     )
 
 
-def _exit_2(ending: Ending) -> Reading:
-    reason = _trimmed(ending.stderr)
-    hint = STDOUT_IGNORED_HINT if not reason and _trimmed(ending.stdout) else None
+def _exit_2(outcome: ProcessOutcome) -> HookVerdict:
+    reason = _trimmed(outcome.stderr)
+    hint = STDOUT_IGNORED_HINT if not reason and _trimmed(outcome.stdout) else None
     output = convert_plain_text_to_hook_output(reason or DEFAULT_BLOCK_REASON, EXIT_CODE_BLOCKING_ERROR)
-    return Reading(False, EXIT_CODE_BLOCKING_ERROR, output, hint=hint)
+    return HookVerdict(False, EXIT_CODE_BLOCKING_ERROR, output, hint=hint)
 
 
-def _exit_other(ending: Ending) -> Reading:
-    return Reading(False, ending.exit_code, _warning(ending), error=f"exited with code {ending.exit_code}")
+def _exit_other(outcome: ProcessOutcome) -> HookVerdict:
+    return HookVerdict(False, outcome.exit_code, _warning(outcome), error=f"exited with code {outcome.exit_code}")
 
 
-_TABLE: Mapping[Case, Callable[[Ending], Reading]] = {
-    Case.EXIT_0: _exit_0,
-    Case.EXIT_0_TOO_LONG: _exit_0_too_long,
-    Case.EXIT_2: _exit_2,
-    Case.EXIT_OTHER: _exit_other,
-    Case.SIGNAL: _signal,
-    Case.STATUS_UNKNOWN: _status_unknown,
-    Case.TIMED_OUT: _timed_out,
-}
+_TABLE: Sequence[tuple[Callable[[ProcessOutcome], bool], Callable[[ProcessOutcome], HookVerdict]]] = (
+    (lambda outcome: outcome.timed_out_after is not None, _timed_out),
+    (lambda outcome: outcome.signal is not None, _signal),
+    (lambda outcome: outcome.exit_code is None, _status_unknown),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_SUCCESS and outcome.stdout_cut, _exit_0_too_long),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_SUCCESS, _exit_0),
+    (lambda outcome: outcome.exit_code == EXIT_CODE_BLOCKING_ERROR, _exit_2),
+    (lambda outcome: True, _exit_other),
+)
+"""The first row whose condition holds applies."""
 
 
-def _from_stdout(stdout: bytes) -> DefaultHookOutput | None:
-    """JSON first, plain text otherwise (HOOK-212); silence is no output (HOOK-065)."""
-    fields = _json_object(stdout) if stdout else None
-    if fields is not None:
-        return DefaultHookOutput(fields)
-    text = _trimmed(stdout)
-    return convert_plain_text_to_hook_output(text, EXIT_CODE_SUCCESS) if text else None
-
-
-def _json_object(stdout: bytes) -> Mapping[str, Any] | None:
+def _json_object(answer: bytes | str) -> Mapping[str, Any] | None:
     try:
-        value = read_json(stdout)
+        value = read_json(answer) if isinstance(answer, bytes) else read_json_text(answer)
         if isinstance(value, str):
-            value = read_json_text(value)  # encoded twice (HOOK-193)
+            value = read_json_text(value)  # JSON encoded twice (HOOK-193)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _warning(ending: Ending) -> DefaultHookOutput | None:
-    text = _trimmed(ending.stderr)
+def _warning(outcome: ProcessOutcome) -> DefaultHookOutput | None:
+    text = _trimmed(outcome.stderr)
     return convert_plain_text_to_hook_output(text, EXIT_CODE_NON_BLOCKING_ERROR) if text else None
 
 
-def _trimmed(stream: bytes) -> str:
-    return decode_text(stream).strip(NODE_WHITESPACE)
+def _trimmed(answer: bytes | str) -> str:
+    text = decode_text(answer) if isinstance(answer, bytes) else answer
+    return text.strip(NODE_WHITESPACE)

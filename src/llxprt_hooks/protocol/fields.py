@@ -1,6 +1,6 @@
 """Types of JSON fields, and one function that checks an object against a table of them.
 
-A field of the wrong type is left out by itself and reported in a sentence; its siblings stay.
+A field of the wrong type is dropped and reported in a sentence; the other fields are kept.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ class Field(NamedTuple):
     """The type of a field."""
 
     read: Callable[[Any], Any]
-    """The value in the form that is used, or None if it is not of this type."""
+    """Returns the value in the form that is used, or None if it is not of this type."""
     words: str
-    """What a value must be, as a message says it."""
+    """The expected type, in the words of a message."""
     fields: Mapping[str, Field] | None = None
     """The known fields of an object."""
     shows_value: bool = False
-    """Whether a message may quote a wrong value. Only for words that cannot be secret."""
+    """Whether a message may quote a wrong value. Only for values that cannot be secret."""
 
 
 def checked(
     data: Mapping[str, Any], table: Mapping[str, Field], problems: list[str], path: str = "", *, keep_unknown: bool
 ) -> dict[str, Any]:
-    """The fields of ``data`` that fit the table; what is left out is added to ``problems``. Null is like absence.
+    """Return the fields of ``data`` that fit the table, and add the dropped ones to ``problems``. Null means absent.
 
     >>> problems: list[str] = []
     >>> checked({"reason": 7, "continue": False}, {"reason": STRING, "continue": FLAG}, problems, keep_unknown=False)
@@ -57,12 +57,12 @@ def checked(
 
 
 def ignored(path: str, field: Field, value: object) -> str:
-    """The sentence about a value that is not of the field's type."""
+    """Return the message about a value that is not of the field's type."""
     return f"`{path}` is ignored: expected {field.words}, found {found(value, quote=field.shows_value)}"
 
 
 def found(value: object, *, quote: bool = False) -> str:
-    """What a value is, in words. Only strings can be quoted: formatting a deeply nested value may raise."""
+    """Describe a value. Only strings can be quoted: formatting a deeply nested value may raise."""
     if quote and isinstance(value, str):
         return repr(value[:80])
     return next((words for kind, words in _KINDS if isinstance(value, kind)), type(value).__name__)
@@ -89,7 +89,7 @@ def one_of(*words: str, shows_value: bool = False) -> Field:
 
 
 def object_of(fields: Mapping[str, Field]) -> Field:
-    """An object whose known fields are checked too."""
+    """An object whose known fields are also checked."""
     return Field(_object, "an object", fields)
 
 
@@ -149,4 +149,4 @@ OBJECT = Field(_object, "an object")
 LIST = Field(_list, "an array")
 STRINGS = Field(_strings, "an array of strings")
 NAMES = Field(_names, "an array of strings")
-"""Unlike ``STRINGS``, a list without a single string is an empty list: it restricts to nothing."""
+"""Unlike ``STRINGS``, a list without any string is read as an empty list: it allows no tool."""

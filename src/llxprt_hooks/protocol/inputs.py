@@ -1,20 +1,25 @@
-"""What an event tells its hooks, checked where it comes from outside.
+"""The inputs of events, and validators for inputs from outside.
 
-Each event's own fields stand in one table; the validators are type predicates over it (DELTA-HPAY-005).
+The fields of an event are in its row of ``events.EVENTS``. The validators are type predicates over it (DELTA-HPAY-005).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NotRequired, TypedDict, TypeGuard
+from typing import Any, NotRequired, TypedDict, TypeGuard, TypeVar
 
-from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import EventField, FieldKind, HookEventName
+from llxprt_hooks.protocol.fields import FLAG, OBJECT, STRING, Field, found, one_of
+from llxprt_hooks.protocol.tool_result import ToolResult
+
+LONGEST_NAME = 200
+"""A name that is not a string is cut to this many characters."""
 
 BASE_FIELDS = ("session_id", "cwd", "timestamp", "hook_event_name", "transcript_path")
 
 
 class HookInput(TypedDict):
-    """The base fields. Whoever asks over the message bus may leave them out: they come from the configuration."""
+    """The base fields. A message on the bus may omit them: they come from the configuration."""
 
     session_id: NotRequired[str]
     cwd: NotRequired[str]
@@ -29,7 +34,7 @@ class BeforeToolInput(HookInput):
 
 
 class AfterToolInput(BeforeToolInput):
-    tool_response: Mapping[str, Any]
+    tool_response: Mapping[str, Any] | ToolResult
 
 
 class BeforeModelInput(HookInput):
@@ -71,103 +76,83 @@ class NotificationInput(HookInput):
     details: Mapping[str, Any]
 
 
-class _Kind:
-    """What a field must be, as a test and as words."""
-
-    def __init__(self, expected: str, fits: Callable[[object], bool]) -> None:
-        self.expected = expected
-        self.fits = fits
+def _model_data(value: object) -> object:
+    return None if isinstance(value, (str, bytes, int, float, list, tuple)) else value
 
 
-def _one_of(words: type[SessionStartSource | SessionEndReason | PreCompressTrigger]) -> _Kind:
-    allowed = tuple(word.value for word in words)
-    return _Kind("one of " + ", ".join(allowed), lambda value: value in allowed)
+def _tool_result(value: object) -> object:
+    return value if isinstance(value, (ToolResult, Mapping)) else None
 
 
-_STRING = _Kind("a string", lambda value: isinstance(value, str))
-_FLAG = _Kind("true or false", lambda value: isinstance(value, bool))
-_OBJECT = _Kind("an object", lambda value: isinstance(value, Mapping))
-_MODEL_DATA = _Kind("an object", lambda value: not isinstance(value, (type(None), str, bytes, int, float, list, tuple)))
-
-EVENT_FIELDS: Mapping[HookEventName, Mapping[str, _Kind]] = {
-    HookEventName.BEFORE_TOOL: {"tool_name": _STRING, "tool_input": _OBJECT},
-    HookEventName.AFTER_TOOL: {"tool_name": _STRING, "tool_input": _OBJECT, "tool_response": _OBJECT},
-    HookEventName.BEFORE_MODEL: {"llm_request": _MODEL_DATA},
-    HookEventName.AFTER_MODEL: {"llm_request": _MODEL_DATA, "llm_response": _MODEL_DATA},
-    HookEventName.BEFORE_TOOL_SELECTION: {"llm_request": _MODEL_DATA},
-    HookEventName.BEFORE_AGENT: {"prompt": _STRING},
-    HookEventName.AFTER_AGENT: {"prompt": _STRING, "prompt_response": _STRING, "stop_hook_active": _FLAG},
-    HookEventName.SESSION_START: {"source": _one_of(SessionStartSource)},
-    HookEventName.SESSION_END: {"reason": _one_of(SessionEndReason)},
-    HookEventName.PRE_COMPRESS: {"trigger": _one_of(PreCompressTrigger)},
-    HookEventName.NOTIFICATION: {"notification_type": _STRING, "message": _STRING, "details": _OBJECT},
+_FIELDS: Mapping[FieldKind, Field] = {
+    FieldKind.TEXT: STRING,
+    FieldKind.FLAG: FLAG,
+    FieldKind.OBJECT: OBJECT,
+    FieldKind.MODEL_REQUEST: Field(_model_data, "an object"),
+    FieldKind.MODEL_RESPONSE: Field(_model_data, "an object"),
+    FieldKind.TOOL_RESULT: Field(_tool_result, "an object"),
 }
-
-MATCHED_FIELDS: Mapping[HookEventName, str] = {
-    HookEventName.BEFORE_TOOL: "tool_name",
-    HookEventName.AFTER_TOOL: "tool_name",
-    HookEventName.SESSION_START: "source",
-    HookEventName.SESSION_END: "reason",
-    HookEventName.PRE_COMPRESS: "trigger",
-    HookEventName.NOTIFICATION: "notification_type",
-}
-"""The field that matchers are held against; the other events ignore matchers."""
 
 
 def input_problem(event_name: HookEventName, value: object) -> str | None:
-    """What is wrong with an event's input, as a sentence, or None."""
+    """Return the first problem in an event's input, as a sentence, or None."""
     if not isinstance(value, Mapping):
-        return f"the input of {event_name} must be an object, found {type(value).__name__}"
-    for name, kind in EVENT_FIELDS[event_name].items():
+        return f"the input of {event_name} must be an object, found {found(value)}"
+    for name, event_field in event_name.spec.fields.items():
+        field = _field(event_field)
         if name not in value:
-            return f"the input of {event_name} lacks `{name}`, which must be {kind.expected}"
-        if not kind.fits(value[name]):
-            return f"`{name}` in the input of {event_name} must be {kind.expected}, found {value[name]!r:.60}"
+            return f"the input of {event_name} lacks `{name}`, which must be {field.words}"
+        if field.read(value[name]) is None:
+            return _wrong(event_name, name, field, value[name])
     for name in BASE_FIELDS:
         if name in value and not isinstance(value[name], str):
-            return f"`{name}` in the input of {event_name} must be a string, found {value[name]!r:.60}"
+            return _wrong(event_name, name, STRING, value[name])
     return None
 
 
-def validate_before_tool_input(value: object) -> TypeGuard[BeforeToolInput]:
-    return input_problem(HookEventName.BEFORE_TOOL, value) is None
+def name_text(value: object) -> str:
+    """Convert a name to text: a model may produce any value as the name of a tool.
+
+    >>> name_text(["write_file"])
+    "['write_file']"
+    """
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    try:
+        return str.__str__(str(value))[:LONGEST_NAME]
+    except Exception:  # nested too deeply, or the object's own conversion failed
+        return f"<{type(value).__name__}>"
 
 
-def validate_after_tool_input(value: object) -> TypeGuard[AfterToolInput]:
-    return input_problem(HookEventName.AFTER_TOOL, value) is None
+def _field(event_field: EventField) -> Field:
+    return one_of(*event_field.values) if event_field.kind is FieldKind.WORD else _FIELDS[event_field.kind]
 
 
-def validate_before_model_input(value: object) -> TypeGuard[BeforeModelInput]:
-    return input_problem(HookEventName.BEFORE_MODEL, value) is None
+def _wrong(event_name: HookEventName, name: str, field: Field, value: object) -> str:
+    return f"`{name}` in the input of {event_name} must be {field.words}, found {found(value, quote=True)}"
 
 
-def validate_after_model_input(value: object) -> TypeGuard[AfterModelInput]:
-    return input_problem(HookEventName.AFTER_MODEL, value) is None
+InputT = TypeVar("InputT", bound=HookInput)
 
 
-def validate_before_tool_selection_input(value: object) -> TypeGuard[BeforeToolSelectionInput]:
-    return input_problem(HookEventName.BEFORE_TOOL_SELECTION, value) is None
+def _validator(event_name: HookEventName, narrowed: type[InputT]) -> Callable[[object], TypeGuard[InputT]]:
+    def validate(value: object) -> TypeGuard[InputT]:
+        return input_problem(event_name, value) is None
+
+    validate.__annotations__ = {"value": object, "return": TypeGuard[narrowed]}
+    return validate
 
 
-def validate_before_agent_input(value: object) -> TypeGuard[BeforeAgentInput]:
-    return input_problem(HookEventName.BEFORE_AGENT, value) is None
-
-
-def validate_after_agent_input(value: object) -> TypeGuard[AfterAgentInput]:
-    return input_problem(HookEventName.AFTER_AGENT, value) is None
-
-
-def validate_session_start_input(value: object) -> TypeGuard[SessionStartInput]:
-    return input_problem(HookEventName.SESSION_START, value) is None
-
-
-def validate_session_end_input(value: object) -> TypeGuard[SessionEndInput]:
-    return input_problem(HookEventName.SESSION_END, value) is None
-
-
-def validate_pre_compress_input(value: object) -> TypeGuard[PreCompressInput]:
-    return input_problem(HookEventName.PRE_COMPRESS, value) is None
-
-
-def validate_notification_input(value: object) -> TypeGuard[NotificationInput]:
-    return input_problem(HookEventName.NOTIFICATION, value) is None
+validate_before_tool_input = _validator(HookEventName.BEFORE_TOOL, BeforeToolInput)
+validate_after_tool_input = _validator(HookEventName.AFTER_TOOL, AfterToolInput)
+validate_before_model_input = _validator(HookEventName.BEFORE_MODEL, BeforeModelInput)
+validate_after_model_input = _validator(HookEventName.AFTER_MODEL, AfterModelInput)
+validate_before_tool_selection_input = _validator(HookEventName.BEFORE_TOOL_SELECTION, BeforeToolSelectionInput)
+validate_before_agent_input = _validator(HookEventName.BEFORE_AGENT, BeforeAgentInput)
+validate_after_agent_input = _validator(HookEventName.AFTER_AGENT, AfterAgentInput)
+validate_session_start_input = _validator(HookEventName.SESSION_START, SessionStartInput)
+validate_session_end_input = _validator(HookEventName.SESSION_END, SessionEndInput)
+validate_pre_compress_input = _validator(HookEventName.PRE_COMPRESS, PreCompressInput)
+validate_notification_input = _validator(HookEventName.NOTIFICATION, NotificationInput)

@@ -1,9 +1,8 @@
-"""JSON as it crosses the pipe: written whatever a model produced, read as leniently as Node's ``JSON.parse``.
+"""JSON for payloads and answers: writing never fails, and reading is as lenient as Node's ``JSON.parse``.
 
-A guard must never be skipped over encoding, and an explicit "deny" must never be lost over an oddity beside it. So
-writing never fails (what has no JSON form is written as text, what is nested too deep as null), and reading accepts
-all that Node accepts: a byte order mark, invalid UTF-8 inside strings, lone surrogates, ``1e999``, nesting without
-end.
+A guard must never be skipped because of an encoding error, and an explicit "deny" must never be lost because of an odd
+value next to it. So a value without a JSON form is written as text, and one nested too deeply as null. Reading accepts
+a byte order mark, invalid UTF-8 inside strings, lone surrogates, ``1e999`` and unlimited nesting.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ NODE_WHITESPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript's ``trim`` removes; it differs from ``str.strip`` and includes the byte order mark."""
+"""The characters that JavaScript's ``trim`` removes: other ones than ``str.strip``, and the byte order mark."""
 
 MAX_DEPTH = 200
-"""Beyond this nesting a value is replaced by null: no hook protocol field lies that deep."""
+"""Values nested deeper are replaced by null: no field of the protocol is nested that deeply."""
 
 _MAX_INTEGER_DIGITS = 400
 
 
 def decode_text(data: bytes) -> str:
-    """The text of a stream; bytes that are no UTF-8 become U+FFFD, as in Node."""
+    """Decode a stream; bytes that are not valid UTF-8 become U+FFFD, as in Node."""
     return data.decode("utf-8", "replace")
 
 
 def read_json(data: bytes) -> object:
-    """Decode one JSON document; raises ``ValueError`` for anything that is none."""
+    """Decode one JSON document; raises ``ValueError`` if the data is not valid JSON."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -45,7 +44,7 @@ def read_json(data: bytes) -> object:
 
 
 def read_json_text(text: str) -> object:
-    """Decode one JSON document from text, surrounding white space and byte order mark aside."""
+    """Decode one JSON document from text, ignoring surrounding white space and a byte order mark."""
     text = text.strip(NODE_WHITESPACE)
     try:
         return _decoder.decode(text)
@@ -62,7 +61,7 @@ def write_json(value: object) -> bytes:
 
 
 def _reject_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _integer(digits: str) -> int | float:
@@ -74,7 +73,7 @@ _decoder = JSONDecoder(parse_constant=_reject_constant, parse_int=_integer)
 
 
 def _describe(value: object) -> object:
-    """A JSON form for objects the encoder does not know: SDK models as their API has them, others as text."""
+    """Convert an object that the encoder does not know: SDK models to their API's JSON, others to text."""
     for kind, convert in _BASES:
         if isinstance(value, kind):
             return convert(value)
@@ -91,13 +90,13 @@ _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
     (int, int.__int__),
     (float, float.__float__),
 )
-"""How a value of a subclass becomes one of the class itself, whatever the subclass has overridden."""
+"""How to convert an instance of a subclass to the base class, whatever the subclass has overridden."""
 
 _encoder = msgspec.json.Encoder(enc_hook=_describe)
 
 
 def _plain(value: object, inside: tuple[int, ...] = ()) -> object:
-    """The value in JSON's own types; ``inside`` names the values around it, so that one that holds itself ends."""
+    """Return the value in JSON's own types. ``inside`` holds the ids of the enclosing values, to detect cycles."""
     if value is None or value is True or value is False or type(value) is str:
         return value
     if id(value) in inside or len(inside) > MAX_DEPTH:
@@ -105,7 +104,7 @@ def _plain(value: object, inside: tuple[int, ...] = ()) -> object:
     try:
         convert = next((convert for kind, convert in _PLAIN_FORMS if isinstance(value, kind)), _plain_object)
         return convert(value, (*inside, id(value)))
-    except Exception:  # an object that cannot even describe itself, or the end of the stack
+    except Exception:  # the object's own conversion failed, or the stack is exhausted
         return f"<{type(value).__name__}>"
 
 
@@ -127,7 +126,7 @@ def _plain_key(key: object) -> str:
         return plain
     try:
         return str(key)
-    except Exception:  # an integer of too many digits
+    except Exception:  # an integer with too many digits
         return f"<{type(key).__name__}>"
 
 
@@ -139,7 +138,7 @@ def _plain_object(value: Any, inside: tuple[int, ...]) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         return _plain({field.name: getattr(value, field.name) for field in fields(value)}, inside)
     try:
-        form = msgspec.to_builtins(value)  # enumerations, dates and the like, as the fast encoder has them
+        form = msgspec.to_builtins(value)  # enumerations, dates and the like, as the fast encoder writes them
     except Exception:
         form = _describe(value)
     return _plain(form, inside)
@@ -156,7 +155,7 @@ _PLAIN_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...
 
 
 def _read_deep(text: str) -> object:
-    """Read JSON of any depth without recursion; what lies deeper than ``MAX_DEPTH`` becomes null."""
+    """Read JSON of any depth without recursion; values deeper than ``MAX_DEPTH`` become null."""
     reader = _DeepReader(text)
     value = reader.read()
     if reader.position != len(text):
@@ -188,7 +187,7 @@ class _DeepReader:
                 value = container
 
     def _closes_at_once(self, container: list[object] | dict[str, object]) -> bool:
-        """Enter a container, up to its first value; true when it is empty."""
+        """Enter a container, up to its first value; return whether it is empty."""
         self._skip_space()
         if self._take("]" if isinstance(container, list) else "}"):
             return True
@@ -196,7 +195,7 @@ class _DeepReader:
         return False
 
     def _more(self, container: list[object] | dict[str, object]) -> bool:
-        """After a value: true when another one follows in the same container."""
+        """Read on after a value; return whether another one follows in the same container."""
         self._skip_space()
         if self._take(","):
             self._open.append((container, self._key() if isinstance(container, dict) else ""))

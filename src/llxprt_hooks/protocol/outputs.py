@@ -1,7 +1,7 @@
-"""What a hook said, and what it means.
+"""The output of a hook, and what it means.
 
-An output is read field by field: one of the wrong type is ignored by itself, with a warning, and never takes its
-siblings with it, so that ``{"decision": "deny", "reason": 7}`` still blocks.
+A field of the wrong type is ignored with a warning and the other fields still apply, so that
+``{"decision": "deny", "reason": 7}`` still blocks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIELDS: Mapping[str, Field] = {
     "systemMessage": STRING,
     "hookSpecificOutput": object_of(SPECIFIC_FIELDS),
 }
-"""The fields of an output. Others have no meaning."""
+"""The fields of an output. Others are ignored."""
 
 
 class BlockingError(NamedTuple):
@@ -83,7 +83,7 @@ class DefaultHookOutput:
     system_message: str | None
     hook_specific_output: dict[str, Any] | None
     implied: bool
-    """The decision was not said but follows from plain text or a failure; it never undoes an explicit one."""
+    """Whether the decision follows from plain text or a failure; such a decision never undoes an explicit one."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
         problems: list[str] = []
@@ -100,7 +100,7 @@ class DefaultHookOutput:
         self.implied = implied
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are set, under their names on the wire."""
+        """Return the fields that are set, under their JSON names."""
         fields = {
             "decision": self.decision,
             "reason": self.reason,
@@ -112,6 +112,11 @@ class DefaultHookOutput:
         }
         return {name: value for name, value in fields.items() if value is not None}
 
+    @property
+    def permission_decision(self) -> str | None:
+        """The compatibility field ``permissionDecision``, in the output of the event that honors it."""
+        return None
+
     def is_blocking_decision(self) -> bool:
         """Whether the decision is "block" or "deny"."""
         return self.decision in BLOCKING
@@ -121,23 +126,23 @@ class DefaultHookOutput:
         return self.continue_ is False
 
     def get_effective_reason(self) -> str:
-        """The reason to show: of a block its ``reason`` first, of anything else its ``stopReason`` first."""
+        """Return the reason to show: ``reason`` first for a block, ``stopReason`` first for anything else."""
         first, second = self.stop_reason, self.reason
         if self.is_blocking_decision():
             first, second = second, first
         return first or second or NO_REASON
 
     def get_stop_reason(self) -> str | None:
-        """Why the agent is to stop, always the ``stopReason`` first; None when it is not to."""
+        """Return why the agent should stop, ``stopReason`` first; None if it should not stop."""
         return (self.stop_reason or self.reason or NO_REASON) if self.should_stop_execution() else None
 
     def get_additional_context(self) -> str | None:
-        """Text that the hook wants the model to read beside the result."""
+        """Return the text that the hook adds for the model."""
         context: str | None = self._specific("additionalContext")
         return context
 
     def get_blocking_error(self) -> BlockingError:
-        """Whether this blocks, with the effective reason if it does."""
+        """Return whether this blocks, and the effective reason if it does."""
         if not self.is_blocking_decision():
             return BlockingError(blocked=False, reason="")
         return BlockingError(blocked=True, reason=self.get_effective_reason())
@@ -155,24 +160,34 @@ class DefaultHookOutput:
 
 
 class BeforeToolHookOutput(DefaultHookOutput):
-    """Also honours the compatibility fields ``permissionDecision`` and ``permissionDecisionReason``."""
+    """Also honors the compatibility fields ``permissionDecision`` and ``permissionDecisionReason``."""
 
     __slots__ = ()
 
+    @property
+    def permission_decision(self) -> str | None:
+        word: str | None = self._specific("permissionDecision")
+        return word
+
     def is_blocking_decision(self) -> bool:
-        return self._specific("permissionDecision") in BLOCKING or super().is_blocking_decision()
+        return self.permission_decision in BLOCKING or super().is_blocking_decision()
 
     def get_effective_reason(self) -> str:
         return self._specific("permissionDecisionReason") or super().get_effective_reason()
 
     def get_modified_tool_input(self) -> dict[str, Any] | None:
-        """The arguments that the hook set, to be laid over the original ones."""
+        """Return the arguments that the hook set, to be merged over the original ones."""
         tool_input: dict[str, Any] | None = self._specific("tool_input")
         return tool_input
 
 
+def merged_by_key(base: object, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a hook's changes to an object by top-level key. They replace arguments that are not an object."""
+    return {**(base if isinstance(base, Mapping) else {}), **changes}
+
+
 def output_problems(data: Mapping[str, Any]) -> list[str]:
-    """A sentence for each field of an output that is ignored because of its type."""
+    """Return one sentence for each field of an output that is ignored because of its type."""
     problems: list[str] = []
     checked(data, FIELDS, problems, keep_unknown=True)
     return problems

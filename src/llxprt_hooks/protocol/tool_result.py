@@ -1,4 +1,4 @@
-"""The result of a tool, as the model and the user get it."""
+"""The result of a tool, for the model and for the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back.
+    """The result of a tool call.
 
     ``llm_content`` is for the model: text, or the SDK's parts. ``return_display`` is for the user, unless
     ``suppress_display``. A ``stop_reason`` asks the caller to end its loop.
@@ -21,8 +21,14 @@ class ToolResult:
     suppress_display: bool = False
     stop_reason: str | None = None
 
+    @classmethod
+    def failure(cls, message: str, kind: str | None = None) -> ToolResult:
+        """Return the result of a call that did not run or did not succeed; model and user get the same message."""
+        error = {"message": message} if kind is None else {"message": message, "type": kind}
+        return cls(llm_content=message, return_display=message, error=error)
+
     def to_dict(self) -> dict[str, Any]:
-        """The result as AfterTool hooks see it (HOOK-026)."""
+        """Return the result as AfterTool hooks see it (HOOK-026)."""
         fields = {
             "llmContent": self.llm_content,
             "returnDisplay": self.return_display,
@@ -32,7 +38,7 @@ class ToolResult:
 
 
 def with_text(llm_content: Any, text: str) -> Any:
-    """The content with text added at its end, whichever form it has: text, a list of parts, or one part."""
+    """Append text to content, which may be text, a list of parts, or one part."""
     if llm_content is None:
         return text
     if isinstance(llm_content, str):

@@ -1,7 +1,7 @@
-"""Recipes: hooks that people ask for, ready to be copied into a project, or for all of a user's projects.
+"""Recipes: ready-made hooks to copy into a project, or to install for all of a user's projects.
 
-Each is a folder below ``collection``: scripts that need nothing but what they say, the settings that run them, a
-description, and a sample payload to try them with.
+Each is a folder in ``collection``: standalone scripts, the settings that run them, a description, and a sample payload
+to try them with.
 
 >>> find_recipe("secret-scanning").summary
 'Blocks writes and commands that hold a key, a token or a password.'

@@ -1,4 +1,4 @@
-"""The collection of recipes, as data."""
+"""Reads recipes from the collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llxprt_hooks.text import closest
 COLLECTION: Final = Path(__file__).parent / "collection"
 
 FIRST_HOOK: Final = "first-hook"
-"""What ``init`` makes when no recipe is named; it is not listed among the others."""
+"""The recipe that ``init`` installs by default; not listed among the others."""
 
 NAMES: Final = (
     "secret-scanning",
@@ -36,25 +36,25 @@ NAMES: Final = (
     "ci-safety-net",
     "policy-service",
 )
-"""In the order in which several are installed at once, which is the order in which their hooks run: what rewrites a
-file before what tests it; what looks at a request, then what adds to it, then what looks it up in a cache."""
+"""In installation order, which is the order in which their hooks run: hooks that rewrite a file before those that test
+it; hooks that check a request, then those that add to it, then the cache."""
 
 
 class UnknownRecipeError(LookupError):
-    """There is no recipe of that name, in a sentence for the user."""
+    """There is no recipe with that name. The message is for the user."""
 
 
-class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the sample is tried: commands for a shell, and what they show."""
+class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to try the sample: shell commands, and the expected outcome."""
 
     expect: str
-    """What comes of firing the sample and where to look, in a line that begins as the outcome does that is printed."""
+    """The outcome of firing the sample and where to see it; starts with the same words as the printed outcome."""
     before: str = ""
-    """A command that makes what the sample speaks of."""
+    """A command that creates the files the sample refers to."""
     variables: str = ""
-    """Assignments in front of the command that fires it."""
+    """Variable assignments for the command that fires the sample."""
     after: str = ""
-    """A command that shows, or clears away, what is left behind."""
+    """A command that shows or removes the files the hooks created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class Recipe:
     summary: str
     """What it does, in a sentence."""
     when: str
-    """Where it is of use."""
+    """When to use it."""
     needs: tuple[str, ...]
-    """What has to be on the machine."""
+    """Programs that must be installed."""
     event: str
     """The event that the sample is for."""
     hooks: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -75,8 +75,8 @@ class Recipe:
     scripts: Mapping[str, str]
     """File name to content."""
     sample: str
-    """The event's own fields, as JSON, for an event on which the recipe acts."""
-    trial: Trial | None
+    """The event's own fields as JSON, chosen so that the recipe acts on them."""
+    trial: RecipeTrial | None
     """None for the first hook, which has a tutorial."""
     description: str
     """Markdown."""
@@ -114,7 +114,7 @@ class _Card(msgspec.Struct, forbid_unknown_fields=True):
     when: str
     needs: tuple[str, ...]
     event: str
-    trial: Trial | None = msgspec.field(name="try", default=None)
+    trial: RecipeTrial | None = msgspec.field(name="try", default=None)
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):

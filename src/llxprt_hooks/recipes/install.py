@@ -1,8 +1,7 @@
-"""Copying recipes into a project, or among the user's own hooks: first what would be done, then doing it.
+"""Installs recipes in a project or for the user: first a plan, then the changes.
 
-Scripts go to ``.llxprt/hooks/``, samples to ``.llxprt/hooks/samples/``, and the settings file gets the groups that it
-lacks, with everything in it kept. A file is replaced as a whole or not at all; the settings come last, so that they
-never name a script that is not there.
+Scripts go to ``.llxprt/hooks/``, samples to ``.llxprt/hooks/samples/``, and missing groups are added to the settings
+file. Each file is replaced atomically. The settings are written last, so they never name a script that does not exist.
 """
 
 from __future__ import annotations
@@ -16,10 +15,12 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.settings.atomic import write_atomically
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, settings_file, user_folder
 from llxprt_hooks.settings.private import make_private_folder
@@ -30,24 +31,23 @@ from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.jsonc import Node
 
 SCRIPT_MODE: Final = 0o755
 SAMPLE_MODE: Final = 0o644
 ALL: Final = 0o777
 OWNER_ONLY: Final = 0o700
-"""What is left of these modes among the user's own files."""
+"""Mask for the modes of files in the user's folder."""
 
 HOOKS_OF_A_PROJECT: Final = "$LLXPRT_PROJECT_DIR/.llxprt/hooks/"
-"""What the commands of all recipes have before the name of the script, which ends them."""
+"""In every recipe, a command ends with this path and the name of the script."""
 
 
 class InstallError(Exception):
-    """Why nothing can be copied there, in a sentence for the user."""
+    """The recipes cannot be installed. The message is for the user."""
 
 
 class FileState(Enum):
-    """How what a recipe brings stands to what is there."""
+    """How a recipe's file compares with the existing one."""
 
     NEW = auto()
     SAME = auto()
@@ -56,7 +56,7 @@ class FileState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file of a recipe, and whether it is there already."""
+    """A file of a recipe, compared with the existing one."""
 
     path: Path
     content: str
@@ -66,26 +66,26 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What copying some recipes comes to."""
+    """The planned changes of an installation."""
 
     root: Path
     """The project, or the user's home folder."""
     is_users: bool
-    """The hooks are the user's own: they run in every project, and need no approval."""
+    """Whether the hooks are installed for the user: they run in every project and need no approval."""
     files: tuple[PlannedFile, ...]
     settings: Path
     settings_before: str
     settings_after: str
     added_hooks: int
     is_off: bool
-    """The settings file says that hooks are off, and this is left so."""
+    """Whether the settings file turns hooks off, which the installation does not change."""
     disabled: tuple[str, ...]
-    """Names of hooks that a settings file lists as disabled, which is left so."""
+    """The recipes' hooks that are disabled in a settings file, which the installation does not change."""
     writable_by_others: bool
 
 
 def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
-    """What copying recipes into a project would do. Nothing is written; ``InstallError`` where it cannot be done."""
+    """Plan the installation of recipes in a project. Writes nothing. Raises ``InstallError`` if it is not possible."""
     settings = settings_file(Level.PROJECT, project)
     if settings is None:
         raise InstallError(
@@ -93,25 +93,25 @@ def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
             "all your projects with --user"
         )
     recipes = tuple(recipes)
-    _stay_inside(project, settings)
+    _check_inside(project, settings)
     if settings.is_symlink():
-        raise InstallError(f"{settings} is a link, and hooks of a linked file cannot be approved: put the file there")
+        raise InstallError(f"{settings} is a link, and hooks in a linked file cannot be approved: use a regular file")
     return _plan(project, settings, recipes, is_users=False)
 
 
 def plan_user_installation(recipes: Iterable[Recipe]) -> Installation:
-    """The same for the user's own hooks, which run in every project. Links among the user's own files are followed."""
+    """Plan the installation of recipes for the user, for all projects. Follows links in the user's own folders."""
     folder = user_folder()
     if not folder.parent.is_dir():
         raise InstallError("there is no home folder to copy the hooks to: set HOME to one")
-    recipes = tuple(_from_anywhere(recipe, folder / "hooks") for recipe in recipes)
+    recipes = tuple(_with_scripts_in(recipe, folder / "hooks") for recipe in recipes)
     return _plan(folder.parent, folder / FILE_NAME, recipes, is_users=True)
 
 
 def install(installation: Installation, *, keep: Iterable[PlannedFile] = ()) -> None:
-    """Write what was planned, except for files that are to be kept as they are.
+    """Write the planned files, except those in ``keep``.
 
-    ``InstallError`` where the settings are no longer what the plan was made for.
+    Raises ``InstallError`` if the settings have changed since the plan was made.
     """
     kept = {file.path for file in keep}
     for file in installation.files:
@@ -159,8 +159,8 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bo
     )
 
 
-def _from_anywhere(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe with commands that find their scripts in this folder, whatever project they run in."""
+def _with_scripts_in(recipe: Recipe, folder: Path) -> Recipe:
+    """Return the recipe with absolute paths to its scripts, so that the commands work in every project."""
 
     def moved(hook: Mapping[str, Any]) -> dict[str, Any]:
         before, _, script = hook["command"].partition(HOOKS_OF_A_PROJECT)
@@ -174,43 +174,33 @@ def _from_anywhere(recipe: Recipe, folder: Path) -> Recipe:
 
 
 def _disabled(document: Document | None, root: Path, recipes: Sequence[Recipe]) -> tuple[str, ...]:
-    """The hooks of the recipes that this settings file, or one that has a say with it, switches off."""
+    """Return the recipes' hooks that are disabled in this file or in the user's or system settings."""
     others = [read_document(file) for level in (Level.USER, Level.SYSTEM) if (file := settings_file(level, root))]
     documents = [each for each in (document, *others) if each is not None and not isinstance(each, Problem)]
     listed = {name for each in documents for name in read_hook_fields(each).disabled}
-    names = [hook["name"] for recipe in recipes for groups in recipe.hooks.values() for hook in _hooks(groups)]
+    names = [entry.hook["name"] for recipe in recipes for entry in hook_entries(recipe.hooks)]
     return tuple(name for name in dict.fromkeys(names) if name in listed)
 
 
-def _hooks(groups: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for group in groups:
-        yield from group["hooks"]
-
-
 def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple[str, int]:
-    """The settings with the switch on, unless they say anything about it, and with the groups that they lack."""
+    """Return the settings with missing groups added, and hooks turned on unless the settings already decide that."""
     added = 0
     if enabled is None:
         text = set_top_level(text, "enableHooks", True)
     for recipe in recipes:
         for event, groups in recipe.hooks.items():
             for group in groups:
-                if not _commands(group) <= _configured(parse(text), event):
+                hooks = parse(text).at("hooks")
+                if not _keys({event: [group]}) <= _keys(hooks.to_value() if hooks else {}):
                     text = add_hook_group(text, event, group)
                     added += len(group["hooks"])
     return text, added
 
 
-def _commands(group: Mapping[str, Any]) -> set[str]:
-    return {hook["command"] for hook in group["hooks"]}
-
-
-def _configured(root: Node, event: str) -> set[str]:
-    """The commands that an event has already."""
-    groups = root.at("hooks", event)
-    hooks = [hooks for group in groups.items if (hooks := group.at("hooks"))] if groups else []
-    commands = [hook.at("command") for each in hooks for hook in each.items]
-    return {command.scalar for command in commands if command and isinstance(command.scalar, str)}
+def _keys(hooks: object) -> set[tuple[str, str]]:
+    """Return the event and deduplication key of each hook."""
+    found = ((entry.event, read_hook(entry.hook)[0]) for entry in hook_entries(hooks))
+    return {(event, hook.deduplication_key) for event, hook in found if hook}
 
 
 def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator[PlannedFile]:
@@ -220,7 +210,7 @@ def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator
         files[folder / "samples" / f"{recipe.name}.json"] = (recipe.sample, SAMPLE_MODE)
         for path, (content, mode) in files.items():
             if not is_users:
-                _stay_inside(root, path)
+                _check_inside(root, path)
             yield PlannedFile(path, content, mode & kept, _state(path, content, mode & kept))
 
 
@@ -234,8 +224,8 @@ def _state(path: Path, content: str, mode: int) -> FileState:
     return FileState.SAME if now & mode == mode else FileState.NEW
 
 
-def _stay_inside(project: Path, path: Path) -> None:
-    """A link in a repository of somebody else's must not have us write to a file of the user's."""
+def _check_inside(project: Path, path: Path) -> None:
+    """Refuse links that lead out of the project: an untrusted repository must not redirect writes to other files."""
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(os.path.realpath(project)):
         raise InstallError(f"{path} is a link to {real}, outside the project: nothing was written")

@@ -1,4 +1,4 @@
-"""Changing a file that other processes may be reading or changing at the same moment."""
+"""Safe changes to files that other processes may read or change at the same time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOCK_TIMEOUT: Final = 30.0
-"""Seconds; whoever holds the lock needs it for milliseconds."""
+"""Seconds; the lock is normally held for milliseconds."""
 
 
 def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
-    """Replace a file's content as a whole: a reader sees the old or the new, never a part, also after a power cut.
+    """Replace a file's content. Readers see the old or the new content, never a part, even after a power failure.
 
-    The file keeps its permissions unless ``mode`` gives others; a new one gets 0644. A symbolic link stays, the file
-    it leads to is replaced. The folder must exist.
+    The file keeps its permissions unless ``mode`` is given; a new file gets 0644. The target of a symbolic link is
+    replaced, not the link. The folder must exist.
     """
     target = Path(os.path.realpath(path))
     data = text.encode()
@@ -45,30 +45,30 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
 
 @contextlib.contextmanager
 def exclusive_lock(file: Path) -> Iterator[None]:
-    """Keep other processes from changing a file, by a lock on ``<file>.lock`` beside it, which is there meanwhile.
+    """Hold an exclusive lock on ``<file>.lock``, which exists only while it is held.
 
-    Raises ``TimeoutError`` where another process does not let go, and ``OSError`` where the lock file is a link, which
-    a stranger's folder may hold to have a file made elsewhere.
+    Raises ``TimeoutError`` if another process does not release it, and ``OSError`` if the lock file is a symbolic link,
+    because an untrusted folder could use one to create a file elsewhere.
     """
     lock = file.with_name(f"{file.name}.lock")
-    descriptor = _locked(lock)
+    descriptor = _acquire(lock)
     try:
         yield
     finally:
-        # While it is ours: whoever waits for it has a file that is no longer there then, and begins anew.
+        # Unlink before releasing: waiters then hold a deleted file, notice it, and retry.
         with contextlib.suppress(OSError):
-            if _is_still(lock, descriptor) and os.fstat(descriptor).st_size == 0:
+            if _is_same_file(lock, descriptor) and os.fstat(descriptor).st_size == 0:
                 lock.unlink()
         os.close(descriptor)
 
 
-def _locked(lock: Path) -> int:
-    """The descriptor of the lock file once it is ours, and still the one of that name."""
+def _acquire(lock: Path) -> int:
+    """Wait until the lock file is locked and still exists under its name; return its descriptor."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            if _is_taken(descriptor) and _is_still(lock, descriptor):
+            if _try_lock(descriptor) and _is_same_file(lock, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -79,7 +79,7 @@ def _locked(lock: Path) -> int:
         time.sleep(0.005)
 
 
-def _is_taken(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,7 +87,7 @@ def _is_taken(descriptor: int) -> bool:
     return True
 
 
-def _is_still(lock: Path, descriptor: int) -> bool:
+def _is_same_file(lock: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(lock.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _is_still(lock: Path, descriptor: int) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Some file systems cannot do this; the content itself is safe by then.
+    # Some file systems do not support this; the content itself is already safe.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

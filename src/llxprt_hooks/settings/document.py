@@ -1,4 +1,4 @@
-"""One settings file, read once: its text, its tree, and what the open file itself told about its mode and place."""
+"""One settings file, read once: its text, its tree, and the mode and path of the file that was opened."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.jsonc import Node
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""More than any settings file has; what is larger is not read into memory."""
+"""Larger files are not read; far above the size of any real settings file."""
 
 MAX_PROBLEMS: Final = 100
-"""Of one kind, in one file; nobody reads more, and a hostile file could hold a million."""
+"""Limit per file and kind of problem, because a hostile file could contain a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Document:
     """A JSON object in a file."""
 
     file: Path
-    """The path by which the file was asked for."""
+    """The path as requested."""
     real_file: Path
-    """The file that was opened, with no symbolic link left in its path."""
+    """The file that was opened, with symbolic links resolved."""
     mode: int
     """Its permission bits."""
     text: str = field(repr=False)
@@ -37,26 +37,26 @@ class Document:
     _lines: LineIndex = field(repr=False, compare=False)
 
     def problem_at(self, offset: int, message: str) -> Problem:
-        """A problem with what stands at an offset of the text."""
+        """Return a problem located at an offset of the text."""
         return Problem(self.file, *self._lines.line_and_column(offset), message)
 
     def found(self, node: Node) -> str:
-        """What a node is, as a message tells it: how it was written, or for a container its kind."""
+        """Describe a node for a message: its source text, or its kind if it is a container."""
         return node.kind if node.kind in {Kind.OBJECT, Kind.ARRAY} else shown(self.text[node.start : node.end])
 
     def duplicate_keys(self) -> list[Problem]:
-        """One problem for every key that overrides an earlier one of the same object."""
+        """Return one problem for each key that overrides an earlier one in the same object."""
         return [
-            self.problem_at(member.key_start, f'the key "{shown(member.key)}" stood before, this last one counts')
+            self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
             for member in islice(duplicate_members(self.root), MAX_PROBLEMS)
         ]
 
 
 def read_document(file: Path) -> Document | Problem | None:
-    """Read a file once; ``None`` when there is none, a problem when it holds no readable JSON object."""
+    """Read a file once. Return ``None`` if it does not exist, a problem if it does not contain a valid JSON object."""
     try:
-        # Opening what the path leads to, and nothing that was put in its place meanwhile: whoever judges
-        # `real_file` judges the file that was read.
+        # Resolve links once and open the result without following links, so that `real_file` is always the path
+        # of the file that was read, even if the path is changed meanwhile.
         real_file = Path(os.path.realpath(file))
         data, mode = _read(real_file)
     except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +68,7 @@ def read_document(file: Path) -> Document | Problem | None:
         root = parse(text)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
-        message = f"the byte 0x{data[error.start]:02x} is not UTF-8, save the file in that encoding"
+        message = f"the byte 0x{data[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
         return Problem(file, *line_and_column(before, len(before)), message)
     except JsoncError as error:
         return Problem(file, error.line, error.column, error.message)
@@ -79,7 +79,7 @@ def read_document(file: Path) -> Document | Problem | None:
 
 
 def _read(real_file: Path) -> tuple[bytes, int]:
-    # Without O_NONBLOCK a named pipe in the file's place would hold the agent for ever.
+    # O_NONBLOCK: opening a named pipe would otherwise block forever.
     descriptor = os.open(real_file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -87,7 +87,7 @@ def _read(real_file: Path) -> tuple[bytes, int]:
             raise OSError("it is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             data = opened.read(MAX_BYTES + 1)
-        if data is None:  # what typeshed does not tell: some files of the kernel have nothing to say at the moment
+        if data is None:  # typeshed omits this: some kernel files return no data at the moment
             raise OSError("it has no content at the moment")
     finally:
         os.close(descriptor)

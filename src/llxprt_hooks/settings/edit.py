@@ -1,7 +1,7 @@
-"""Changes to the text of a settings file that keep everything else as it was written.
+"""Edits to the text of a settings file that preserve everything else.
 
-Each function takes the text of a file and gives the new one; an empty text is a file that is not there yet. Comments,
-indentation, trailing commas and line ends stay as they are, and what is added is written in the file's own style.
+Each function takes the text of a file and returns the new text; an empty text stands for a missing file. Comments,
+indentation, trailing commas and line endings are preserved, and new text follows the file's style.
 
 >>> print(set_disabled('{\\n  "hooksConfig": { "disabled": ["lint"] } // mine\\n}', "audit", True))
 {
@@ -17,30 +17,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
 from llxprt_hooks.settings.jsonc import LINE_END, SPACE, Kind, Node, parse, shown
 
 WIDTH: Final = 100
-"""Columns up to which something new is written on one line."""
+"""Maximum line length for a new value to be written on one line."""
 
 LONGEST_LINE: Final = 120
-"""Columns up to which a line that was there may grow."""
+"""Maximum length to which an existing line may grow."""
 
 
 class EditError(ValueError):
-    """A change for which the file has no place, in a sentence for the user."""
+    """The file's content does not allow the edit. The message is for the user."""
 
 
 def add_hook_group(text: str, event: str, group: Mapping[str, Any]) -> str:
-    """Add a group at the end of ``hooks.<event>``; what is missing on the way there is made.
+    """Append a group to ``hooks.<event>``, creating missing objects and arrays.
 
-    Raises ``JsoncError`` for a text that cannot be read, ``EditError`` where something else stands in that place.
+    Raises ``JsoncError`` if the text is not valid JSON, ``EditError`` if a value on that path has another type.
     """
     return _append(text, ("hooks", event), group)
 
 
 def set_top_level(text: str, key: str, value: str | float | bool) -> str:
     """Set a key of the file's outermost object. Raises as ``add_hook_group`` does."""
-    text = _begun(text)
+    text = _or_empty_object(text)
     root = _root(text)
     node = root.at(key)
     if node is None:
@@ -49,43 +50,48 @@ def set_top_level(text: str, key: str, value: str | float | bool) -> str:
 
 
 def set_disabled(text: str, name: str, disabled: bool) -> str:
-    """Add a hook's name to ``hooksConfig.disabled``, or take it out. Raises as ``add_hook_group`` does.
+    """Add a hook's name to ``hooksConfig.disabled``, or remove it from every list. Raises as ``add_hook_group`` does.
 
-    The text comes back unchanged where it says so already.
+    Returns the text unchanged if there is nothing to change.
     """
-    path = ("hooksConfig", "disabled")
-    names = _container(_root(_begun(text)), path)
-    listed = [] if names is None else [index for index, item in enumerate(names.items) if item.scalar == name]
+    listed = [(path, index) for path in DISABLED_LISTS for index in _indexes(text, path, name)]
     if disabled:
-        return text if listed else _append(text, path, name)
-    for index in reversed(listed):
+        return text if listed else _append(text, DISABLED_LISTS[0], name)
+    for path, index in reversed(listed):
         text = _without_item(text, index, path)
     return text
 
 
+def _indexes(text: str, path: Sequence[str], item: str) -> list[int]:
+    """Return the indexes of an item in the array at a path."""
+    array, _ = _deepest(_root(_or_empty_object(text)), path)
+    return [index for index, each in enumerate(array.items) if each.scalar == item]
+
+
 def _append(text: str, path: Sequence[str], item: Any) -> str:
-    """Put an item at the end of the array that a path of keys leads to."""
-    text = _begun(text)
-    root = _root(text)
-    for depth in range(len(path)):
-        if root.at(*path[: depth + 1]) is None:
-            value: Any = [item]
-            for key in reversed(path[depth + 1 :]):
-                value = {key: value}
-            return _inserted(text, _expected(root.at(*path[:depth]), Kind.OBJECT, path[:depth]), value, path[depth])
-    return _inserted(text, _expected(root.at(*path), Kind.ARRAY, path), item)
+    """Append an item to the array at a path, creating what is missing."""
+    text = _or_empty_object(text)
+    node, depth = _deepest(_root(text), path)
+    if depth == len(path):
+        return _inserted(text, node, item)
+    value: Any = [item]
+    for key in reversed(path[depth + 1 :]):
+        value = {key: value}
+    return _inserted(text, node, value, path[depth])
 
 
-def _container(root: Node, path: Sequence[str]) -> Node | None:
-    """The array at a path, if it is there."""
-    for depth in range(1, len(path)):
-        if (node := root.at(*path[:depth])) is not None:
-            _expected(node, Kind.OBJECT, path[:depth])
-    node = root.at(*path)
-    return None if node is None else _expected(node, Kind.ARRAY, path)
+def _deepest(root: Node, path: Sequence[str]) -> tuple[Node, int]:
+    """Return the array at a path, or the last object before the missing keys; and how many keys lead to it."""
+    node = root
+    for depth, key in enumerate(path):
+        child = _expected(node, Kind.OBJECT, path[:depth]).at(key)
+        if child is None:
+            return node, depth
+        node = child
+    return _expected(node, Kind.ARRAY, path), len(path)
 
 
-def _begun(text: str) -> str:
+def _or_empty_object(text: str) -> str:
     return text if text.strip(_BLANK + "\ufeff") else "{}\n"
 
 
@@ -93,18 +99,18 @@ def _root(text: str) -> Node:
     return _expected(parse(text), Kind.OBJECT, ())
 
 
-def _expected(node: Node | None, kind: Kind, path: Sequence[str]) -> Node:
-    if node is not None and node.kind is kind:
+def _expected(node: Node, kind: Kind, path: Sequence[str]) -> Node:
+    if node.kind is kind:
         return node
     where = f"`{shown('.'.join(path))}`" if path else "the settings file"
-    raise EditError(f"{where} must be {kind}, found {node.kind if node else 'nothing'}: correct that first")
+    raise EditError(f"{where} must be {kind}, found {node.kind}: fix that first")
 
 
 # Writing.
 
 
 def _flat(value: Any) -> str:
-    """A value on one line."""
+    """Write a value on one line."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_string(key)}: {_flat(each)}' for key, each in value.items())} }}" if value else "{}"
     if isinstance(value, list):
@@ -115,14 +121,14 @@ def _flat(value: Any) -> str:
 def _string(text: str) -> str:
     try:
         text.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which a file in UTF-8 can hold as an escape only
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 can represent only as an escape
         return json.dumps(text)
     return json.dumps(text, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How a file is written."""
+    """The formatting of a file."""
 
     line_end: str
     unit: str
@@ -142,7 +148,7 @@ class _Style:
         )
 
     def write(self, value: Any, indentation: str, key: str | None = None) -> str:
-        """A value, with its key in an object: on one line where it fits, else on several, indented like its line."""
+        """Write a value, with its key if it has one: on one line if it fits, else on several with indentation."""
         label = "" if key is None else f"{_string(key)}: "
         flat = label + _flat(value)
         if self.is_one_line or not value or not isinstance(value, Mapping | list):
@@ -160,11 +166,11 @@ class _Style:
         return f"{label}{opener}{self.line_end}{inner}{separator.join(children)}{self.line_end}{indentation}{closer}"
 
 
-# Putting in and taking out.
+# Inserting and removing.
 
 
 def _inserted(text: str, container: Node, value: Any, key: str | None = None) -> str:
-    """The text with a value at the end of an object or array."""
+    """Return the text with a value added at the end of an object or array."""
     root = parse(text)
     style = _Style.of(text, root)
     inside = _Inside.of(text, container)
@@ -192,7 +198,7 @@ def _on_the_line(text: str, container: Node, inside: _Inside, written: str) -> s
 def _on_a_line_of_its_own(text: str, container: Node, inside: _Inside, written: str, lines: tuple[str, str]) -> str:
     child_line, closing_line = lines
     before = text[: inside.last_end] + inside.comma_before + inside.tail
-    if inside.is_hugging and not inside.is_empty:  # what stood on one line is opened up
+    if inside.is_hugging and not inside.is_empty:  # split the existing single line
         opened = container.start + 1
         before = text[:opened] + child_line + before[opened:].lstrip(_BLANK)
     return f"{before}{child_line}{written}{inside.comma_after}{closing_line}{text[container.end - 1 :]}"
@@ -200,23 +206,23 @@ def _on_a_line_of_its_own(text: str, container: Node, inside: _Inside, written: 
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What an object or array holds around its children."""
+    """The layout of an object or array around its children."""
 
     is_empty: bool
     last_end: int
-    """Where the last child ends; without one, where the first would begin."""
+    """Where the last child ends; if empty, where the first would start."""
     tail: str
-    """What follows the last child: a comma, comments."""
+    """The text after the last child: a comma, comments."""
     blank: str
     """The white space before the closing bracket."""
     comma_before: str
-    """What a further child needs before it."""
+    """The comma that a new child needs before it, if any."""
     comma_after: str
-    """What it gets after it, where the last child had that too."""
+    """A trailing comma, if the last child has one."""
     is_hugging: bool
-    """No line ends between the brackets but those within children."""
+    """Whether all line breaks between the brackets are inside children."""
     indentation: str | None
-    """That of the last child, where it begins on a line below the opening bracket."""
+    """The indentation of the last child, if it starts below the line of the opening bracket."""
 
     @classmethod
     def of(cls, text: str, container: Node) -> _Inside:
@@ -242,8 +248,8 @@ class _Inside:
 
 
 def _without_item(text: str, index: int, path: Sequence[str]) -> str:
-    """The text without one item of the array at a path, and without the comma that set it apart."""
-    array = _expected(_root(text).at(*path), Kind.ARRAY, path)
+    """Return the text without one item of the array at a path and its comma."""
+    array, _ = _deepest(_root(text), path)
     item = array.items[index]
     comma = _past_space(text, item.end)
     if text.startswith(",", comma):
@@ -253,11 +259,11 @@ def _without_item(text: str, index: int, path: Sequence[str]) -> str:
         left, right = text[:comma] + text[comma + 1 : item.start], text[item.end :]
     else:
         left, right = text[: item.start], text[item.end :]
-    return _closed_up(left, right)
+    return _joined(left, right)
 
 
-def _closed_up(left: str, right: str) -> str:
-    """Join what stood around something that was taken out, without leaving an empty line or two spaces."""
+def _joined(left: str, right: str) -> str:
+    """Join the texts around a removed item, without leaving an empty line or two spaces."""
     before, after = left.rstrip(" \t"), right.lstrip(" \t")
     line_end = LINE_END.match(after)
     if line_end and before.endswith(("\n", "\r")):
@@ -279,7 +285,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _indentation(text: str, at: int) -> str:
-    """That of the line in which an offset stands."""
+    """Return the indentation of the line that contains an offset."""
     found = _INDENTATION.match(text, _line_start(text, at))
     return found[0] if found else ""
 

@@ -1,9 +1,9 @@
-"""Which variables of the environment hooks inherit: all of them, unless ``hooksConfig.environment`` says otherwise.
+"""Which environment variables hooks inherit: all of them, unless ``hooksConfig.environment`` restricts them.
 
-Say ``{"environment": {"allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"]}}``: with ``allow`` only what it lists is
-inherited, and never what ``deny`` lists. A name is written out, or ends with a ``*`` that stands for any rest. Every
-level's rule holds, so a level can only take away from what the others leave. A rule in which anything cannot be
-understood was meant to keep something from hooks, and nobody knows what: it lets nothing through.
+Example: ``{"environment": {"allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"]}}``. With ``allow``, hooks inherit only
+the listed variables; they never inherit those in ``deny``. An entry is a full name, or a prefix followed by ``*``. The
+rules of all levels apply, so a level can only restrict further. An invalid rule lets no variable through, because
+ignoring it could expose what it was meant to hide.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PATTERN: Final = re.compile(r"[^=*\0]*\*|[^=*\0]+")
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRule:
-    """What one level lets through: the variables that ``allow`` lists, without those that ``deny`` lists."""
+    """The rule of one level: hooks inherit the variables in ``allow``, except those in ``deny``."""
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
 
     def admits(self, name: str) -> bool:
-        """Whether a variable of that name is inherited."""
+        """Return whether a variable is inherited."""
         return _listed(name, self.allow) and not _listed(name, self.deny)
 
 
@@ -41,12 +41,12 @@ NOTHING: Final = EnvironmentRule(allow=())
 
 @dataclass(frozen=True, slots=True)
 class HookEnvironment:
-    """The rules of all levels, each of which holds."""
+    """The rules of all levels; a variable must pass each of them."""
 
     rules: tuple[EnvironmentRule, ...] = ()
 
     def restricted(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The part of an environment that hooks inherit.
+        """Return the variables that hooks inherit.
 
         >>> HookEnvironment((EnvironmentRule(deny=("AWS_*",)),)).restricted({"PATH": "/bin", "AWS_KEY": "x"})
         {'PATH': '/bin'}
@@ -55,13 +55,13 @@ class HookEnvironment:
 
 
 def read_environment(reader: FieldReader, config: Node | None) -> EnvironmentRule | None:
-    """The rule in a ``hooksConfig``, if there is one."""
+    """Return the rule in a ``hooksConfig``, or ``None``."""
     node = config.at("environment") if config else None
     if node is None:
         return None
     mistakes = list(_mistakes(node))
     for place, expected in mistakes:
-        reader.report(place, f"{expected}; until this is corrected hooks inherit no variables at all")
+        reader.report(place, f"{expected}; until this is fixed, hooks inherit no variables")
     if mistakes:
         return NOTHING
     return EnvironmentRule(**{name: _strings(listed) for name in _LISTS if (listed := node.at(name))})
@@ -72,13 +72,13 @@ def _mistakes(node: Node) -> Iterator[tuple[Node, str]]:
         yield node, f'"environment" must be {Kind.OBJECT} with "allow" and "deny"'
     for member in node.members:
         if member.key not in _LISTS:
-            yield member.value, '"environment" has no keys but "allow" and "deny"'
+            yield member.value, '"environment" may only contain "allow" and "deny"'
         elif member.value.kind is not Kind.ARRAY:
             yield member.value, f'"{member.key}" must be {Kind.ARRAY} of names'
         else:
             for item in member.value.items:
                 if not isinstance(item.scalar, str) or not _PATTERN.fullmatch(item.scalar):
-                    yield item, f'"{member.key}" lists names of variables, with a "*" at the end or none'
+                    yield item, f'"{member.key}" must list variable names, optionally ending in "*"'
 
 
 def _strings(listed: Node) -> tuple[str, ...]:

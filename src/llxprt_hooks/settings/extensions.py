@@ -1,27 +1,28 @@
-"""The extensions a user has installed, and the hooks they bring.
+"""The extensions a user has installed, and their hooks.
 
-In ``hooks/hooks.json`` the text ``${extensionPath}`` stands for the extension's folder. In a ``command`` it is put in
-so that the shell reads exactly that path, whatever characters it has: outside quotes as a quoted word, inside double
-or single quotes so that the surrounding quotes still close where the author closed them. A path of letters, digits
-and ``_ @ % + = : , . / -`` needs none of this and goes in as it is. For any other path, a command in which quotes do
-not tell the whole story (command substitution, here-documents, ``eval``, ``sh -c`` and the like) cannot be made safe
-by quoting: that hook is left out, with a problem that says why.
+In ``hooks/hooks.json`` the text ``${extensionPath}`` is replaced by the extension's folder. In a command line the path
+is quoted so that the shell reads exactly that path, whatever characters it contains: as a quoted word outside quotes;
+inside double or single quotes so that the surrounding quotes still close where the author closed them. A path of
+letters, digits and ``_ @ % + = : , . / -`` is inserted unquoted. With any other path, quoting cannot make a command
+safe if it uses command substitution, here-documents, ``eval``, ``sh -c`` and the like: the hook is skipped, and a
+problem explains why.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.hook_fields import FieldReader
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.document import Document
@@ -33,16 +34,18 @@ PLACEHOLDER: Final = "${extensionPath}"
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension and the hooks it brings, in the shape of a settings file's ``hooks``."""
+    """An extension and its hooks, in the format of ``hooks`` in a settings file."""
 
     name: str
     hooks: Mapping[str, Any]
     is_active: bool = True
     path: Path | None = None
+    document: Document | None = field(default=None, repr=False, compare=False)
+    """The file the hooks were read from, if it contains exactly these hooks. Gives problems a line and a column."""
 
 
-def find_extensions(folder: Path) -> tuple[tuple[Extension, ...], list[Problem]]:
-    """The extensions in a folder, by name, and what is wrong with them."""
+def find_extensions(folder: Path, shell_keys: Collection[str]) -> tuple[tuple[Extension, ...], list[Problem]]:
+    """Return the extensions in a folder by name, and their problems. ``shell_keys`` are hook keys with shell code."""
     problems: list[Problem] = []
     try:
         paths = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
@@ -51,12 +54,12 @@ def find_extensions(folder: Path) -> tuple[tuple[Extension, ...], list[Problem]]
     except OSError as error:
         problems.append(Problem(folder, 1, 1, f"the extensions cannot be listed: {error.strerror}"))
         paths = []
-    found = [extension for path in paths if (extension := _extension(path.absolute(), problems))]
+    found = [extension for path in paths if (extension := _extension(path.absolute(), shell_keys, problems))]
     return tuple(sorted(found, key=lambda extension: (extension.name, str(extension.path)))), problems
 
 
 def place_path(command: str, path: str) -> str | None:
-    """Put a path in place of ``${extensionPath}`` in a shell command; ``None`` where no quoting can make it safe.
+    """Replace ``${extensionPath}`` in a shell command by a path; return ``None`` if no quoting makes that safe.
 
     >>> print(place_path('cat "${extensionPath}/a" ${extensionPath}/b', "/my ext"))
     cat ""'/my ext'"/a" '/my ext'/b
@@ -98,7 +101,7 @@ _NEXT_QUOTE: Final = {
 
 
 def _open_quote(text: str, quote: str) -> str:
-    """The quote that is open after a piece of shell text, given the one that was open before it."""
+    """Return the quote that is open after a piece of shell text, given the one open before it."""
     at = 0
     while found := _NEXT_QUOTE[quote].match(text, at):
         quote = "" if quote else found[1]
@@ -106,7 +109,7 @@ def _open_quote(text: str, quote: str) -> str:
     return quote
 
 
-def _extension(path: Path, problems: list[Problem]) -> Extension | None:
+def _extension(path: Path, shell_keys: Collection[str], problems: list[Problem]) -> Extension | None:
     hooks_file = path / "hooks" / "hooks.json"
     hooks = read_document(hooks_file)
     manifest = read_document(path / MANIFESTS[0]) or read_document(path / MANIFESTS[1])
@@ -114,7 +117,11 @@ def _extension(path: Path, problems: list[Problem]) -> Extension | None:
         if hooks is not None:
             problems.append(Problem(hooks_file, 1, 1, f"ignored, because the extension has no {MANIFESTS[0]}"))
         return None
-    return Extension(_name(manifest, problems) or path.name, _hooks(hooks, path, problems), path=path)
+    name = _name(manifest, problems) or path.name
+    if isinstance(hooks, Problem):
+        problems.append(hooks)
+        hooks = None
+    return _with_hooks(name, hooks, path, shell_keys, problems) if hooks else Extension(name, {}, path=path)
 
 
 def _name(manifest: Document | Problem, problems: list[Problem]) -> str:
@@ -127,27 +134,29 @@ def _name(manifest: Document | Problem, problems: list[Problem]) -> str:
     return str(name.scalar) if name else ""
 
 
-def _hooks(document: Document | Problem | None, path: Path, problems: list[Problem]) -> dict[str, Any]:
-    if document is None:
-        return {}
-    if isinstance(document, Problem):
-        problems.append(document)
-        return {}
+def _with_hooks(
+    name: str, document: Document, path: Path, shell_keys: Collection[str], problems: list[Problem]
+) -> Extension:
     reader = FieldReader(document)
     if document.root.at("hooks") is None:
-        reader.report(document.root, 'expected the events under the key "hooks", which is missing')
-    placing = _Placing(reader, str(path))
-    hooks = {event: placing.value(groups) for event, groups in reader.events(document.root).items()}
+        reader.report(document.root, 'missing key "hooks", which contains the events')
+    for key in SWITCHES:
+        if node := document.root.at("hooks", key):
+            reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
+    inserter = _PathInserter(reader, str(path), shell_keys)
+    hooks = {event: inserter.value(groups) for event, groups in reader.events(document.root).items()}
     problems += document.duplicate_keys() + reader.problems
-    return hooks
+    return Extension(name, hooks, path=path, document=None if inserter.left_out else document)
 
 
-class _Placing:
-    """Turns nodes into values with the extension's path in its place."""
+class _PathInserter:
+    """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
-    def __init__(self, reader: FieldReader, path: str) -> None:
+    def __init__(self, reader: FieldReader, path: str, shell_keys: Collection[str]) -> None:
         self._reader = reader
         self._path = path
+        self._shell_keys = shell_keys
+        self.left_out = False
 
     def value(self, node: Node) -> Any:
         if node.kind is Kind.OBJECT:
@@ -157,17 +166,19 @@ class _Placing:
         return node.scalar.replace(PLACEHOLDER, self._path) if isinstance(node.scalar, str) else node.scalar
 
     def _member(self, key: str, node: Node) -> Any:
-        if key == "command" and isinstance(node.scalar, str):
+        if key in self._shell_keys and isinstance(node.scalar, str):
             return place_path(node.scalar, self._path)
         return self.value(node)
 
     def _is_unsafe(self, hook: Node) -> bool:
-        command = hook.at("command")
-        if command is None or not isinstance(command.scalar, str) or place_path(command.scalar, self._path) is not None:
+        commands = (node for key in self._shell_keys if (node := hook.at(key)) and isinstance(node.scalar, str))
+        unsafe = next((node for node in commands if place_path(str(node.scalar), self._path) is None), None)
+        if unsafe is None:
             return False
+        self.left_out = True
         self._reader.report(
-            command,
-            f"this hook is left out: {PLACEHOLDER} stands where the characters of {self._path} could be read as "
-            f"shell code; rename that folder, or put the command into a script of the extension",
+            unsafe,
+            f"this hook is skipped: {PLACEHOLDER} is used where the shell could read parts of {self._path} as "
+            f"code; rename that folder, or move the command into a script of the extension",
         )
         return True

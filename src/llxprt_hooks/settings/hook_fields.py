@@ -1,12 +1,13 @@
-"""What one file says about hooks, each field by itself: a wrong one is reported and ignored, the others stand."""
+"""Reads the hook fields of one settings file. Each invalid field is reported and ignored; the others still apply."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import MAX_PROBLEMS
 from llxprt_hooks.settings.environment import read_environment
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
 
 if TYPE_CHECKING:
@@ -18,63 +19,73 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.problem import Problem
 
 
+ENABLING_KEYS: Final = (
+    ("enableHooks",),
+    ("tools", "enableHooks"),
+    ("hooksConfig", "enabled"),
+    ("hooks", "enabled"),
+)
+"""The keys that turn hooks on or off. The first takes precedence; among the others, ``false`` wins."""
+
+DISABLED_LISTS: Final = (("hooksConfig", "disabled"), ("hooks", "disabled"))
+"""The keys that list disabled hooks; all lists are joined."""
+
+
 @dataclass(frozen=True, slots=True)
 class HookFields:
-    """The fields of one settings file that are about hooks."""
+    """The hook fields of one settings file."""
 
     enabled: bool | None
-    """Whether hooks are on, or ``None`` where the file does not say."""
+    """Whether hooks are on; ``None`` if the file does not set it."""
     hooks: Mapping[str, list[Any]]
     """Event name to hook groups."""
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
-    """Which variables hooks inherit, or ``None`` where the file does not say."""
-    config: Mapping[str, Any]
-    """The other keys of ``hooksConfig``."""
+    """Which variables hooks inherit; ``None`` if the file does not set it."""
     problems: tuple[Problem, ...]
 
 
 def read_hook_fields(document: Document) -> HookFields:
-    """The hook fields of a settings file."""
+    """Return the hook fields of a settings file."""
     reader = FieldReader(document)
     config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
+    reader.member(document.root, "tools", Kind.OBJECT)
     return HookFields(
-        enabled=_switch(reader, document.root, config),
+        enabled=_switch(reader, document.root),
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
-        disabled=tuple(reader.strings(config, "disabled")),
+        disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
-        config=_other_keys(config),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
 
 
 class FieldReader:
-    """Takes fields of the expected kind out of a document and collects problems with the others."""
+    """Reads fields of the expected kind from a document and collects problems with the others."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self.problems: list[Problem] = []
 
     def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
-        """The value of a key, or ``None`` where it is absent or of another kind."""
+        """Return the value of a key, or ``None`` if it is missing or of another kind."""
         node = parent.at(key) if parent else None
         return node if node and self._is(kind, node, f'"{key}" must be {kind}') else None
 
     def switch(self, parent: Node | None, key: str) -> bool | None:
-        """A boolean field."""
+        """Return a boolean field, or ``None``."""
         node = self.member(parent, key, Kind.BOOLEAN)
         return bool(node.scalar) if node else None
 
     def strings(self, parent: Node | None, key: str) -> list[str]:
-        """A list of strings; an element that is none is left out by itself."""
+        """Return a list of strings, without elements of other kinds."""
         node = self.member(parent, key, Kind.ARRAY)
-        expected = f'"{key}" lists strings'
+        expected = f'"{key}" must list strings'
         return [str(item.scalar) for item in node.items if self._is(Kind.STRING, item, expected)] if node else []
 
     def events(self, root: Node) -> dict[str, Node]:
-        """The arrays of hook groups under ``hooks``, by event name."""
+        """Return the arrays of hook groups under ``hooks``, by event name."""
         hooks = self.member(root, "hooks", Kind.OBJECT)
-        groups = {member.key: member.value for member in hooks.members} if hooks else {}
+        groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return {
             event: node
             for event, node in groups.items()
@@ -93,18 +104,9 @@ class FieldReader:
         return False
 
 
-def _switch(reader: FieldReader, root: Node, config: Node | None) -> bool | None:
-    canonical = reader.switch(root, "enableHooks")
-    aliases = (
-        reader.switch(reader.member(root, "tools", Kind.OBJECT), "enableHooks"),
-        reader.switch(config, "enabled"),
-    )
+def _switch(reader: FieldReader, root: Node) -> bool | None:
+    canonical, *aliases = (reader.switch(root.at(*way), key) for *way, key in ENABLING_KEYS)
     if canonical is not None:
         return canonical
-    said = [alias for alias in aliases if alias is not None]
-    return all(said) if said else None
-
-
-def _other_keys(config: Node | None) -> dict[str, Any]:
-    values: dict[str, Any] = config.to_value() if config else {}
-    return {key: value for key, value in values.items() if key not in {"enabled", "disabled", "environment"}}
+    given = [alias for alias in aliases if alias is not None]
+    return all(given) if given else None

@@ -1,8 +1,8 @@
-"""Reads JSON with comments and trailing commas, and remembers where everything stood.
+"""Parses JSON with comments and trailing commas, and keeps the position of every value.
 
 Standard JSON plus ``// …``, ``/* … */``, a comma before a closing bracket, and a byte order mark at the start. The
-result is a tree of frozen nodes with offsets into the text, so that a diagnostic can point at any entry and an edit
-can change one value and leave every comment where it is.
+result is a tree of immutable nodes with offsets into the text, so that a diagnostic can point at any entry and an edit
+can change one value and preserve every comment.
 
 >>> node = parse('{"a": [1, 2,]} // done')
 >>> node.to_value(), node.at("a", 1).start
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH: Final = 100
-"""How deep objects and arrays may be nested; well below where Python's own recursion ends."""
+"""Maximum nesting of objects and arrays; well below Python's recursion limit."""
 
 
 class Kind(StrEnum):
-    """What a node is; the value is how messages call it."""
+    """The kind of a node; the value is the wording used in messages."""
 
     OBJECT = "an object"
     ARRAY = "an array"
@@ -47,10 +47,10 @@ class Member(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One value; ``text[start:end]`` is how it was written.
+    """One value; ``text[start:end]`` is its source text.
 
-    An object has ``members``, all of them, also those that a later duplicate of their key overrides; an array has
-    ``items``; anything else has ``scalar``.
+    An object has ``members``, including those overridden by a later duplicate key; an array has ``items``; any other
+    kind has ``scalar``.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class Node(NamedTuple):
     items: tuple[Node, ...] = ()
 
     def at(self, *path: str | int) -> Node | None:
-        """The node that a path of keys and indexes leads to; of duplicate keys the last one counts."""
+        """Return the node at a path of keys and indexes, or ``None``. Of duplicate keys, the last one wins."""
         node: Node | None = self
         for step in path:
             if node is None:
@@ -70,7 +70,7 @@ class Node(NamedTuple):
         return node
 
     def to_value(self) -> Any:
-        """The plain Python value, new on every call."""
+        """Return the plain Python value, a new one on every call."""
         result: list[Any] = [None]
         todo: list[tuple[Node, Any, Any]] = [(self, result, 0)]
         while todo:
@@ -78,7 +78,7 @@ class Node(NamedTuple):
             if node.kind is Kind.OBJECT:
                 members: dict[str, Any] = {}
                 container[place] = members
-                # Reversed, because the stack is: the last of two duplicates must be the last to be put in.
+                # Reversed like the stack, so that the last of two duplicate keys is set last.
                 todo.extend((member.value, members, member.key) for member in reversed(node.members))
             elif node.kind is Kind.ARRAY:
                 items = [None] * len(node.items)
@@ -96,7 +96,7 @@ class Node(NamedTuple):
 
 
 class JsoncError(ValueError):
-    """A text that cannot be read: where (both 1-based), and what was expected there."""
+    """The text is not valid JSON. Line and column are 1-based; the message states what was expected there."""
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -106,21 +106,21 @@ class JsoncError(ValueError):
 
 
 class LineIndex:
-    """Turns many offsets of one text into lines and columns."""
+    """Converts offsets of one text to lines and columns."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in LINE_END.finditer(text))]
         self._mark = text.startswith(BYTE_ORDER_MARK)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Both 1-based; the byte order mark, which no editor shows, is not counted."""
+        """Return the line and column, both 1-based, not counting a byte order mark, which editors do not show."""
         line = bisect_right(self._starts, offset)
         column = offset - self._starts[line - 1] + 1
         return line, column - 1 if self._mark and line == 1 and column > 1 else column
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """The 1-based line and column of an offset.
+    """Return the 1-based line and column of an offset.
 
     >>> line_and_column("{\\n  1", 4)
     (2, 3)
@@ -129,7 +129,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def duplicate_members(root: Node) -> Iterator[Member]:
-    """The members whose key stood before in the same object, in the order of the text."""
+    """Yield the members whose key occurs earlier in the same object, in source order."""
     found: list[Member] = []
     todo = [root]
     while todo:
@@ -145,8 +145,8 @@ def duplicate_members(root: Node) -> Iterator[Member]:
 
 
 def parse(text: str) -> Node:
-    """Read a whole text, or raise ``JsoncError``; never anything else, whatever the text."""
-    reader = _Reader(text)
+    """Parse a text. Raises ``JsoncError``, and no other exception, if it is not valid."""
+    reader = _Tokenizer(text)
     open_containers: list[_Container] = []
     at = reader.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0)
     while True:
@@ -165,7 +165,7 @@ def parse(text: str) -> Node:
             node = reader.scalar(at)
             at = node.end
 
-        # A complete value: put it into its container, and close every container that ends right after it.
+        # A complete value: add it to its container, and close every container that ends right after it.
         while open_containers:
             container = open_containers[-1]
             container.add(node)
@@ -191,7 +191,7 @@ def parse(text: str) -> Node:
 BYTE_ORDER_MARK: Final = "\ufeff"
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _LITERALS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
-_MEANT: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "yes": "true", "no": "false"}
+_INTENDED: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null", "yes": "true", "no": "false"}
 
 LINE_END: Final = re.compile(r"\r\n?|\n")
 SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
@@ -225,7 +225,7 @@ class _Container:
         return Node(kind, self.start, end, members=tuple(self.members), items=tuple(self.items))
 
 
-class _Reader:
+class _Tokenizer:
     """The tokens of one text."""
 
     def __init__(self, text: str) -> None:
@@ -235,7 +235,7 @@ class _Reader:
         raise JsoncError(*line_and_column(self.text, offset), message)
 
     def skip(self, at: int) -> int:
-        """Past white space and comments."""
+        """Return the offset after white space and comments."""
         space = SPACE.match(self.text, at)
         end = space.end() if space else at
         if self.text.startswith("/*", end):
@@ -243,7 +243,7 @@ class _Reader:
         return end
 
     def key(self, container: _Container, at: int) -> int:
-        """In an object, read the key and its colon; the offset of the value."""
+        """In an object, read the key and its colon. Return the offset of the value."""
         if container.opener == "[":
             return at
         if not self.text.startswith('"', at):
@@ -267,36 +267,36 @@ class _Reader:
             return Node(Kind.NULL if literal is None else Kind.BOOLEAN, at, end, literal)
         if number := _NUMBER.fullmatch(word):
             return Node(Kind.NUMBER, at, end, _number(number))
-        return self._no_value(at, word)
+        return self._fail_value(at, word)
 
     def string(self, at: int) -> tuple[str, int]:
-        """The string that starts at a quote, and where it ends."""
+        """Return the string that starts at a quote, and the offset after it."""
         start = _STRING_START.match(self.text, at)
         end = start.end() if start else at
         if self.text.startswith('"', end):
             written = self.text[at : end + 1]
             value: str = json.loads(written) if "\\" in written else written[1:-1]
             return value, end + 1
-        return self._no_string(at, end)
+        return self._fail_string(at, end)
 
     def found(self, at: int) -> str:
-        """What stands there, as a message shows it."""
+        """Describe the token at an offset for a message."""
         if at >= len(self.text):
             return "the end of the file"
         token = _WORD.match(self.text, at) or _STRING.match(self.text, at)
         return shown(token[0]) if token else f"'{shown(self.text[at])}'"
 
-    def _no_value(self, at: int, word: str) -> NoReturn:
+    def _fail_value(self, at: int, word: str) -> NoReturn:
         if word.startswith(tuple("+-.0123456789")):
-            self.fail(at, f"{shown(word)} is not a number that JSON knows")
+            self.fail(at, f"{shown(word)} is not a valid JSON number")
         hint = ""
-        if word in _MEANT:
-            hint = f", did you mean {_MEANT[word]}?"
+        if word in _INTENDED:
+            hint = f", did you mean {_INTENDED[word]}?"
         elif self.text.startswith("'", at):
             hint = ", strings are written in double quotes"
         self.fail(at, f"expected a value, found {self.found(at)}{hint}")
 
-    def _no_string(self, start: int, end: int) -> NoReturn:
+    def _fail_string(self, start: int, end: int) -> NoReturn:
         char = self.text[end : end + 1]
         if char == "\\" and end + 1 < len(self.text):
             self.fail(end, f"unknown escape {shown(self.text[end : end + 2])} in a string, a backslash is written \\\\")
@@ -307,7 +307,7 @@ class _Reader:
 
 
 def shown(text: str) -> str:
-    """A piece of text as messages show it: short, on one line, with nothing in it that a terminal would act on."""
+    """Shorten and escape a piece of text for a message."""
     return escape_for_terminal(shorten(text, _LONGEST_SHOWN))
 
 
@@ -315,6 +315,6 @@ def _number(number: re.Match[str]) -> int | float:
     if number[1] is None and number[2] is None:
         try:
             return int(number[0])
-        except ValueError:  # more digits than Python converts: as large as a float gets, as in JavaScript
+        except ValueError:  # more digits than Python converts: infinity, as in JavaScript
             pass
     return float(number[0])

@@ -1,4 +1,4 @@
-"""Where settings live: three levels of files, and the user's own folder."""
+"""Paths of settings files: three levels, and the user's folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER: Final = ".llxprt"
 FILE_NAME: Final = "settings.json"
 
 NO_HOME: Final = Path("/dev/null")
-"""Below it nothing is, and not even root can make anything."""
+"""A path that can never contain files."""
 
 
 class Level(StrEnum):
@@ -25,24 +25,23 @@ class Level(StrEnum):
 
 
 def user_folder() -> Path:
-    """``~/.llxprt``, where the user's settings, extensions and approvals are."""
+    """Return ``~/.llxprt``, which contains the user's settings, extensions and approvals."""
     try:
         home = Path.home()
     except RuntimeError:
         home = Path()
-    # No HOME and no account, or a HOME that would be another folder in every project: without a home a user has none
-    # of these files, and a project must not pass its own off as theirs.
-    has_none = os.environ.get("HOME") == "" or not home.is_absolute()
-    return (NO_HOME if has_none else home) / FOLDER
+    # An empty or relative HOME would resolve to the project folder, and the project could supply the user's settings.
+    is_missing = os.environ.get("HOME") == "" or not home.is_absolute()
+    return (NO_HOME if is_missing else home) / FOLDER
 
 
 def absolute_project(project_dir: str | os.PathLike[str]) -> Path:
-    """A project's folder as hooks will get it: one reading of ``link/..`` for what is approved and for what is run."""
+    """Return the absolute path that hooks get, so that ``link/..`` means the same for approval and execution."""
     return Path(os.path.abspath(project_dir))  # noqa: PTH100  # pathlib keeps the ..
 
 
 def settings_file(level: Level, project_dir: Path) -> Path | None:
-    """The settings file of a level; the home directory is no project: its file is the user's."""
+    """Return the settings file of a level. In the home directory there is no project level: its file is the user's."""
     if level is Level.USER:
         return user_folder() / FILE_NAME
     if level is Level.SYSTEM:

@@ -1,6 +1,6 @@
-"""How levels are merged (D-20): the highest level that speaks decides, lists of hooks are put one after another.
+"""Merges settings levels (D-20): the highest level that sets a value wins, hook groups are concatenated.
 
-Every function takes its levels highest priority first.
+Every function takes the levels in order of priority, highest first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HookSource:
-    """The hooks of one level, and the document in which ``document.root.at("hooks", …)`` tells where each stands."""
+    """The hooks of one level, and the document they were read from, which gives each a position."""
 
     level: Level
     file: Path
@@ -27,7 +27,7 @@ class HookSource:
 
 
 def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Event name to the hook groups of all levels, one after another."""
+    """Return the hook groups of all levels by event name."""
     merged: dict[str, list[Any]] = {}
     for hooks in levels:
         for event, groups in hooks.items():
@@ -36,18 +36,10 @@ def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def merge_switches(switches: Iterable[bool | None]) -> bool:
-    """Whether hooks are on; off where no level says anything."""
+    """Return whether hooks are on; off if no level sets it."""
     return next((switch for switch in switches if switch is not None), False)
 
 
 def merge_lists(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """All lists joined, each element once."""
+    """Join lists without duplicates."""
     return tuple(dict.fromkeys(element for elements in lists for element in elements))
-
-
-def merge_keys(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Each key as the highest level has it."""
-    merged: dict[str, Any] = {}
-    for mapping in mappings:
-        merged = {**mapping, **merged}
-    return merged

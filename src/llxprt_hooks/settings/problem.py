@@ -1,4 +1,4 @@
-"""What is wrong with a settings file, and where."""
+"""A problem in settings, with its location."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence about one place of one file; line and column are 1-based, 1:1 for a file as a whole."""
+    """A message about one place in settings. Line and column are 1-based; 1:1 for the file as a whole."""
 
-    file: Path
+    file: Path | None
+    """None for hooks passed in by a program, which have no line and column either."""
     line: int
     column: int
     message: str
+    where: str = ""
+    """The path of a hook definition, for example ``hooks.BeforeTool[0].hooks[1]``."""
+    origin: str = ""
+    """The file or extension that a hook definition belongs to."""
 
     def __str__(self) -> str:
-        return f"{escape_for_terminal(str(self.file))}:{self.line}:{self.column}: {self.message}"
+        place = self.origin if self.file is None else f"{self.file}:{self.line}:{self.column}"
+        return escape_for_terminal(": ".join(part for part in (place, self.where, self.message) if part))

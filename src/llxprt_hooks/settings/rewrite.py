@@ -1,4 +1,4 @@
-"""Writing a settings file anew, after its new text was worked out from the one that was read."""
+"""Replaces the text of a settings file, unless it was modified since it was read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ChangedMeanwhileError(Exception):
-    """Somebody else was quicker, in a sentence for the user."""
+    """The file was modified concurrently. The message is for the user."""
 
 
 def rewrite(file: Path, before: str, after: str) -> None:
-    """Put one text in place of another, which is empty where there is no file; refuses where it is no longer that."""
+    """Replace a file's text; raise if it is no longer ``before`` (empty for a missing file)."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(file):
         document = read_document(file)
         if isinstance(document, Problem) or (document.text if document else "") != before:
-            raise ChangedMeanwhileError(f"{file} was changed by another program meanwhile, and is left as it is")
+            raise ChangedMeanwhileError(f"{file} was changed by another program in the meantime; it was not modified")
         write_atomically(file, after)

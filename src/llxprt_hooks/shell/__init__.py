@@ -1,1 +1,1 @@
-"""From a command string to an argument vector and an environment."""
+"""Turns a command string into an argument vector and an environment."""

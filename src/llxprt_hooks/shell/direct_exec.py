@@ -1,9 +1,8 @@
-"""Commands that need no shell: a plain program with literal or quoted arguments.
+"""Run a command without a shell if it is a program with literal or quoted arguments.
 
-Starting a shell only to have it start a program doubles the cost of a hook. So where a command line says nothing that
-takes a shell to understand, the program is started directly, with the arguments and the environment that bash would
-have given it. The decision is conservative: whatever is not certain goes to the shell, which also has the say, and the
-error message, about programs that are missing or cannot be executed.
+A shell that only starts a program doubles the cost of a hook. Such a program is started directly, with the arguments
+and the environment that bash would have given it. The decision is conservative: anything uncertain goes to the shell.
+That includes programs that are missing or not executable, so the error message is the shell's.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ _SHELL_WORDS = frozenset(
     """.split()  # noqa: SIM905  # a list literal would take a page
 )
 
-_NO_NAMES = ("-", "+", "%")
-"""Beginnings of words that ``bash -c`` takes for an option of its own, or for a job."""
+_NOT_A_PROGRAM_PREFIX = ("-", "+", "%")
+"""Words starting with these are options or job specs to bash."""
 
-_OF_BASH_ITSELF = frozenset(
+_BASH_SPECIAL_VARIABLES = frozenset(
     """
     COMP_WORDBREAKS ENV EPOCHREALTIME EPOCHSECONDS EXECIGNORE HISTCMD IFS LINENO OPTERR OPTIND POSIXLY_CORRECT PPID PS4
     RANDOM SHELLOPTS SRANDOM
     """.split()  # noqa: SIM905
 )
-"""Variables that change what bash does, or that it hands on with a value of its own; so do all that begin with BASH."""
+"""Variables that change what bash does, or that it exports with another value; so do all that start with BASH."""
 
 _PROMPTS = ("PS1", "PS2")
-"""Variables that bash takes away where nobody sits in front of it."""
+"""Unset by bash when not interactive."""
 
-_CAME_OVER_SSH = frozenset({"SSH_CLIENT", "SSH2_CLIENT"})
-"""With one of them an outermost bash may read ``~/.bashrc``."""
+_SSH_VARIABLES = frozenset({"SSH_CLIENT", "SSH2_CLIENT"})
+"""If one of them is set, a top-level bash may read ``~/.bashrc``."""
 
-_HIGHEST_SHELL_LEVEL = 998
-"""Beyond it bash warns and counts anew."""
+_MAX_SHELL_LEVEL = 998
+"""Above it bash prints a warning and restarts at 1."""
 
-_MOST_REMEMBERED = 64
+_MAX_CACHED = 64
 
 EXECUTABLE_MAGIC = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """First bytes of files that the kernel can execute; a shell runs any other file as a shell script."""
@@ -68,49 +67,48 @@ EXECUTABLE_MAGIC = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe",
 
 @dataclass(frozen=True, slots=True)
 class DirectCommand:
-    """A program to start without a shell: the file, and the arguments as the program will see them."""
+    """A program to start without a shell: the file, and the arguments that the program gets."""
 
     executable: str
     arguments: tuple[str, ...]
     passed_over: tuple[str, ...]
-    """Where the search path looks first, and had no such program when the decision was made."""
+    """Files earlier in the search path, which did not exist when the decision was made."""
 
 
-class Surroundings:
-    """What the hooks of a directory are started in, one object for as long as environment and directory are the same.
+class SpawnContext:
+    """Environment and working directory for a hook, with everything derived from them cached.
 
-    What follows from them is worked out once, up to whether the folders that two variables name are there. What decides
-    which program runs is looked at each time.
+    File-system checks that decide which program runs are repeated on every call.
     """
 
     def __init__(self, inherited: Mapping[str, str], directory: str) -> None:
         self.inherited = inherited
         self.directory = directory
         self.environment = hook_environment(inherited, directory)
-        self._of_program: dict[str, dict[str, str]] = {}
+        self._by_program: dict[str, dict[str, str]] = {}
 
     def direct_command(self, command: str) -> DirectCommand | None:
-        """The program that a command line comes to, or None where that takes a shell to tell."""
-        if not self._passes_unnoticed or (
+        """Return the program that a command line runs, or None if that takes a shell to find out."""
+        if not self._bash_would_be_transparent or (
             "LC_ALL" in self.environment and not _is_known_locale(self.environment["LC_ALL"])
         ):
             return None
         decision = _decide(command, self.directory, self.environment.get("PATH"))
-        if decision is None or any(map(_can_be_executed, decision.passed_over)):
+        if decision is None or any(map(_is_executable, decision.passed_over)):
             return None
         return decision
 
     def direct_environment(self, command: DirectCommand) -> Mapping[str, str]:
-        """The environment as bash hands it on to the one program that it runs."""
-        environment = self._of_program.get(command.executable)
+        """Return the environment that bash would pass to the program."""
+        environment = self._by_program.get(command.executable)
         if environment is None:
-            if len(self._of_program) >= _MOST_REMEMBERED:
-                self._of_program.clear()
-            environment = self._of_program[command.executable] = {**self._handed_on, "_": command.executable}
+            if len(self._by_program) >= _MAX_CACHED:
+                self._by_program.clear()
+            environment = self._by_program[command.executable] = {**self._exported, "_": command.executable}
         return environment
 
     @cached_property
-    def _handed_on(self) -> dict[str, str]:
+    def _exported(self) -> dict[str, str]:
         keeps_old = _is_directory(self.environment.get("OLDPWD", ""), self.directory)
         taken = _PROMPTS if keeps_old else (*_PROMPTS, "OLDPWD")
         kept = {name: value for name, value in self.environment.items() if name not in taken}
@@ -118,46 +116,54 @@ class Surroundings:
         return {**kept, "PWD": directory, "SHLVL": str(_shell_level(self.environment))}
 
     @cached_property
-    def _passes_unnoticed(self) -> bool:
-        """Whether bash would start without reading a file, saying a word, or changing more than we know to change."""
+    def _bash_would_be_transparent(self) -> bool:
+        """Whether bash would read no file, print nothing, and change only what ``_exported`` changes."""
         if not self.directory.startswith("/"):
             return False
-        if any(name.startswith("BASH") or name in _OF_BASH_ITSELF for name in self.environment):
+        if any(name.startswith("BASH") or name in _BASH_SPECIAL_VARIABLES for name in self.environment):
             return False
         level = _shell_level(self.environment)
-        outermost_over_ssh = level == 0 and not _CAME_OVER_SSH.isdisjoint(self.environment)
-        return level <= _HIGHEST_SHELL_LEVEL and not outermost_over_ssh
+        outermost_over_ssh = level == 0 and not _SSH_VARIABLES.isdisjoint(self.environment)
+        return level <= _MAX_SHELL_LEVEL and not outermost_over_ssh
 
 
 def _shell_level(environment: Mapping[str, str]) -> int:
-    """One more for the shell, one less for the program that takes its place."""
+    """bash increments SHLVL and decrements it again before exec, so the value is unchanged."""
     level = environment.get("SHLVL", "")
     if not level:
         return 0
-    return int(level) if _NUMBER.fullmatch(level) else _HIGHEST_SHELL_LEVEL + 1
+    return int(level) if _NUMBER.fullmatch(level) else _MAX_SHELL_LEVEL + 1
 
 
 def _is_known_locale(name: str) -> bool:
-    """Whether the system surely has a locale (bash complains of one that it has not): it is this process's own."""
+    """Whether the system certainly has a locale, because this process uses it; bash warns about an unknown one."""
     return name in ("", "C", "POSIX") or name == locale.setlocale(locale.LC_CTYPE)
 
 
 @lru_cache(maxsize=1024)
 def _decide(command: str, directory: str, path: str | None) -> DirectCommand | None:
     arguments = _literal_arguments(command, directory)
-    if not arguments or "=" in arguments[0] or arguments[0].startswith(_NO_NAMES) or arguments[0] in _SHELL_WORDS:
+    if not arguments:
+        return None
+    program = arguments[0]
+    if not program or "=" in program or program.startswith(_NOT_A_PROGRAM_PREFIX) or program in _SHELL_WORDS:
         return None
     passed_over: list[str] = []
-    for file in _candidates(arguments[0], path):
+    for file in _candidates(program, path):
         absolute = os.path.join(directory, file)  # noqa: PTH118
-        if _can_be_executed(absolute):
-            return DirectCommand(file, tuple(arguments), tuple(passed_over)) if _runs_by_itself(absolute) else None
+        if _is_executable(absolute):
+            return (
+                DirectCommand(file, tuple(arguments), tuple(passed_over)) if _is_native_executable(absolute) else None
+            )
         passed_over.append(file)
     return None
 
 
 def _candidates(program: str, path: str | None) -> Iterator[str]:
-    """The files that a program's name may mean, in order, as far as the directory has no say in it."""
+    """List the files that a program name may refer to, in order.
+
+    Stops at the first relative PATH entry, whose meaning depends on the cwd.
+    """
     if "/" in program:
         yield program
         return
@@ -167,10 +173,10 @@ def _candidates(program: str, path: str | None) -> Iterator[str]:
         yield os.path.join(folder, program)  # noqa: PTH118
 
 
-def _can_be_executed(file: str) -> bool:
+def _is_executable(file: str) -> bool:
     try:
         return os.access(file, os.X_OK) and not os.path.isdir(file)  # noqa: PTH112
-    except ValueError:  # no name that a file can have
+    except ValueError:  # not a valid file name
         return False
 
 
@@ -184,7 +190,7 @@ def _literal_arguments(command: str, directory: str) -> list[str] | None:
     return values if len(values) == len(found) else None
 
 
-def _runs_by_itself(file: str) -> bool:
+def _is_native_executable(file: str) -> bool:
     try:
         if not stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116
             return False
@@ -195,7 +201,7 @@ def _runs_by_itself(file: str) -> bool:
 
 
 def _logical_directory(directory: str, inherited: str | None) -> str:
-    """The directory by the name that the parent knew it by, if that is one of its names."""
+    """Return the inherited PWD if it refers to the directory, as bash does; otherwise its real path."""
     if inherited == directory:
         return directory
     try:

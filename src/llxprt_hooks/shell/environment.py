@@ -1,4 +1,4 @@
-"""The environment of this process, read anew only when it has changed."""
+"""The environment of this process, decoded only when it has changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ _last: tuple[Mapping[bytes, bytes], Mapping[str, str]] = {}, {}
 
 
 def process_environment() -> Mapping[str, str]:
-    """All variables: the same object again as long as none has changed, for whoever works something out from it.
+    """Return the environment; the same dict object while it is unchanged, so callers can cache by identity.
 
-    ``os.environ`` decodes each variable each time, which for a hook is a good part of the time before its process is
-    started. What it keeps underneath can be compared in a hundredth of that; where it is not there, nothing is lost.
+    ``os.environ`` decodes every variable on each access, which is a large part of the time until a hook's process
+    starts. Comparing the encoded variables that it keeps internally takes a hundredth of that. If a Python
+    implementation does not have them, ``os.environ`` itself is copied.
     """
     global _last
     kept = getattr(os.environ, "_data", None)
@@ -20,7 +21,7 @@ def process_environment() -> Mapping[str, str]:
         return _read()
     before, variables = _last
     if kept != before:
-        before = dict(kept)  # one step, which no other thread comes between; what is decoded is this copy
+        before = dict(kept)  # atomic under the GIL; free-threaded builds lock the dict
         variables = {os.fsdecode(name): os.fsdecode(value) for name, value in before.items()}
         _last = before, variables
     return variables
@@ -30,5 +31,5 @@ def _read() -> Mapping[str, str]:
     while True:
         try:
             return dict(os.environ)
-        except (KeyError, RuntimeError):  # another thread has changed it meanwhile
+        except (KeyError, RuntimeError):  # another thread changed it in the meantime
             continue

@@ -43,7 +43,7 @@ _EXPANDED_BY_SHELL: Final = re.compile(r"[*?\[\]{}]")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a command line as it is written, and its offset."""
+    """A word of a command line, as written, and its offset."""
 
     text: str
     start: int
@@ -53,7 +53,7 @@ class Word:
         return self.start, self.start + len(self.text)
 
     def value(self, variables: Mapping[str, str]) -> str | None:
-        """What the program gets, or None where that is not certain."""
+        """Return what the program receives, or None if that is not certain."""
         value = ""
         for piece in _PIECE.finditer(self.text):
             meaning = _meaning(piece, variables, first=not value)
@@ -69,7 +69,7 @@ def words(command: str) -> list[Word]:
 
 
 def simple_commands(command: str) -> Iterator[list[Word]]:
-    """The words of one program after another, variable assignments before it left out.
+    """Yield the words of each program in turn, without the variable assignments before it.
 
     >>> [[word.text for word in words] for words in simple_commands("A=1 ./a.sh -x | 'b c' > out; $(d)")]
     [['./a.sh', '-x'], ["'b c'"]]

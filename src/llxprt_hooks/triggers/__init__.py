@@ -1,1 +1,1 @@
-"""What agents call: around each tool call and each model call. Nothing here ever raises, but for cancellation."""
+"""What agents call around each tool call and each model call. Nothing here raises, except for cancellation."""

@@ -1,26 +1,40 @@
-"""A failure above the engine: it allows, unless a hook that was to run has ``failClosed`` (D-27)."""
+"""Failures above the engine: they allow, unless a planned hook has ``failClosed`` (D-27)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import fail_closed_block
+from llxprt_hooks.settings.hook_groups import hook_entries
 
 if TYPE_CHECKING:
+    from llxprt_hooks.config import Config
     from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 
 def output_after_failure(
-    handler: HookEventHandler | None, event_name: HookEventName, error: Exception, subject: str | None = None
+    config: Config,
+    handler: HookEventHandler | None,
+    event_name: HookEventName,
+    error: Exception,
+    subject: str | None = None,
 ) -> DefaultHookOutput | None:
-    """The block that a failed trigger returns where a hook must not fail; None where the agent goes on."""
+    """Return a block if a planned hook has ``failClosed``; otherwise None, and the agent continues."""
     try:
-        if handler is None or not handler.fails_closed(event_name, subject):
-            return None
-    except Exception:
+        closed = _is_configured(config, event_name) if handler is None else handler.fails_closed(event_name, subject)
+    except Exception:  # the configuration itself cannot be read
+        closed = False
+    if not closed:
         return None
-    what = f"hook processing failed: {str(error) or type(error).__name__}"
-    return create_specific_hook_output(event_name, fail_closed_block(what).to_dict())
+    block = fail_closed_block(f"hook processing failed: {error_text(error)}")
+    return create_specific_hook_output(event_name, block.to_dict())
+
+
+def _is_configured(config: Config, event_name: HookEventName) -> bool:
+    """Whether any hook of the event has ``failClosed``, read without the engine, which has failed."""
+    entries = (entry for hook_set in config.hook_sets for entry in hook_entries(hook_set.hooks))
+    return any(entry.event == event_name and entry.hook.get("failClosed") is True for entry in entries)

@@ -1,13 +1,14 @@
-"""Hooks around a model call. Callers deal in SDK types only; the hook format never leaves the engine (HOOK-141)."""
+"""Hooks around a model call. Callers use SDK types only; the hook format stays inside the engine (HOOK-141)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model import response_payload
 from llxprt_hooks.model.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
@@ -15,16 +16,18 @@ from llxprt_hooks.triggers.relevance import handler_for
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
     from llxprt_hooks.engine.results import ProcessedHookResult
-    from llxprt_hooks.model import GenerateContentParameters
+    from llxprt_hooks.model import TranslatorChoice
 
 log = debug_logger("triggers:model")
 
 T = TypeVar("T")
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelHookResult:
-    """What each of the three results carries beside its own fields (DELTA-HAPP-002)."""
+    """The fields that all three results have (DELTA-HAPP-002)."""
 
     should_stop: bool = False
     stop_reason: str | None = None
@@ -33,20 +36,20 @@ class _ModelHookResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeforeModelHookResult(_ModelHookResult):
-    """Whether to call the model, and with what. A stop also counts as blocked (HOOK-184)."""
+class BeforeModelHookResult(_ModelHookResult, Generic[RequestT]):
+    """Whether to call the model, and with which request. A stop also counts as blocked (HOOK-184)."""
 
     blocked: bool = False
     reason: str | None = None
     synthetic_response: Any | None = None
-    modified_request: GenerateContentParameters | None = None
+    modified_request: RequestT | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AfterModelHookResult(_ModelHookResult):
+class AfterModelHookResult(_ModelHookResult, Generic[ResponseT]):
     """The response to use: the hook's, or the model's own."""
 
-    response: Any
+    response: ResponseT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,107 +60,124 @@ class BeforeToolSelectionHookResult(_ModelHookResult):
     tools: Any | None = None
 
 
-async def fire_before_model_hook(config: Config, request: GenerateContentParameters) -> BeforeModelHookResult:
+async def fire_before_model_hook(
+    config: Config, request: RequestT, *, translator: TranslatorChoice = None
+) -> BeforeModelHookResult[RequestT]:
     """Run the BeforeModel hooks on a complete request."""
     handler = None
     try:
         handler = handler_for(config, HookEventName.BEFORE_MODEL)
         if handler is None:
             return BeforeModelHookResult()
-        processed = handler.process_common_hook_output_fields(await handler.fire_before_model_event(request))
-        return _before_model(processed, request)
+        result = await handler.fire_before_model_event(request, translator=translator)
+        return _before_model(handler.process_common_hook_output_fields(result), request, translator)
     except Exception as error:
-        block = output_after_failure(handler, HookEventName.BEFORE_MODEL, error)
+        block = output_after_failure(config, handler, HookEventName.BEFORE_MODEL, error)
         effect = "called" if block is None else "not called"
         log.warning("BeforeModel hooks failed, the model is %s", effect, exc_info=True)
         return BeforeModelHookResult(blocked=block is not None, reason=None if block is None else block.reason)
 
 
 async def fire_after_model_hook(
-    config: Config, request: GenerateContentParameters, response: Any
-) -> AfterModelHookResult:
+    config: Config, request: Any, response: ResponseT, *, translator: TranslatorChoice = None
+) -> AfterModelHookResult[ResponseT]:
     """Run the AfterModel hooks on a complete response and the request as it was sent."""
     try:
         handler = handler_for(config, HookEventName.AFTER_MODEL)
         if handler is None:
             return AfterModelHookResult(response=response)
-        processed = handler.process_common_hook_output_fields(await handler.fire_after_model_event(request, response))
-        return _after_model(processed, response)
+        result = await handler.fire_after_model_event(request, response, translator=translator)
+        return _after_model(handler.process_common_hook_output_fields(result), response, translator)
     except Exception:
-        log.warning("AfterModel hooks failed, the response stands", exc_info=True)
+        log.warning("AfterModel hooks failed, the response is used unchanged", exc_info=True)
         return AfterModelHookResult(response=response)
 
 
 async def fire_before_tool_selection_hook(
-    config: Config, request: GenerateContentParameters
+    config: Config, request: Any, *, translator: TranslatorChoice = None
 ) -> BeforeToolSelectionHookResult:
     """Run the BeforeToolSelection hooks on a request with tools."""
     try:
         handler = handler_for(config, HookEventName.BEFORE_TOOL_SELECTION)
         if handler is None:
             return BeforeToolSelectionHookResult()
-        processed = handler.process_common_hook_output_fields(await handler.fire_before_tool_selection_event(request))
-        return _before_tool_selection(processed, request)
+        result = await handler.fire_before_tool_selection_event(request, translator=translator)
+        return _before_tool_selection(handler.process_common_hook_output_fields(result), request, translator)
     except Exception:
         log.warning("BeforeToolSelection hooks failed, all tools stay available", exc_info=True)
         return BeforeToolSelectionHookResult()
 
 
-def _before_model(processed: ProcessedHookResult, request: GenerateContentParameters) -> BeforeModelHookResult:
+def _before_model(
+    processed: ProcessedHookResult, request: RequestT, translator: TranslatorChoice
+) -> BeforeModelHookResult[RequestT]:
     output = processed.aggregated.final_output
     if not isinstance(output, BeforeModelHookOutput):
         return BeforeModelHookResult()
+    output = output.using(translator)
     blocked = output.is_blocking_decision() or processed.should_stop
-    modified = request if blocked else _changed_request(processed, output, request)
     return BeforeModelHookResult(
         blocked=blocked,
         reason=output.get_effective_reason() if blocked else None,
         synthetic_response=_translated_or(None, output.get_synthetic_response) if blocked else None,
-        modified_request=None if modified is request else modified,
+        modified_request=None if blocked else _changed_request(processed, output, request),
         **_common(processed),
     )
 
 
 def _changed_request(
-    processed: ProcessedHookResult, output: BeforeModelHookOutput, request: GenerateContentParameters
-) -> GenerateContentParameters:
-    """The request with the changes that can be applied; each field counts on its own.
+    processed: ProcessedHookResult, output: BeforeModelHookOutput, request: RequestT
+) -> RequestT | None:
+    """Return the request with the changes that can be applied; None if nothing changes.
 
-    So a redacted message is sent redacted although the model that the same hook named cannot be used.
+    Each field is applied separately, so that a redacted message is sent even if the hook also chose an invalid model.
     """
+    changed: RequestT | None = None
     for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
         try:
-            request = output.translator.from_hook_llm_request({name: value}, request)
+            base = _read(output, request) if changed is None else changed
+            wanted = output.translator.from_hook_llm_request({name: value}, base)
+            changed = changed if wanted is base else wanted
         except Exception:
             if any(result.hook_config.fail_closed for result in processed.aggregated.results):
                 raise
             log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
-    return request
+    return changed
 
 
-def _after_model(processed: ProcessedHookResult, response: Any) -> AfterModelHookResult:
+def _read(output: BeforeModelHookOutput | BeforeToolSelectionHookOutput, request: T) -> T:
+    """Return the request in the translator's own form; callers may also pass its JSON."""
+    read: T = output.translator.read_request(request)
+    return read
+
+
+def _after_model(
+    processed: ProcessedHookResult, response: ResponseT, translator: TranslatorChoice
+) -> AfterModelHookResult[ResponseT]:
     output = processed.aggregated.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response)
-    modified = _translated_or(None, lambda: _without_echoed_fields(output, response).get_modified_response())
+    output = output.using(translator)
+    modified = _translated_or(None, lambda: _without_echoed_fields(output, response).get_modified_response(response))
     return AfterModelHookResult(response=response if modified is None else modified, **_common(processed))
 
 
 def _without_echoed_fields(output: AfterModelHookOutput, response: Any) -> AfterModelHookOutput:
-    """The output without the fields in which a hook only repeats the response that it was shown.
+    """Return the output without the fields in which a hook only repeats the response that it was shown.
 
-    An unchanged response must keep the model's function calls, which the hook format lacks. Where a hook changed only
-    ``text``, to redact it for example, the repeated candidates still hold the old text and must not win over it.
+    An unchanged response must keep the model's function calls, which the hook format does not have. If a hook changed
+    only ``text``, for example to redact it, the repeated candidates still have the old text and must not override it.
     """
     fields = output.to_dict()
-    said = fields.get("hookSpecificOutput", {}).get("llm_response")
-    if not said:
+    answer = fields.get("hookSpecificOutput", {}).get("llm_response")
+    if not answer:
         return output
-    shown = output.translator.response_payload(response)
-    if said == shown:
+    shown = response_payload(response, output.translator)
+    echoes_candidates = answer.get("candidates") == shown.get("candidates")
+    if answer == shown:
         changed = {}
-    elif "text" in said and said["text"] != shown.get("text") and said.get("candidates") == shown.get("candidates"):
-        changed = {name: value for name, value in said.items() if name != "candidates"}
+    elif "text" in answer and answer["text"] != shown.get("text") and echoes_candidates:
+        changed = {name: value for name, value in answer.items() if name != "candidates"}
     else:
         return output
     fields["hookSpecificOutput"] = {**fields["hookSpecificOutput"], "llm_response": changed}
@@ -165,24 +185,23 @@ def _without_echoed_fields(output: AfterModelHookOutput, response: Any) -> After
 
 
 def _before_tool_selection(
-    processed: ProcessedHookResult, request: GenerateContentParameters
+    processed: ProcessedHookResult, request: Any, translator: TranslatorChoice
 ) -> BeforeToolSelectionHookResult:
     output = processed.aggregated.final_output
     if not isinstance(output, BeforeToolSelectionHookOutput):
         return BeforeToolSelectionHookResult()
-    given = (_config_field(request, "tool_config", "toolConfig"), _config_field(request, "tools", "tools"))
-    tool_config, tools = _translated_or(given, lambda: output.apply_tool_config_modifications(*given))
-    unchanged = tool_config is given[0]
-    return BeforeToolSelectionHookResult(
-        tool_config=None if unchanged else tool_config, tools=None if unchanged else tools, **_common(processed)
-    )
+    tool_config, tools = _translated_or((None, None), lambda: _selected_tools(output.using(translator), request))
+    return BeforeToolSelectionHookResult(tool_config=tool_config, tools=tools, **_common(processed))
 
 
-def _config_field(request: GenerateContentParameters, name: str, alias: str) -> Any:
-    config = getattr(request, "config", None)  # another SDK's request may have none
-    if isinstance(config, dict):
-        return config.get(name, config.get(alias))
-    return getattr(config, name, None)
+def _selected_tools(output: BeforeToolSelectionHookOutput, request: Any) -> tuple[Any, Any]:
+    """Return the tool configuration that hooks changed, with the tools; two Nones if they changed nothing."""
+    if not (output.hook_specific_output or {}).get("toolConfig"):
+        return None, None
+    request = _read(output, request)
+    given, tools = output.translator.tool_config_of(request), output.translator.tools_of(request)
+    tool_config, tools = output.apply_tool_config_modifications(given, tools)
+    return (None, None) if tool_config is given else (tool_config, tools)
 
 
 def _common(processed: ProcessedHookResult) -> dict[str, Any]:
@@ -195,7 +214,7 @@ def _common(processed: ProcessedHookResult) -> dict[str, Any]:
 
 
 def _translated_or(default: T, translate: Callable[[], T]) -> T:
-    """What a hook said in SDK types; the default where it cannot be translated: the rest of what it said stands."""
+    """Translate a part of a hook's answer; return the default if that fails, so that the other parts still apply."""
     try:
         return translate()
     except Exception:

@@ -9,33 +9,36 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.protocol.outputs import BeforeToolHookOutput
+from llxprt_hooks.protocol.inputs import name_text
+from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, merged_by_key
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.model import Restriction
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("triggers:tool")
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]
-"""A tool: takes its input, gives a ``ToolResult``, or text, which becomes one."""
+"""A tool: takes its input and returns a ``ToolResult``, or any other value, which becomes the content of one."""
 
 
 async def fire_before_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
-    """Run the BeforeTool hooks; None means that nothing was said and the tool may run."""
+    """Run the BeforeTool hooks; None means that they returned nothing and the tool may run."""
     handler = None
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
         return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
     except Exception as error:
-        output = output_after_failure(handler, HookEventName.BEFORE_TOOL, error, tool_name)
+        output = output_after_failure(config, handler, HookEventName.BEFORE_TOOL, error, tool_name)
         effect = "runs" if output is None else "is blocked"
         log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
         return output
@@ -44,25 +47,34 @@ async def fire_before_tool_hook(
 async def fire_after_tool_hook(
     config: Config, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
 ) -> DefaultHookOutput | None:
-    """Run the AfterTool hooks; None means that nothing was said and the result stands."""
+    """Run the AfterTool hooks; None means that they returned nothing and the result is used unchanged."""
+    tool_name = name_text(tool_name)
     try:
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:
             return None
         return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
     except Exception:
-        log.warning("AfterTool hooks of %s failed, the result stands", tool_name, exc_info=True)
+        log.warning("AfterTool hooks of %s failed, the result is used unchanged", tool_name, exc_info=True)
         return None
 
 
 async def execute_tool_with_hooks(
-    config: Config, tool_name: str, tool_input: dict[str, Any], execute_fn: Execute
+    config: Config,
+    tool_name: str,
+    tool_input: dict[str, Any],
+    execute_fn: Execute,
+    *,
+    restriction: Restriction | None = None,
 ) -> ToolResult:
-    """Run a tool with its hooks: before it, with what they changed, and after it.
+    """Run the BeforeTool hooks, the tool with the changes of the hooks, and the AfterTool hooks.
 
-    A blocked or stopped tool does not run; the result then holds the reason. ``execute_fn`` gets the final input as
-    its one argument; what it raises passes through untouched.
+    A blocked or stopped tool does not run; the result then has the reason. ``execute_fn`` gets the final input as its
+    only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
+    call that it does not allow does not run and fires no event.
     """
+    if restriction is not None and (refusal := restriction.refusal(name_text(tool_name))) is not None:
+        return ToolResult.failure(refusal, "restricted")
     hooked = config.enable_hooks
     before = await fire_before_tool_hook(config, tool_name, tool_input) if hooked else None
     if before is not None:
@@ -81,29 +93,28 @@ async def execute_tool_with_hooks(
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
     changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
-    return {**tool_input, **changes} if changes else tool_input
+    return merged_by_key(tool_input, changes) if changes else tool_input
 
 
 def _not_run(before: DefaultHookOutput) -> ToolResult:
     reason = before.get_effective_reason()
     kind = "hook_blocked" if before.is_blocking_decision() else "hook_stopped"
-    result = ToolResult(llm_content=reason, return_display=reason, error={"message": reason, "type": kind})
-    return _with_effects(result, before, None)
+    return _with_effects(ToolResult.failure(reason, kind), before, None)
 
 
 def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:
-    """The result with what the hooks have to say to the model, the screen and the loop (HOOK-217)."""
+    """Return the result with the hooks' context, messages, suppression and stop reason (HOOK-217)."""
     content = result.llm_content
     context = after.get_additional_context() if after is not None else None
     if context:
         content = with_text(content, f"\n\n{context}")
-    said = [output for output in (before, after) if output is not None]
-    for output in said:
+    outputs = [output for output in (before, after) if output is not None]
+    for output in outputs:
         if output.system_message:
             content = with_text(content, f"\n\n[System] {output.system_message}")
     return replace(
         result,
         llm_content=content,
         suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
-        stop_reason=next((reason for output in said if (reason := output.get_stop_reason())), result.stop_reason),
+        stop_reason=next((reason for output in outputs if (reason := output.get_stop_reason())), result.stop_reason),
     )

@@ -1,65 +1,84 @@
-"""What a project says about hooks, as one hash: whatever could change what runs, changes it."""
+"""One hash over a project's hook settings and scripts: it changes with everything that could change what runs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from llxprt_hooks.engine.definitions import read_hook
+from llxprt_hooks.engine.schema import hook_shape
+from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class HookCommand(NamedTuple):
-    """A command that would run, and when."""
+    """A hook in the settings, for display and approval."""
 
     event: str
     matcher: str
     command: str
+    """What it runs, in one line; all fields of the entry if it is not a valid hook."""
+    details: Mapping[str, str] = {}
+    """All other fields of the hook and its group, except its description."""
+    script_texts: tuple[str, ...] = ()
+    """Texts that may name files of the project."""
 
 
 def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All that settings say about hooks, as it stands there; empty where they say nothing."""
-    said = {key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig") if settings.get(key, {}) != {}}
+    """Return everything in the settings that concerns hooks, unchanged; empty if there is nothing."""
+    statement = {key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig") if settings.get(key, {}) != {}}
     tools = settings.get("tools")
     if isinstance(tools, Mapping) and "enableHooks" in tools:
-        said["tools"] = {"enableHooks": tools["enableHooks"]}
-    return said
+        statement["tools"] = {"enableHooks": tools["enableHooks"]}
+    return statement
 
 
 def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
-    """The commands in a settings' ``hooks``, in order; what has no command is passed over."""
-    return tuple(
-        HookCommand(event, matcher if isinstance(matcher := group.get("matcher"), str) else "", hook["command"])
-        for event, groups in _mapping(settings.get("hooks")).items()
-        for group in _mappings(groups)
-        for hook in _mappings(group.get("hooks"))
-        if isinstance(hook.get("command"), str)
+    """Return every hook under ``hooks``, in order, including invalid ones."""
+    return tuple(map(_hook_command, hook_entries(settings.get("hooks"))))
+
+
+def _hook_command(entry: HookEntry) -> HookCommand:
+    config, _ = read_hook(entry.hook)
+    fields = {key: _shown(entry.hook, key) for key in entry.hook}
+    matcher = entry.group.get("matcher")
+    if config is None:
+        command, details = ", ".join(f"{key}: {value}" for key, value in fields.items()), {}
+        texts = tuple(text for text in entry.hook.values() if isinstance(text, str))
+    else:
+        described = ("type", "description", *config.executor.described)
+        command, details = config.command, {key: fields[key] for key in fields if key not in described}
+        texts = tuple(config.executor.script_texts(config.spec))
+    of_group = {key: _json(value) for key, value in entry.group.items() if key not in ("hooks", "matcher")}
+    return HookCommand(
+        entry.event, matcher if isinstance(matcher, str) else "", command, {**details, **of_group}, texts
     )
 
 
+def _shown(hook: Mapping[str, Any], key: str) -> str:
+    """Return a field of a hook as JSON; for a secret field only its keys or a placeholder."""
+    field, value = hook_shape(hook.get("type")).fields.get(key), hook[key]
+    if field is None or not field.secret:
+        return _json(value)
+    return ", ".join(map(_json, value)) if isinstance(value, Mapping) else "(not shown)"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | None = None) -> str:
-    """The SHA-256 of what settings say about hooks, and of the ``project_scripts`` that their commands name.
+    """Return the SHA-256 of the hook settings and of the ``project_scripts`` that the hooks name.
 
     The order of keys does not matter, the order of lists does.
     """
-    said = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
-    canonical = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    covered = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
+    canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
-    """The same in parts, each with its SHA-256, to tell later which of them have changed."""
+    """Return a SHA-256 for the settings and for each script, to find out later which have changed."""
     return {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings), **scripts}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, list):
-        yield from (element for element in value if isinstance(element, Mapping))

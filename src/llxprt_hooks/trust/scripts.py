@@ -1,12 +1,12 @@
-"""The files of a project that its commands name, with their content.
+"""Finds the files of a project that its commands name, and hashes their content.
 
-A shell knows too many ways to write a path (variables, quotes, ``cd hooks &&``, ``~``) for commands to be read as it
-would read them. So they are not: a file counts when the words of its name, and of every folder on the way to it, stand
-somewhere in the commands, in any order and however they are quoted. That is too many files rather than too few. Only
-what a command merely writes to does not count, or a hook that keeps a log would end its own approval.
+There are too many ways to write a path in a shell (variables, quotes, ``cd hooks &&``, ``~``) to resolve it reliably.
+Instead, a file is included if the words of its name, and of every folder above it, occur anywhere in the commands, in
+any order and with any quoting. This includes too many files rather than too few. Files that a command only writes to
+are excluded; otherwise a hook that writes a log would invalidate its own approval.
 
-Not found are files whose names a command does not spell out (by a wildcard, an escape such as ``\\x63``, the folder
-of a package, a search path), what a script goes on to read or import, and files outside the project.
+Not included: files whose names a command does not spell out (a wildcard, an escape such as ``\\x63``, the folder of a
+package, a search path), files that a script reads or imports, and files outside the project.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_FILES: Final = 10_000
-"""Files and folders that are looked into; a hostile project could have any number."""
+"""Maximum number of files and folders to read; a hostile project could have any number."""
 
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""Of all scripts together; hashing them holds the agent up whenever it starts."""
+"""Maximum size of all scripts together; hashing them delays every start of the agent."""
 
 _WRITTEN: Final = re.compile(r"(?<![<=-])>>?\|?[ \t]*[^\s;&|<>()]+")
 _WORD: Final = re.compile(r"\.?\w+")
 _QUOTING: Final = re.compile(r"\\\n|[\"'`\\]")
 _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|[\"'`]", re.DOTALL)
 _OPTION_LETTER: Final = re.compile(r"(?<![\w-])-\w")
-_LEFT_OUT: Final = (".js", ".cjs", ".mjs", ".ts", ".py")
-"""What ``node hooks/check`` and ``python -m hooks.check`` add to a name by themselves."""
+_IMPLIED_SUFFIXES: Final = (".js", ".cjs", ".mjs", ".ts", ".py")
+"""Suffixes that ``node hooks/check`` and ``python -m hooks.check`` add."""
 
 
 class ScriptsError(Exception):
-    """Scripts whose content cannot be told, in a sentence."""
+    """The content of scripts cannot be determined. The message is for the user."""
 
 
 def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str]:
-    """The files inside the project that commands name, each with the SHA-256 of its content.
+    """Return the files inside the project that commands name, each with the SHA-256 of its content.
 
-    A link to a folder counts with where it leads. Raises ``ScriptsError`` where a script cannot be read, because
-    nobody could tell whether it is still the one that was approved.
+    For a link to a folder, the target is recorded. Raises ``ScriptsError`` if a script cannot be read, because then it
+    is unknown whether it is still the approved one.
     """
-    said = _said(commands)
-    return _Search(Path(os.path.realpath(project_dir)), said).scripts() if said else {}
+    words = _words_of(commands)
+    return _Search(Path(os.path.realpath(project_dir)), words).scripts() if words else {}
 
 
-def _said(commands: Iterable[str]) -> set[str]:
-    """The words of all commands, in each way that quoting and options may put them together."""
-    said: set[str] = set()
+def _words_of(commands: Iterable[str]) -> set[str]:
+    """Return the words of all commands, for each way that quotes and options may join or split them."""
+    words: set[str] = set()
     for command in set(commands):
         text = _WRITTEN.sub(" ", _plain(command))
         for reading in (
@@ -64,21 +64,21 @@ def _said(commands: Iterable[str]) -> set[str]:
             _ESCAPE_OR_QUOTE.sub(" ", text),
             _OPTION_LETTER.sub(" ", text),
         ):
-            said.update(_WORD.findall(reading))
-    return said | {word.removeprefix(".") for word in said}
+            words.update(_WORD.findall(reading))
+    return words | {word.removeprefix(".") for word in words}
 
 
 def _plain(text: str) -> str:
-    """A text in the one spelling that all file systems take for the same name."""
+    """Normalize Unicode and case, because some file systems ignore these differences."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 class _Search:
-    """Goes from the project's folder into every folder, and to every file, that is named."""
+    """Searches the project, entering only folders that are named, for files that are named."""
 
-    def __init__(self, project: Path, said: set[str]) -> None:
+    def __init__(self, project: Path, words: set[str]) -> None:
         self._project = project
-        self._said = said
+        self._words = words
         self._folders = deque([project])
         self._seen: set[str] = set()
         self._scripts: dict[str, str] = {}
@@ -91,7 +91,7 @@ class _Search:
             if real not in self._seen:
                 self._seen.add(real)
                 for file in sorted(self._named(folder)):
-                    self._look_at(file)
+                    self._add(file)
                     if len(self._folders) + len(self._seen) + len(self._scripts) > MAX_FILES:
                         raise ScriptsError(f"the commands could mean more than {MAX_FILES} files of the project")
         return self._scripts
@@ -100,23 +100,23 @@ class _Search:
         try:
             with os.scandir(folder) as entries:
                 yield from (folder / entry.name for entry in entries if self._is_named(entry.name))
-        except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
+        except (FileNotFoundError, NotADirectoryError):  # deleted in the meantime
             return
         except OSError as error:
             raise ScriptsError(
-                f"the folder {escape_for_terminal(str(folder))} cannot be looked into: {error.strerror}"
+                f"the folder {escape_for_terminal(str(folder))} cannot be read: {error.strerror}"
             ) from error
 
     def _is_named(self, name: str) -> bool:
-        plain = _plain(name).partition(">")[0]  # what follows may have been taken for written to
-        suffix = next((suffix for suffix in _LEFT_OUT if plain.endswith(suffix)), "")
+        plain = _plain(name).partition(">")[0]  # the rest may have been removed as the target of a redirection
+        suffix = next((suffix for suffix in _IMPLIED_SUFFIXES if plain.endswith(suffix)), "")
         stem = plain.removesuffix(suffix)
-        return any(self._said.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
+        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
 
-    def _look_at(self, file: Path) -> None:
+    def _add(self, file: Path) -> None:
         try:
             mode = file.stat().st_mode
-        except OSError:  # a link that leads nowhere: no command can run that
+        except OSError:  # a broken link: no command can run it
             return
         if stat.S_ISREG(mode):
             self._scripts[self._name(file)] = self._digest(file)
@@ -126,7 +126,7 @@ class _Search:
                 self._follow(file)
 
     def _follow(self, link: Path) -> None:
-        # With the folders around the one it leads to, because `link/..` is there.
+        # Include the parents of the target, because `link/..` resolves to them.
         real = Path(os.path.realpath(link))
         self._scripts[self._name(link)] = f"leads to {real}"
         self._folders += [folder for folder in real.parents if folder.is_relative_to(self._project)]
@@ -137,14 +137,14 @@ class _Search:
     def _digest(self, file: Path) -> str:
         digest = hashlib.sha256()
         try:
-            # Without O_NONBLOCK a named pipe that was put in the file's place meanwhile would hold the agent.
+            # O_NONBLOCK: opening a named pipe that replaced the file would otherwise block.
             descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 while data := os.read(descriptor, min(_CHUNK, self._bytes_left + 1)):
                     digest.update(data)
                     self._bytes_left -= len(data)
                     if self._bytes_left < 0:
-                        raise ScriptsError(f"the scripts have more than {MAX_BYTES // 2**20} MiB in all")
+                        raise ScriptsError(f"the scripts are larger than {MAX_BYTES // 2**20} MiB in total")
             finally:
                 os.close(descriptor)
         except OSError as error:

@@ -1,7 +1,7 @@
-"""Whether a project's hooks may run (D-21): asking, granting, revoking.
+"""Checks, grants and revokes the approval of a project's hooks (D-21).
 
-A cloned repository must not run code by being opened. What a project's settings say about hooks counts only once
-the user has approved exactly that; any change needs approval again.
+Opening a cloned repository must not run its code. A project's hook settings apply only after the user has approved
+exactly these; any change needs approval again.
 
 >>> status = trust_status(".")                                          # doctest: +SKIP
 >>> for hook in status.commands: print(hook.event, hook.command)        # doctest: +SKIP
@@ -36,70 +36,75 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.fingerprint import HookCommand
 
 TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
-"""Set to ``1``, it approves the project's hooks for one process."""
+"""Set to ``1`` to approve the project's hooks for one process."""
 
 
 class TrustState(StrEnum):
-    """How a project stands."""
+    """The trust state of a project."""
 
     NOTHING_TO_TRUST = "nothing_to_trust"
-    """Its settings say nothing about hooks."""
+    """Its settings do not mention hooks."""
     TRUSTED = "trusted"
     CHANGED = "changed"
-    """Approved once, but not as it is now."""
+    """Approved before, but changed since."""
     UNTRUSTED = "untrusted"
     APPROVED_BY_ENVIRONMENT = "approved_by_environment"
     REFUSED = "refused"
-    """Not to be approved: its settings or scripts cannot be read, or the settings are a link or open to others."""
+    """Cannot be approved: its settings or scripts cannot be read, or others could have written the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """How a project stands, and what is at stake."""
+    """The trust state of a project, and what an approval would cover."""
 
     state: TrustState
     project: Path
-    """Its real path, by which it is known in the store."""
+    """Its real path, the key in the store."""
     file: Path | None = None
-    """Its settings file, where there is one."""
+    """Its settings file, if it exists."""
     fingerprint: str = ""
-    """Stands for all of the following; pass it on when granting, so that what was shown is what is approved."""
+    """Hash of everything below. Pass it when granting, so that exactly what was shown is approved."""
     statement: Mapping[str, Any] = field(default_factory=dict)
-    """All that the project's settings say about hooks."""
+    """Everything in the project's settings that concerns hooks."""
     commands: tuple[HookCommand, ...] = ()
     scripts: tuple[str, ...] = ()
-    """The project's files that the commands name; their content is approved too."""
+    """The project's files that the hooks name; their content is approved too."""
     parts: Mapping[str, str] = field(default_factory=dict)
-    """What the fingerprint stands for, in parts, each with its own hash."""
+    """The parts covered by the fingerprint, each with its own hash."""
     changed: tuple[str, ...] = ()
-    """Where it is another than the approved one: the scripts that are new, gone or changed, and the settings file."""
+    """The differences from the approved state: new, deleted or changed scripts, and the settings file."""
     problems: tuple[Problem, ...] = ()
 
     @property
+    def script_texts(self) -> tuple[str, ...]:
+        """Texts in which hooks may name files of the project."""
+        return tuple(text for hook in self.commands for text in hook.script_texts)
+
+    @property
     def counts(self) -> bool:
-        """Whether the project has a say about hooks."""
+        """Whether the project's settings are applied."""
         return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
 
 
 class TrustError(Exception):
-    """An approval that could not be given or withdrawn, in a sentence for the user."""
+    """An approval could not be given or withdrawn. The message is for the user."""
 
 
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
-    """How a project stands, and what would run."""
+    """Return the trust state of a project, and what an approval would cover."""
     project = absolute_project(project_dir)
     file = settings_file(Level.PROJECT, project)
     return assess_trust(project, read_document(file) if file else None)
 
 
 def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None) -> TrustStatus:
-    """Approve what a project says about hooks, for good; with ``expected_fingerprint``, only if it is still that."""
+    """Approve a project's hooks permanently; with ``expected_fingerprint``, only if they still match it."""
     status = trust_status(project_dir)
     if status.state is TrustState.REFUSED:
         raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
     if expected_fingerprint not in {None, status.fingerprint}:
         project = escape_for_terminal(str(status.project))
-        raise TrustError(f"the hooks of {project} have changed since they were shown, look at them again")
+        raise TrustError(f"the hooks of {project} have changed since they were shown; review them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
     store = TrustStore()
@@ -111,7 +116,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
 
 
 def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
-    """Withdraw a project's approval; whether there was one."""
+    """Revoke a project's approval. Return whether it had one."""
     store = TrustStore()
     try:
         return store.forget(Path(os.path.realpath(absolute_project(project_dir))))
@@ -120,7 +125,7 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
 
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
-    """How a project stands whose settings file was read already, so that what is judged is what is used."""
+    """Return the trust state of a project whose settings file has already been read."""
     project = Path(os.path.realpath(project_dir))
     if settings is None:
         return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
@@ -132,10 +137,10 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     commands = hook_commands(statement)
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
-        _refuse_odd_file(settings, project)
-        scripts = project_scripts((hook.command for hook in commands), project)
+        _check_file_is_trustworthy(settings, project)
+        scripts = project_scripts(known.script_texts, project)
     except (_RefusedError, ScriptsError) as error:
-        skipped = settings.problem_at(0, f"{error}, so what this file says about hooks is skipped")
+        skipped = settings.problem_at(0, f"{error}, so the hook settings in this file are ignored")
         return replace(known, problems=(skipped,))
     fingerprint = hook_fingerprint(statement, scripts)
     state, problem = _judge(project, fingerprint)
@@ -163,20 +168,20 @@ def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]
 def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
     approved = TrustStore().approved_parts(project)
     if not approved:
-        return ()  # of an approval that did not record them
+        return ()  # an old approval, which did not record parts
     return tuple(sorted(name for name in {*approved, *parts} if approved.get(name) != parts.get(name)))
 
 
 class _RefusedError(Exception):
-    """Settings that could be another's, in a sentence."""
+    """Someone else may have written the settings. The message is for the user."""
 
 
-def _refuse_odd_file(settings: Document, project: Path) -> None:
+def _check_file_is_trustworthy(settings: Document, project: Path) -> None:
     real_file = settings.real_file
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"
         raise _RefusedError(f"this is a link to {escape_for_terminal(str(real_file))}{where}")
     if settings.mode & WRITABLE_BY_OTHERS:
         raise _RefusedError(
-            f"group or others may write to this file (mode {settings.mode:04o}; `chmod go-w` takes that right away)"
+            f"group or others may write to this file (mode {settings.mode:04o}; fix it with `chmod go-w`)"
         )

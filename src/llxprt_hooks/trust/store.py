@@ -1,10 +1,10 @@
 """The user's approvals: which project may run which hooks, in a file outside every project.
 
 ``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "parts": …}``. The hash
-alone decides; the parts, a hash for the settings and one for each script, serve to tell what has changed since. Only
-the user may read or write the file. It is replaced as a whole and under a lock, so two processes that approve at once
-both count; what it holds besides is kept as it was written. A file that cannot be read, or that others could have
-written, approves nothing; it is never overwritten but moved aside when the next approval is recorded.
+alone decides; the parts, a hash for the settings and one for each script, show what has changed since. Only the user
+may read or write the file. It is replaced atomically under a lock, so concurrent approvals are all recorded; other
+content is preserved. A file that cannot be read, or that others could have written, approves nothing. It is never
+overwritten; the next approval renames it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TrustStore:
     file: Path = field(default_factory=lambda: user_folder() / STORE_NAME)
 
     def approved_hash(self, project: Path) -> tuple[str | None, Problem | None]:
-        """The hash that was approved for a project, if any, and what is wrong with the store, if anything."""
+        """Return the approved hash of a project, if any, and the problem with the store, if any."""
         store = self._read()
         if isinstance(store, Problem):
             return None, store
@@ -43,19 +43,19 @@ class TrustStore:
         return (recorded.scalar if recorded and isinstance(recorded.scalar, str) else None), None
 
     def approved_parts(self, project: Path) -> dict[str, str]:
-        """The parts that were approved for a project, each with its hash; empty where none are recorded."""
+        """Return the approved parts of a project, each with its hash; empty if none are recorded."""
         store = self._read()
         recorded = store.root.at(str(project), "parts") if isinstance(store, Document) else None
         members = recorded.members if recorded else ()
         return {part.key: part.value.scalar for part in members if isinstance(part.value.scalar, str)}
 
     def approve(self, project: Path, fingerprint: str, parts: Mapping[str, str] | None = None) -> None:
-        """Record an approval, in place of an earlier one."""
+        """Record an approval, replacing an earlier one."""
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with exclusive_lock(self.file):
             store = self._read()
             if isinstance(store, Problem):
-                self._move_aside()
+                self._rename_invalid()
                 store = None
             projects = _members(store)
             record = _members(store, str(project))
@@ -66,7 +66,7 @@ class TrustStore:
             self._write(projects)
 
     def forget(self, project: Path) -> bool:
-        """Withdraw an approval; whether there was one."""
+        """Remove an approval. Return whether there was one."""
         if not self.file.exists():
             return False
         with exclusive_lock(self.file):
@@ -93,13 +93,13 @@ class TrustStore:
     def _write(self, projects: Mapping[str, str]) -> None:
         write_atomically(self.file, _object(projects) + "\n", mode=0o600)
 
-    def _move_aside(self) -> None:
+    def _rename_invalid(self) -> None:
         names = (f"{self.file.name}.corrupt{f'.{number}' if number else ''}" for number in count())
         self.file.rename(next(aside for name in names if not (aside := self.file.with_name(name)).exists()))
 
 
 def _members(store: Document | None, *path: str) -> dict[str, str]:
-    """The members of an object in the store, each value as it was written."""
+    """Return the members of an object in the store, each value as source text."""
     node = store.root.at(*path) if store else None
     if store is None or node is None:
         return {}

@@ -10,16 +10,16 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
 from tests.agent.e2e.e2e_scenes import Scene
+from tests.support.agent import REPLAY, AgentProject, AgentRun
 
-Played: TypeAlias = Callable[..., Run]
+Played: TypeAlias = Callable[..., AgentRun]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> AgentProject:
     """A project whose model answers from a recording."""
-    return Project(tmp_path, REPLAY)
+    return AgentProject(tmp_path, REPLAY)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     scenes += getattr(request.module, "MORE_SCENES", [])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {
-            (scene.name, way): pool.submit(scene.play, Project(tmp_path_factory.mktemp("scene"), way))
+            (scene.name, way): pool.submit(scene.play, AgentProject(tmp_path_factory.mktemp("scene"), way))
             for scene in scenes
             for way in scene.ways
         }

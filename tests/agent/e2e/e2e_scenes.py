@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
+from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-Play: TypeAlias = "Callable[[Project], Run]"
+Play: TypeAlias = "Callable[[AgentProject], AgentRun]"
 
 both_ways = pytest.mark.parametrize("over", [REPLAY, HTTP])
 """For tests of a scene that is played from a recording as well as over HTTP."""

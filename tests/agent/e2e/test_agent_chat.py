@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,16 @@ import pytest
 from google.genai import types
 
 import llxprt_hooks.agent
+import llxprt_hooks.triggers
 from llxprt_hooks import Config, GenerateContentParameters
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.notes import AnswerText, Note
-from llxprt_hooks.agent.restriction import Restriction, sendable_tool_config
+from llxprt_hooks.agent.tool_config import sendable_tool_config
+from llxprt_hooks.model import Restriction, resolve_translator
 
 if TYPE_CHECKING:
-    from tests.agent.e2e.e2e_agent import Project
+    from tests.support.agent import AgentProject
 
 Mode = types.FunctionCallingConfigMode
 
@@ -37,12 +39,12 @@ class Recorder:
             content = types.Content(role="model", parts=[types.Part(text=text)])
             yield types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            self.shown.append(note.text)
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self.shown.append(event.text)
 
 
-def chat_with(project: Project, recorder: Recorder, **hooks: str) -> Chat:
+def chat_with(project: AgentProject, recorder: Recorder, **hooks: str) -> Chat:
     groups = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in hooks.items()}
     config = Config(working_dir=project.root, enable_hooks=True, hooks=groups)
     tools = [{"function_declarations": [{"name": "glob"}]}]
@@ -52,7 +54,7 @@ def chat_with(project: Project, recorder: Recorder, **hooks: str) -> Chat:
 
 
 @pytest.mark.requirement("HOOK-037", "HOOK-174", "HOOK-202")
-async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: Project):
+async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: AgentProject) -> None:
     recorder = Recorder("never")
     chat = chat_with(project, recorder, BeforeModel=project.hook("block", {"decision": "block", "reason": "no"}))
     answer = await chat.ask()
@@ -63,7 +65,7 @@ async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: 
 
 
 @pytest.mark.requirement("HOOK-138", "HOOK-174")
-async def test_a_synthetic_response_is_handed_on_without_a_stream(project: Project):
+async def test_a_synthetic_response_is_handed_on_without_a_stream(project: AgentProject) -> None:
     recorder = Recorder("never")
     said = {"decision": "deny", "hookSpecificOutput": {"llm_response": {"text": "cached"}}}
     chat = chat_with(project, recorder, BeforeModel=project.hook("cache", said))
@@ -74,7 +76,7 @@ async def test_a_synthetic_response_is_handed_on_without_a_stream(project: Proje
 
 
 @pytest.mark.requirement("HOOK-141", "HOOK-139", "HOOK-205")
-async def test_the_provider_gets_and_gives_sdk_types_whatever_hooks_changed(project: Project):
+async def test_the_provider_gets_and_gives_sdk_types_whatever_hooks_changed(project: AgentProject) -> None:
     recorder = Recorder("one ", "two")
     chat = chat_with(
         project,
@@ -89,13 +91,15 @@ async def test_the_provider_gets_and_gives_sdk_types_whatever_hooks_changed(proj
     assert isinstance(request.config, types.GenerateContentConfig)
     assert all(isinstance(content, types.Content) for content in request.contents)
     assert request.config.temperature == 1
+    assert isinstance(request.config.tool_config, types.ToolConfig)
+    assert request.config.tool_config.function_calling_config is not None
     assert request.config.tool_config.function_calling_config.mode == Mode.ANY
     assert isinstance(answer.response, types.GenerateContentResponse)
     assert shown_text(answer.response) == "ONE TWO"
     assert recorder.shown == ["ONE TWO"]
 
 
-async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(project: Project):
+async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(project: AgentProject) -> None:
     recorder = Recorder("one ", "two")
     answer = await chat_with(project, recorder, BeforeModel=project.hook("quiet")).ask()
     assert recorder.shown == ["one ", "two"]
@@ -111,35 +115,41 @@ TRIGGERS = {
     "fire_before_model_hook",
     "fire_after_model_hook",
     "fire_before_tool_selection_hook",
+    "execute_model_with_hooks",
 }
 
 
 def agent_modules() -> Iterator[ast.Module]:
-    for file in Path(llxprt_hooks.agent.__file__).parent.rglob("*.py"):
+    yield from modules(Path(llxprt_hooks.agent.__file__).parent)
+
+
+def modules(folder: Path) -> Iterator[ast.Module]:
+    for file in folder.rglob("*.py"):
         yield ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
-def is_trigger(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TRIGGERS
+def triggers(nodes: Iterable[ast.AST]) -> list[str]:
+    """The triggers that are called by these very nodes."""
+    names = [node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [name for name in names if name in TRIGGERS]
 
 
 @pytest.mark.requirement("HOOK-134")
-def test_every_call_of_a_trigger_is_awaited_and_its_result_is_used():
-    nodes = [node for module in agent_modules() for node in ast.walk(module)]
-    called = [node.func.id for node in nodes if is_trigger(node)]
-    awaited = [node.value.func.id for node in nodes if isinstance(node, ast.Await) and is_trigger(node.value)]
-    discarded = [
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Await) and is_trigger(node.value.value)
-    ]
+def test_every_call_of_a_trigger_is_awaited_and_its_result_is_used() -> None:
+    wrappers = modules(Path(llxprt_hooks.triggers.__file__).parent)
+    nodes = [node for module in (*agent_modules(), *wrappers) for node in ast.walk(module)]
+    called = triggers(nodes)
+    awaited = triggers(node.value for node in nodes if isinstance(node, ast.Await))
+    discarded = triggers(
+        node.value.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Await)
+    )
     assert sorted(called) == sorted(awaited)
     assert discarded == []
-    assert set(called) == TRIGGERS - {"fire_before_tool_hook", "fire_after_tool_hook"}  # those two are in the wrapper
+    assert set(called) == TRIGGERS
 
 
 @pytest.mark.requirement("HOOK-141")
-def test_no_caller_knows_the_hook_format():
+def test_no_caller_knows_the_hook_format() -> None:
     nodes = [node for module in agent_modules() for node in ast.walk(module)]
     names = {name for node in nodes for name in (getattr(node, "id", None), getattr(node, "attr", None)) if name}
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -149,7 +159,7 @@ def test_no_caller_knows_the_hook_format():
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
         for alias in node.names
     }
-    assert imported <= {"GenerateContentParameters"}
+    assert imported <= {"GenerateContentParameters", "Restriction"}
     assert not {name for name in names if "hook_llm" in name or name in ("LLMRequest", "LLMResponse")}
     assert not {text for text in texts if text in ("llm_request", "llm_response", "messages", "toolConfig")}
 
@@ -180,14 +190,17 @@ def tool_config(mode: Mode | None, names: list[str] | None) -> types.ToolConfig:
         (Mode.ANY, ["no_such_tool"], (Mode.NONE, None), {"no_such_tool"}),
     ],
 )
-def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(mode, names, sent, allowed):
+def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(
+    mode: Mode, names: list[str] | None, sent: tuple[Mode, list[str] | None], allowed: set[str] | None
+) -> None:
     config = tool_config(mode, names)
     result = sendable_tool_config(config, {"glob", "read_file"})
     assert result is not None
     calling = result.function_calling_config
     assert calling is not None
     assert (calling.mode, calling.allowed_function_names) == sent
-    assert Restriction.of(config).allowed == (None if allowed is None else frozenset(allowed))
+    restriction = Restriction.of(resolve_translator().to_hook_tool_config(config))
+    assert restriction.allowed == (None if allowed is None else frozenset(allowed))
 
 
 # Answers in pieces.
@@ -199,7 +212,7 @@ def chunk(*parts: dict[str, Any], **candidate: Any) -> types.GenerateContentResp
 
 
 @pytest.mark.requirement("HOOK-050")
-def test_pieces_become_one_answer_that_lacks_nothing():
+def test_pieces_become_one_answer_that_lacks_nothing() -> None:
     complete = complete_answer(
         [
             chunk({"text": "think", "thought": True}),
@@ -228,6 +241,6 @@ def test_pieces_become_one_answer_that_lacks_nothing():
     assert [call.name for call in function_calls(complete)] == ["glob"]
 
 
-def test_no_pieces_are_an_empty_answer():
+def test_no_pieces_are_an_empty_answer() -> None:
     complete = complete_answer([])
     assert (shown_text(complete), function_calls(complete)) == ("", [])

@@ -11,14 +11,15 @@ from google.genai import types
 
 from llxprt_hooks import Config, ToolResult
 from llxprt_hooks.agent.approval import Approval, ApprovalMode
-from llxprt_hooks.agent.notes import Note, ToolState
-from llxprt_hooks.agent.restriction import Restriction
+from llxprt_hooks.agent.audience import AgentEvent, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.model import Restriction
+from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
-    from tests.agent.e2e.e2e_agent import Project
+    from tests.support.agent import AgentProject
 
 FREE = Restriction()
 
@@ -29,21 +30,20 @@ class Published:
     def __init__(self) -> None:
         self.states: list[tuple[CallState, CallStatus | None, Any]] = []
 
-    def tell(self, note: Note) -> None:
-        assert isinstance(note, ToolState)
-        self.states.append((note.call.state, note.call.status, note.call.result.llm_content))
+    def handle(self, event: AgentEvent) -> None:
+        assert isinstance(event, ToolState)
+        self.states.append((event.call.state, event.call.status, event.call.result.llm_content))
 
 
-class Bench:
+class Probe:
     """A scheduler with one tool, ``probe``, that notes what it was run with."""
 
-    def __init__(self, project: Project, result: ToolResult | Exception, **hooks: str) -> None:
-        groups = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in hooks.items()}
-        self.config = Config(working_dir=project.root, enable_hooks=True, hooks=groups)
+    def __init__(self, project: AgentProject, result: ToolResult | Exception, **hooks: str) -> None:
+        self.config = Config(working_dir=project.root, enable_hooks=True, hooks=hooks_of(hooks))
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
-        tool = Tool("probe", "A probe.", {"type": "object"}, Kind.READ, self._probe)
+        tool = Tool("probe", "A probe.", {"type": "object"}, ToolKind.READ, self._probe)
         approval = Approval(ApprovalMode.DEFAULT)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 
@@ -62,10 +62,10 @@ class Bench:
 
 
 @pytest.mark.requirement("HOOK-129", "HOOK-204")
-async def test_a_blocked_call_goes_from_executing_to_idle_and_its_reason_is_published(project: Project):
-    bench = Bench(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
-    [call] = await bench.run("probe")
-    assert bench.published.states == [
+async def test_a_blocked_call_goes_from_executing_to_idle_and_its_reason_is_published(project: AgentProject) -> None:
+    probe = Probe(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
+    [call] = await probe.run("probe")
+    assert probe.published.states == [
         (CallState.EXECUTING, None, ""),
         (CallState.IDLE, CallStatus.BLOCKED, "not today"),
     ]
@@ -73,40 +73,40 @@ async def test_a_blocked_call_goes_from_executing_to_idle_and_its_reason_is_publ
 
 
 @pytest.mark.requirement("HOOK-130", "HOOK-204", "HOOK-183")
-async def test_a_block_is_final(project: Project):
-    bench = Bench(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
-    [call] = await bench.run("probe")
-    assert bench.runs == []
+async def test_a_block_is_final(project: AgentProject) -> None:
+    probe = Probe(project, ToolResult("never"), BeforeTool=project.hook("guard", stderr="not today", exit_code=2))
+    [call] = await probe.run("probe")
+    assert probe.runs == []
     assert len(project.payloads("guard")) == 1
     assert call.result.error is not None
     assert not hasattr(call.result, "blocked")
 
 
-async def test_a_call_that_runs_goes_through_the_same_states(project: Project):
-    bench = Bench(project, ToolResult("found it"))
-    await bench.run("probe")
-    assert bench.published.states == [
+async def test_a_call_that_runs_goes_through_the_same_states(project: AgentProject) -> None:
+    probe = Probe(project, ToolResult("found it"))
+    await probe.run("probe")
+    assert probe.published.states == [
         (CallState.EXECUTING, None, ""),
         (CallState.IDLE, CallStatus.SUCCESS, "found it"),
     ]
 
 
 @pytest.mark.requirement("HOOK-029", "HOOK-132", "HOOK-149")
-async def test_suppressed_output_sets_the_flag_and_keeps_what_the_model_gets(project: Project):
-    bench = Bench(project, ToolResult("found it", "shown"), AfterTool=project.hook("hide", {"suppressOutput": True}))
-    [call] = await bench.run("probe")
+async def test_suppressed_output_sets_the_flag_and_keeps_what_the_model_gets(project: AgentProject) -> None:
+    probe = Probe(project, ToolResult("found it", "shown"), AfterTool=project.hook("hide", {"suppressOutput": True}))
+    [call] = await probe.run("probe")
     assert call.result.suppress_display is True
     assert call.result.llm_content == "found it"
 
 
 @pytest.mark.requirement("HOOK-149")
-async def test_output_is_not_suppressed_by_default(project: Project):
-    [call] = await Bench(project, ToolResult("found it", "shown")).run("probe")
+async def test_output_is_not_suppressed_by_default(project: AgentProject) -> None:
+    [call] = await Probe(project, ToolResult("found it", "shown")).run("probe")
     assert call.result.suppress_display is False
 
 
 @pytest.mark.requirement("HOOK-217")
-async def test_hooks_never_change_the_result_that_the_tool_made(project: Project):
+async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentProject) -> None:
     made = ToolResult("found it", "shown", {"lines": 1})
     says = {
         "systemMessage": "Hm.",
@@ -114,7 +114,7 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: Project
         "continue": False,
         "hookSpecificOutput": {"additionalContext": "x"},
     }
-    [call] = await Bench(project, made, AfterTool=project.hook("loud", says)).run("probe")
+    [call] = await Probe(project, made, AfterTool=project.hook("loud", says)).run("probe")
     assert made == ToolResult("found it", "shown", {"lines": 1})
     assert call.result == ToolResult(
         "found it\n\nx\n\n[System] Hm.", "shown", {"lines": 1}, suppress_display=True, stop_reason="No reason provided"
@@ -123,9 +123,9 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: Project
 
 @pytest.mark.requirement("HOOK-020", "HOOK-028")
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
-async def test_a_stop_reaches_whoever_runs_the_loop(project: Project, event: str):
+async def test_a_stop_reaches_whoever_runs_the_loop(project: AgentProject, event: str) -> None:
     stop = project.hook("stop", {"continue": False, "stopReason": "enough"})
-    [call] = await Bench(project, ToolResult("found it"), **{event: stop}).run("probe")
+    [call] = await Probe(project, ToolResult("found it"), **{event: stop}).run("probe")
     assert call.result.stop_reason == "enough"
 
 
@@ -140,26 +140,26 @@ async def test_a_stop_reaches_whoever_runs_the_loop(project: Project, event: str
     ],
 )
 async def test_only_allowed_and_known_tools_run(
-    project: Project, name: str, restriction: Restriction, status: CallStatus
-):
-    bench = Bench(project, ToolResult("found it"), BeforeTool=project.hook("before"))
-    [call] = await bench.run(name, restriction=restriction)
+    project: AgentProject, name: str, restriction: Restriction, status: CallStatus
+) -> None:
+    probe = Probe(project, ToolResult("found it"), BeforeTool=project.hook("before"))
+    [call] = await probe.run(name, restriction=restriction)
     assert call.status is status
     ran = status is CallStatus.SUCCESS
-    assert (len(bench.runs), len(project.payloads("before"))) == (ran, ran)
+    assert (len(probe.runs), len(project.payloads("before"))) == (ran, ran)
     assert (call.result.error is None) is ran
 
 
-async def test_a_tool_that_raises_fails_alone(project: Project):
-    [first, second] = await Bench(project, ValueError("no such thing")).run("probe", "probe")
+async def test_a_tool_that_raises_fails_alone(project: AgentProject) -> None:
+    [first, second] = await Probe(project, ValueError("no such thing")).run("probe", "probe")
     assert (first.status, second.status) == (CallStatus.ERROR, CallStatus.ERROR)
     assert "no such thing" in str(first.result.llm_content)
 
 
-async def test_an_interrupted_scheduler_finishes_every_call(project: Project):
-    bench = Bench(project, ToolResult("found it"), BeforeTool=project.endless_hook("endless"))
+async def test_an_interrupted_scheduler_finishes_every_call(project: AgentProject) -> None:
+    probe = Probe(project, ToolResult("found it"), BeforeTool=project.endless_hook("endless"))
     calls = [ToolCall("probe", {}), ToolCall("other", {})]
-    running = asyncio.create_task(bench.scheduler.run(calls, FREE))
+    running = asyncio.create_task(probe.scheduler.run(calls, FREE))
     await asyncio.to_thread(project.pids, "endless")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -168,4 +168,4 @@ async def test_an_interrupted_scheduler_finishes_every_call(project: Project):
         (CallState.IDLE, CallStatus.CANCELLED),
         (CallState.IDLE, CallStatus.ERROR),
     ]
-    assert bench.runs == []
+    assert probe.runs == []

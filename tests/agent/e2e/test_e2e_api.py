@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import End, Reply, answer, call, refusal, unfinished
-from tests.agent.e2e.e2e_scenes import scene
+from tests.agent.e2e.e2e_scenes import Scene, scene
+from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.support.gemini import Chunks, End, Reply, answer, call, refusal, unfinished
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 KEY = "a-key-that-nobody-may-see"
 
 
-def watched(project: Project, *replies: object, **environment: str) -> Run:
+def watched(project: AgentProject, *replies: Chunks | Reply, **environment: str) -> AgentRun:
     """A run whose model hooks take notes."""
     project.configure(BeforeModel=project.hook("before"), AfterModel=project.hook("after"))
     return project.run("-o", "json", answers=replies, GEMINI_API_KEY=KEY, **environment)
 
 
-def sentence(run: Run) -> str:
+def sentence(run: AgentRun) -> str:
     """The one line on stderr of a run that failed."""
     assert run.status == 1
     [line] = run.stderr.splitlines()
@@ -32,7 +36,7 @@ def sentence(run: Run) -> str:
 
 
 @scene(HTTP)
-def three_turns(project: Project) -> Run:
+def three_turns(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("alpha")
     answers = [
         answer("First ", "look.", call("list_directory", dir_path="."), tokens=(1, 2)),
@@ -46,7 +50,7 @@ def three_turns(project: Project) -> Run:
     return project.run("-o", "json", "-m", "some-model", answers=answers, GEMINI_API_KEY="", GOOGLE_API_KEY=KEY)
 
 
-def test_each_request_holds_the_whole_conversation_so_far(played):
+def test_each_request_holds_the_whole_conversation_so_far(played: Played) -> None:
     run = played(three_turns, HTTP)
     first, second, third = (request.contents for request in run.requests)
     assert first == [{"role": "user", "parts": [{"text": "Do it."}]}]
@@ -58,14 +62,14 @@ def test_each_request_holds_the_whole_conversation_so_far(played):
     assert third[4]["parts"] == [{"functionResponse": {"name": "read_file", "response": {"output": "alpha"}}}]
 
 
-def test_a_run_answers_with_its_last_answer_and_the_sum_of_what_it_used(played):
+def test_a_run_answers_with_its_last_answer_and_the_sum_of_what_it_used(played: Played) -> None:
     run = played(three_turns, HTTP)
     assert (run.status, run.stderr) == (0, "")
     assert run.json["response"] == "It says alpha."
     assert run.json["usage"] == {"promptTokenCount": 9, "candidatesTokenCount": 12, "totalTokenCount": 21}
 
 
-def test_the_model_that_was_chosen_is_called_with_the_key_and_every_tool(played):
+def test_the_model_that_was_chosen_is_called_with_the_key_and_every_tool(played: Played) -> None:
     for request in played(three_turns, HTTP).requests:
         assert request.path.endswith("/models/some-model:streamGenerateContent?alt=sse")
         assert request.headers["x-goog-api-key"] == KEY
@@ -76,7 +80,7 @@ def test_the_model_that_was_chosen_is_called_with_the_key_and_every_tool(played)
 
 
 @scene(HTTP)
-def passing_errors(project: Project) -> Run:
+def passing_errors(project: AgentProject) -> AgentRun:
     return watched(
         project,
         refusal(429, "slow down", "RESOURCE_EXHAUSTED"),
@@ -86,7 +90,7 @@ def passing_errors(project: Project) -> Run:
     )
 
 
-def test_a_transient_error_is_tried_again(played):
+def test_a_transient_error_is_tried_again(played: Played) -> None:
     run = played(passing_errors, HTTP)
     assert (run.status, run.stderr) == (0, "")
     assert run.json["response"] == "Made it."
@@ -97,17 +101,17 @@ def test_a_transient_error_is_tried_again(played):
 
 
 @pytest.mark.requirement("HOOK-172")
-def test_trying_again_is_no_new_model_call(played):
+def test_trying_again_is_no_new_model_call(played: Played) -> None:
     run = played(passing_errors, HTTP)
     assert len(run.payloads("before")) == len(run.payloads("after")) == 2
 
 
 @scene(HTTP)
-def lasting_error(project: Project) -> Run:
+def lasting_error(project: AgentProject) -> AgentRun:
     return watched(project, *[refusal(503, "The model is overloaded.", "UNAVAILABLE")] * 9)
 
 
-def test_an_error_that_lasts_ends_the_run(played):
+def test_an_error_that_lasts_ends_the_run(played: Played) -> None:
     run = played(lasting_error, HTTP)
     assert 1 < len(run.requests) < 9
     assert "503" in sentence(run)
@@ -118,23 +122,23 @@ def test_an_error_that_lasts_ends_the_run(played):
 
 
 @scene(HTTP)
-def bad_request(project: Project) -> Run:
+def bad_request(project: AgentProject) -> AgentRun:
     return watched(project, refusal(400, "Temperature is out of range.", "INVALID_ARGUMENT"), answer("Not reached."))
 
 
 @scene(HTTP)
-def wrong_key(project: Project) -> Run:
+def wrong_key(project: AgentProject) -> AgentRun:
     return watched(project, refusal(401, "API key not valid.", "UNAUTHENTICATED"), answer("Not reached."))
 
 
 @scene(HTTP)
-def unknown_model(project: Project) -> Run:
+def unknown_model(project: AgentProject) -> AgentRun:
     message = "models/gemini-0 is not found for API version v1beta."
     return watched(project, refusal(404, message, "NOT_FOUND"), answer("Not reached."), GEMINI_MODEL="gemini-0")
 
 
 @scene(HTTP)
-def wordless_error(project: Project) -> Run:
+def wordless_error(project: AgentProject) -> AgentRun:
     return watched(project, Reply(status=403, body=b"<html>\n<body>\nno\n</body>\n</html>\n"), answer("Not reached."))
 
 
@@ -149,7 +153,7 @@ def wordless_error(project: Project) -> Run:
     ids=["bad request", "wrong key", "unknown model", "no words"],
 )
 @pytest.mark.requirement("HOOK-207")
-def test_a_refusal_is_one_sentence_and_is_not_tried_again(played, refused, words):
+def test_a_refusal_is_one_sentence_and_is_not_tried_again(played: Played, refused: Scene, words: list[str]) -> None:
     run = played(refused, HTTP)
     assert [word for word in words if word not in sentence(run)] == []
     assert len(run.requests) == 1
@@ -159,38 +163,38 @@ def test_a_refusal_is_one_sentence_and_is_not_tried_again(played, refused, words
 # Answers that break off.
 
 
-def broken(project: Project, *replies: object) -> Run:
+def broken(project: AgentProject, *replies: Chunks | Reply) -> AgentRun:
     return watched(project, answer("Let me look.", call("glob", pattern="*")), *replies, answer("Not reached."))
 
 
 @scene(HTTP)
-def reset_connection(project: Project) -> Run:
+def reset_connection(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer"), End.RESET))
 
 
 @scene(HTTP)
-def torn_connection(project: Project) -> Run:
+def torn_connection(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer"), End.TORN))
 
 
 @scene(HTTP)
-def orderly_early_end(project: Project) -> Run:
+def orderly_early_end(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer")))
 
 
 @scene(HTTP)
-def no_answer_at_all(project: Project) -> Run:
+def no_answer_at_all(project: AgentProject) -> AgentRun:
     return broken(project, Reply([]))
 
 
 @scene(HTTP)
-def error_in_the_stream(project: Project) -> Run:
+def error_in_the_stream(project: AgentProject) -> AgentRun:
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     return broken(project, Reply([*unfinished("Half an answer"), error]))
 
 
 @scene(HTTP)
-def garbage_in_the_stream(project: Project) -> Run:
+def garbage_in_the_stream(project: AgentProject) -> AgentRun:
     return broken(project, Reply([*unfinished("Half an answer"), '{"candidates": [', *answer("More.")]))
 
 
@@ -206,7 +210,7 @@ CUT = [
 
 @pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
 @pytest.mark.requirement("HOOK-207", "HOOK-050")
-def test_no_after_model_hook_sees_an_answer_that_broke_off(played, cut):
+def test_no_after_model_hook_sees_an_answer_that_broke_off(played: Played, cut: Scene) -> None:
     run = played(cut, HTTP)
     assert len(run.payloads("before")) == 2
     assert [payload["llm_response"]["text"] for payload in run.payloads("after")] == ["Let me look."]
@@ -214,7 +218,7 @@ def test_no_after_model_hook_sees_an_answer_that_broke_off(played, cut):
 
 @pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
 @pytest.mark.requirement("HOOK-207")
-def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played, cut):
+def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played: Played, cut: Scene) -> None:
     run = played(cut, HTTP)
     assert "gemini-2.5-flash" in sentence(run)
     assert run.json["response"] == "Let me look."
@@ -222,11 +226,11 @@ def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played, cut):
 
 
 @scene(HTTP)
-def broken_off_as_text(project: Project) -> Run:
+def broken_off_as_text(project: AgentProject) -> AgentRun:
     return project.run(answers=[Reply(unfinished("Half an ", "answer"))])
 
 
-def test_the_sentence_stands_on_a_line_of_its_own(played):
+def test_the_sentence_stands_on_a_line_of_its_own(played: Played) -> None:
     run = played(broken_off_as_text, HTTP)
     assert run.stdout == "Half an answer\n"
     assert sentence(run)
@@ -236,22 +240,22 @@ def test_the_sentence_stands_on_a_line_of_its_own(played):
 
 
 @scene(HTTP)
-def refused_prompt(project: Project) -> Run:
+def refused_prompt(project: AgentProject) -> AgentRun:
     return watched(project, [{"promptFeedback": {"blockReason": "SAFETY"}}])
 
 
 @scene(HTTP)
-def empty_answer(project: Project) -> Run:
+def empty_answer(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "STOP"}]}])
 
 
 @scene(HTTP)
-def unheard_of_finish(project: Project) -> Run:
+def unheard_of_finish(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "BRAND_NEW"}]}])
 
 
 @scene(HTTP)
-def empty_answer_after_a_call(project: Project) -> Run:
+def empty_answer_after_a_call(project: AgentProject) -> AgentRun:
     return watched(
         project,
         answer("Let me look.", call("glob", pattern="*")),
@@ -262,7 +266,7 @@ def empty_answer_after_a_call(project: Project) -> Run:
 @pytest.mark.parametrize(
     "empty", [refused_prompt, empty_answer, unheard_of_finish, empty_answer_after_a_call], ids=lambda each: each.name
 )
-def test_an_empty_answer_ends_the_turn_and_is_no_error(played, empty):
+def test_an_empty_answer_ends_the_turn_and_is_no_error(played: Played, empty: Scene) -> None:
     run = played(empty, HTTP)
     assert (run.status, run.json["response"], run.stderr) == (0, "", "")
     assert len(run.payloads("after")) == len(run.requests)
@@ -272,18 +276,18 @@ def test_an_empty_answer_ends_the_turn_and_is_no_error(played, empty):
 
 
 @scene(REPLAY)
-def unreachable_api(project: Project) -> Run:
+def unreachable_api(project: AgentProject) -> AgentRun:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     project.configure(AfterModel=project.hook("after"))
     process = project.start("run", "-p", "Do it.", "-o", "json", GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=url)
     stdout, stderr = process.communicate(timeout=60)
-    return Run(project, process.returncode, stdout.decode(), stderr.decode())
+    return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 
 @pytest.mark.requirement("HOOK-207")
-def test_an_api_that_cannot_be_reached_ends_the_run_with_one_sentence(played):
+def test_an_api_that_cannot_be_reached_ends_the_run_with_one_sentence(played: Played) -> None:
     run = played(unreachable_api)
     assert "gemini-2.5-flash" in sentence(run)
     assert run.payloads("after") == []

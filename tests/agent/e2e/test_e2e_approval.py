@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
-from tests.agent.e2e.e2e_scenes import Scene
+from tests.agent.e2e.e2e_scenes import Play, Scene
+from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 ASKED = [
     call("read_file", file_path="a.txt"),
@@ -16,8 +21,8 @@ ASKED = [
 ]
 
 
-def asking(*arguments: str):
-    def play(project: Project) -> Run:
+def asking(*arguments: str) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         (project.root / "a.txt").write_text("alpha")
         project.configure(BeforeTool=project.hook("before"), Notification=project.hook("notification"))
         return project.run("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
@@ -40,7 +45,7 @@ each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @each_mode
-def test_a_mode_allows_what_it_says(played, mode):
+def test_a_mode_allows_what_it_says(played: Played, mode: str) -> None:
     run = played(SCENES[mode])
     statuses = MODES[mode][1]
     assert run.statuses == statuses
@@ -51,7 +56,7 @@ def test_a_mode_allows_what_it_says(played, mode):
 
 
 @each_mode
-def test_a_refused_call_says_how_to_allow_it(played, mode):
+def test_a_refused_call_says_how_to_allow_it(played: Played, mode: str) -> None:
     for each in played(SCENES[mode]).calls:
         if each["status"] == "error":
             needed = "yolo" if each["name"] == "run_shell_command" else "auto_edit"
@@ -59,7 +64,7 @@ def test_a_refused_call_says_how_to_allow_it(played, mode):
 
 
 @each_mode
-def test_only_a_call_that_may_run_fires_tool_events(played, mode):
+def test_only_a_call_that_may_run_fires_tool_events(played: Played, mode: str) -> None:
     run = played(SCENES[mode])
     allowed = sorted(each["name"] for each in run.calls if each["status"] == "success")
     assert sorted(payload["tool_name"] for payload in run.payloads("before")) == allowed
@@ -67,7 +72,7 @@ def test_only_a_call_that_may_run_fires_tool_events(played, mode):
 
 @each_mode
 @pytest.mark.requirement("HOOK-203")
-def test_asking_for_approval_fires_a_notification(played, mode):
+def test_asking_for_approval_fires_a_notification(played: Played, mode: str) -> None:
     run = played(SCENES[mode])
     refused = [each for each in run.calls if each["status"] == "error"]
     payloads = {payload["details"]["tool_name"]: payload for payload in run.payloads("notification")}

@@ -6,13 +6,17 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import REPLAY, Project, Run, end, lives
-from tests.agent.e2e.e2e_gemini import answer, call
 from tests.agent.e2e.e2e_scenes import scene
+from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+from tests.support.processes import end, lives
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 EVENTS = ("SessionStart", "BeforeAgent", "Notification", "AfterAgent", "SessionEnd")
 
@@ -29,13 +33,13 @@ LOUD = {
 
 
 @scene(REPLAY)
-def a_whole_session(project: Project) -> Run:
+def a_whole_session(project: AgentProject) -> AgentRun:
     project.configure(**{event: project.hook(event, LOUD) for event in EVENTS}, BeforeModel=project.hook("BeforeModel"))
     asked = call("write_file", file_path="made.txt", content="x")
     return project.run(answers=[answer("One moment.", asked), answer("I may not.")])
 
 
-def own_fields(run: Run, event: str) -> dict[str, Any]:
+def own_fields(run: AgentRun, event: str) -> dict[str, Any]:
     """What an event told beside the base fields; it was fired once."""
     [payload] = run.payloads(event)
     base = {
@@ -46,7 +50,7 @@ def own_fields(run: Run, event: str) -> dict[str, Any]:
     return payload
 
 
-@pytest.mark.requirement("HOOK-203")
+@pytest.mark.requirement("HOOK-081", "HOOK-203")
 @pytest.mark.parametrize(
     ("event", "fields"),
     [
@@ -56,19 +60,21 @@ def own_fields(run: Run, event: str) -> dict[str, Any]:
         ("SessionEnd", {"reason": "exit"}),
     ],
 )
-def test_an_event_that_nobody_awaits_is_fired_with_real_data(played, event, fields):
+def test_an_event_that_nobody_awaits_is_fired_with_real_data(
+    played: Played, event: str, fields: dict[str, Any]
+) -> None:
     assert own_fields(played(a_whole_session), event) == fields
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_the_notification_names_the_call_that_needs_approval(played):
+def test_the_notification_names_the_call_that_needs_approval(played: Played) -> None:
     fields = own_fields(played(a_whole_session), "Notification")
     assert fields["notification_type"] == "ToolPermission"
     assert fields["details"] == {"tool_name": "write_file", "tool_input": {"file_path": "made.txt", "content": "x"}}
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_nothing_that_these_hooks_say_has_an_effect(played):
+def test_nothing_that_these_hooks_say_has_an_effect(played: Played) -> None:
     run = played(a_whole_session)
     assert run.status == 0
     assert run.stdout == "One moment.\nI may not.\n"
@@ -77,7 +83,7 @@ def test_nothing_that_these_hooks_say_has_an_effect(played):
         assert said not in run.stdout + run.stderr + requests
 
 
-def test_one_session_has_one_id(played):
+def test_one_session_has_one_id(played: Played) -> None:
     run = played(a_whole_session)
     ids = {payload["session_id"] for event in (*EVENTS, "BeforeModel") for payload in run.payloads(event)}
     assert len(ids) == 1
@@ -86,7 +92,7 @@ def test_one_session_has_one_id(played):
 # The transcript.
 
 
-def test_the_transcript_is_named_in_every_payload_and_is_the_users_own(played):
+def test_the_transcript_is_named_in_every_payload_and_is_the_users_own(played: Played) -> None:
     run = played(a_whole_session)
     [path] = {payload["transcript_path"] for event in (*EVENTS, "BeforeModel") for payload in run.payloads(event)}
     transcript = Path(path)
@@ -95,7 +101,7 @@ def test_the_transcript_is_named_in_every_payload_and_is_the_users_own(played):
     assert run.payloads("SessionEnd")[0]["session_id"] in transcript.name
 
 
-def test_the_transcript_has_a_json_object_a_line_for_all_that_was_said(played):
+def test_the_transcript_has_a_json_object_a_line_for_all_that_was_said(played: Played) -> None:
     run = played(a_whole_session)
     transcript = Path(run.payloads("SessionEnd")[0]["transcript_path"])
     entries = [json.loads(line) for line in transcript.read_text().splitlines()]
@@ -108,17 +114,17 @@ def test_the_transcript_has_a_json_object_a_line_for_all_that_was_said(played):
 
 
 @scene(REPLAY)
-def no_room_for_a_transcript(project: Project) -> Run:
+def no_room_for_a_transcript(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("BeforeModel"))
     return project.run(answers=[answer("Done.")], HOME=str(project.file("no-folder", "")))
 
 
-def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_goes_on(played):
+def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_goes_on(played: Played) -> None:
     run = played(no_room_for_a_transcript)
     assert (run.status, run.stdout) == (0, "Done.\n")
     lines = run.stderr.splitlines()
     assert all(line.startswith("llxprt-hooks: ") for line in lines)
-    assert len([line for line in lines if "no transcript" in line]) == 1
+    assert len([line for line in lines if "cannot write the transcript" in line]) == 1
     assert run.payloads("BeforeModel")[0]["transcript_path"] == ""
 
 
@@ -126,7 +132,7 @@ def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_goes_on(played
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_a_slow_session_start_hook_delays_nothing_and_is_given_a_moment_at_exit(project: Project):
+def test_a_slow_session_start_hook_delays_nothing_and_is_given_a_moment_at_exit(project: AgentProject) -> None:
     let_go, ended = project.note("let-go"), project.note("ended")
     wait = f'for i in $(seq 1200); do [ -e "{let_go}" ] && break; sleep 0.05; done; touch "{ended}"'
     project.configure(SessionStart=project.hook("slow", first=wait), BeforeModel=project.hook("model"))
@@ -140,20 +146,20 @@ def test_a_slow_session_start_hook_delays_nothing_and_is_given_a_moment_at_exit(
 
 
 @scene(REPLAY)
-def endless_session_end(project: Project) -> Run:
+def endless_session_end(project: AgentProject) -> AgentRun:
     project.configure(SessionEnd=project.endless_hook("endless"), SessionStart=project.hook("quick"))
     return project.run("-o", "json", answers=[answer("Done.")])
 
 
 @pytest.fixture(scope="module")
-def left_running(played) -> Iterator[list[int]]:
+def left_running(played: Played) -> Iterator[list[int]]:
     pids = played(endless_session_end).project.pids("endless")
     yield pids
     end(*pids)
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_a_hook_that_takes_longer_than_the_last_moment_is_left_running(played, left_running):
+def test_a_hook_that_takes_longer_than_the_last_moment_is_left_running(played: Played, left_running: list[int]) -> None:
     run = played(endless_session_end)
     assert (run.status, run.json["response"], run.stderr) == (0, "Done.", "")
     assert run.json["hooks"]["SessionStart"]["fired"] == 1

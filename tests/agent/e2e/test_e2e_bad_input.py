@@ -6,17 +6,22 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import COMMAND, REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
-from tests.agent.e2e.e2e_scenes import Scene, scene
+from tests.agent.e2e.e2e_scenes import Play, Scene, scene
+from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.cli import COMMAND
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 GOOD = json.dumps({"method": "generateContentStream", "response": answer(call("glob", pattern="*"))})
 
 
-def sentence(run: Run) -> str:
+def sentence(run: AgentRun) -> str:
     """The one line on stderr of a run that failed."""
     assert run.status == 1, run
     [line] = run.stderr.splitlines()
@@ -28,8 +33,8 @@ def sentence(run: Run) -> str:
 # Recordings.
 
 
-def replaying(content: str | bytes):
-    def play(project: Project) -> Run:
+def replaying(content: str | bytes) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         project.configure(BeforeModel=project.hook("before"), SessionStart=project.hook("start"))
         recording = project.file("recorded.jsonl", content)
         return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
@@ -37,10 +42,10 @@ def replaying(content: str | bytes):
     return play
 
 
-def finished(project: Project, *arguments: str, **environment: str) -> Run:
+def finished(project: AgentProject, *arguments: str, **environment: str) -> AgentRun:
     """A run of the command, whose standard input is empty."""
     stdout, stderr = (process := project.start(*arguments, **environment)).communicate(timeout=60)
-    return Run(project, process.returncode, stdout.decode(), stderr.decode())
+    return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 
 def recorded(method: object, response: object) -> str:
@@ -49,7 +54,7 @@ def recorded(method: object, response: object) -> str:
 
 STREAM, WHOLE = "generateContentStream", "generateContent"
 
-MALFORMED = {
+MALFORMED: dict[str, tuple[str | bytes, list[str]]] = {
     "not JSON": ("{", ["recorded.jsonl:1", "JSON"]),
     "not JSON in the third line": (f"{GOOD}\n\nnull null\n", ["recorded.jsonl:3", "JSON"]),
     "too deep": ("[" * 100_000, ["recorded.jsonl:1"]),
@@ -71,7 +76,7 @@ RECORDINGS = {name: Scene(name, replaying(content)) for name, (content, _) in MA
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_recording_is_refused_before_anything_runs(played, name):
+def test_a_malformed_recording_is_refused_before_anything_runs(played: Played, name: str) -> None:
     run = played(RECORDINGS[name])
     assert [word for word in MALFORMED[name][1] if word not in sentence(run)] == []
     assert run.stdout == ""
@@ -79,20 +84,20 @@ def test_a_malformed_recording_is_refused_before_anything_runs(played, name):
 
 
 @scene(REPLAY)
-def missing_recording(project: Project) -> Run:
+def missing_recording(project: AgentProject) -> AgentRun:
     return finished(project, "run", "-p", "Do it.", "--replay", "nowhere.jsonl")
 
 
-def test_a_recording_that_is_not_there_is_named(played):
+def test_a_recording_that_is_not_there_is_named(played: Played) -> None:
     assert "nowhere.jsonl" in sentence(played(missing_recording))
 
 
 @scene(REPLAY)
-def exhausted_recording(project: Project) -> Run:
+def exhausted_recording(project: AgentProject) -> AgentRun:
     return project.run("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
 
 
-def test_running_out_of_recorded_answers_is_a_clear_error(played):
+def test_running_out_of_recorded_answers_is_a_clear_error(played: Played) -> None:
     run = played(exhausted_recording)
     assert "no more recorded answers" in sentence(run)
     assert "answers.jsonl" in sentence(run)
@@ -100,7 +105,7 @@ def test_running_out_of_recorded_answers_is_a_clear_error(played):
 
 
 @scene(REPLAY)
-def recording_of_a_newer_api(project: Project) -> Run:
+def recording_of_a_newer_api(project: AgentProject) -> AgentRun:
     """As the SDK does on the wire, fields that are not known yet are passed over; both methods may be mixed."""
     first, second = answer(call("glob", pattern="*"))[0], answer("Done.")[0]
     first["candidates"][0]["content"]["parts"][0]["brandNew"] = {"x": [1]}
@@ -111,7 +116,7 @@ def recording_of_a_newer_api(project: Project) -> Run:
     return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
 
 
-def test_unknown_fields_in_a_recording_are_passed_over(played):
+def test_unknown_fields_in_a_recording_are_passed_over(played: Played) -> None:
     run = played(recording_of_a_newer_api)
     assert (run.status, run.json["response"], run.statuses, run.stderr) == (0, "Done.", ["success"], "")
 
@@ -120,11 +125,11 @@ def test_unknown_fields_in_a_recording_are_passed_over(played):
 
 
 @scene(REPLAY)
-def missing_key(project: Project) -> Run:
+def missing_key(project: AgentProject) -> AgentRun:
     return finished(project, "run", "-p", "Do it.")
 
 
-def test_a_missing_key_says_which_variable_to_set(played):
+def test_a_missing_key_says_which_variable_to_set(played: Played) -> None:
     run = played(missing_key)
     assert "GEMINI_API_KEY" in sentence(run)
     assert "GOOGLE_API_KEY" in sentence(run)
@@ -132,11 +137,11 @@ def test_a_missing_key_says_which_variable_to_set(played):
 
 
 @scene(REPLAY)
-def unusable_proxy(project: Project) -> Run:
+def unusable_proxy(project: AgentProject) -> AgentRun:
     return finished(project, "run", "-p", "Do it.", GEMINI_API_KEY="test", HTTPS_PROXY="http://127.0.0.1:port")
 
 
-def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played):
+def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played: Played) -> None:
     run = played(unusable_proxy)
     assert "port" in sentence(run)
     assert run.stdout == ""
@@ -145,11 +150,11 @@ def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played):
 # Settings.
 
 
-def with_settings(content: str | None):
+def with_settings(content: str | None) -> Play:
     """A run with odd settings of the project, and a user whose own hook must run all the same."""
 
-    def play(project: Project) -> Run:
-        file = project.settings(content or "")
+    def play(project: AgentProject) -> AgentRun:
+        file = project.put("project", content or "")
         if content is None:
             file.unlink()
             file.mkdir()
@@ -173,7 +178,7 @@ SETTINGS = {name: Scene(f"settings {name}", with_settings(content)) for name, (c
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played, name):
+def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played: Played, name: str) -> None:
     run = played(SETTINGS[name])
     assert (run.status, run.json["response"]) == (0, "Done.")
     [line] = run.stderr.splitlines()
@@ -183,12 +188,12 @@ def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played
 
 
 @scene(REPLAY)
-def stranger_s_project(project: Project) -> Run:
+def stranger_s_project(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("theirs", {"decision": "block", "reason": "mine now"}))
     return project.run("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
 
 
-def test_hooks_of_a_project_that_is_not_approved_do_not_run_and_a_notice_says_so(played):
+def test_hooks_of_a_project_that_is_not_approved_do_not_run_and_a_notice_says_so(played: Played) -> None:
     run = played(stranger_s_project)
     assert (run.status, run.json["response"], run.json["hooks"]) == (0, "Done.", {})
     assert run.payloads("theirs") == []
@@ -214,8 +219,8 @@ WRONG_USAGE = {
 }
 
 
-def using(*arguments: str):
-    def play(project: Project) -> Run:
+def using(*arguments: str) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         (project.root / "a.txt").touch()
         return finished(project, *arguments)
 
@@ -227,7 +232,7 @@ MORE_SCENES = [*RECORDINGS.values(), *SETTINGS.values(), *USAGE.values()]
 
 
 @pytest.mark.parametrize("name", WRONG_USAGE)
-def test_wrong_usage_is_explained(played, name):
+def test_wrong_usage_is_explained(played: Played, name: str) -> None:
     run = played(USAGE[name])
     assert (run.status, run.stdout) == (64, "")
     last = run.stderr.splitlines()[-1]
@@ -235,7 +240,7 @@ def test_wrong_usage_is_explained(played, name):
     assert WRONG_USAGE[name][1] in last
 
 
-def test_the_folder_that_is_given_is_the_project(project: Project):
+def test_the_folder_that_is_given_is_the_project(project: AgentProject) -> None:
     (project.root / "inside.txt").write_text("x")
     project.configure(BeforeTool=project.hook("before"))
     recording = project.recording(answer(call("glob", pattern="*.txt")), answer("Done."))
@@ -256,7 +261,7 @@ def test_the_folder_that_is_given_is_the_project(project: Project):
 # Streams that are closed or full.
 
 
-def redirected(project: Project, redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def redirected(project: AgentProject, redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     recording = project.recording(
         answer("On it.", [call("run_shell_command", command=f"echo {number}") for number in range(3)]), answer("Done.")
     )
@@ -271,7 +276,7 @@ def redirected(project: Project, redirection: str, *arguments: str) -> subproces
     )
 
 
-def test_a_closed_standard_input_is_an_empty_one(project: Project):
+def test_a_closed_standard_input_is_an_empty_one(project: AgentProject) -> None:
     ended = redirected(project, "<&-")
     assert ended.returncode == 64
     assert ended.stderr.splitlines()[-1].startswith("Error: ")
@@ -279,7 +284,7 @@ def test_a_closed_standard_input_is_an_empty_one(project: Project):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("output_format", ["text", "stream-json"])
-def test_output_that_cannot_be_written_is_one_sentence(project: Project, output_format: str):
+def test_output_that_cannot_be_written_is_one_sentence(project: AgentProject, output_format: str) -> None:
     ended = redirected(project, "> /dev/full", "-p", "x", "-y", "-o", output_format)
     assert ended.returncode == 1
     last = ended.stderr.splitlines()[-1]
@@ -288,7 +293,7 @@ def test_output_that_cannot_be_written_is_one_sentence(project: Project, output_
     assert "Traceback" not in ended.stderr
 
 
-def test_a_reader_who_has_gone_ends_the_run_in_silence(project: Project):
+def test_a_reader_who_has_gone_ends_the_run_in_silence(project: AgentProject) -> None:
     ended = redirected(project, "-p x -y -o stream-json | head -n 2")
     assert len(ended.stdout.splitlines()) == 2
     assert ended.stderr == ""
@@ -298,11 +303,11 @@ def test_a_reader_who_has_gone_ends_the_run_in_silence(project: Project):
 
 
 @scene(REPLAY)
-def endless_turns(project: Project) -> Run:
+def endless_turns(project: AgentProject) -> AgentRun:
     return project.run("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
 
 
-def test_a_turn_limit_ends_a_run_that_would_not_end(played):
+def test_a_turn_limit_ends_a_run_that_would_not_end(played: Played) -> None:
     run = played(endless_turns)
     assert "turn limit of 100" in sentence(run)
     assert run.statuses == ["success"] * 100

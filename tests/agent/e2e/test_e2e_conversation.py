@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import pexpect
 import pytest
 
-from tests.agent.e2e.e2e_agent import COMMAND, HTTP, Project, Run, until
-from tests.agent.e2e.e2e_gemini import Gemini, Reply, answer, call
 from tests.agent.e2e.e2e_scenes import scene
+from tests.support.agent import HTTP, AgentProject, AgentRun
+from tests.support.cli import COMMAND, ended
+from tests.support.gemini import Chunks, Gemini, Reply, answer, call
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 Sign: TypeAlias = "str | Callable[[], bool]"
 """How it is known that a line has been carried out: something is shown, or has happened."""
 
 
-def converse(project: Project, replies: list[object], lines: list[tuple[str, Sign]], *arguments: str) -> Run:
+def converse(
+    project: AgentProject, replies: Sequence[Chunks | Reply], lines: list[tuple[str, Sign]], *arguments: str
+) -> AgentRun:
     """An interactive session: each line is typed when the one before has been carried out."""
     given = [each if isinstance(each, Reply) else Reply(each) for each in replies]
     with Gemini(given).running() as gemini:
@@ -33,9 +40,7 @@ def converse(project: Project, replies: list[object], lines: list[tuple[str, Sig
             else:
                 until(sign)
         terminal.send("/quit\r")
-        terminal.expect(pexpect.EOF)
-        terminal.close()
-        return Run(project, terminal.exitstatus, "", "", list(gemini.requests), gemini.unused)
+        return AgentRun(ended(terminal)[1], "", "", project, list(gemini.requests), gemini.unused)
 
 
 def new_answer(text: str) -> dict[str, object]:
@@ -43,7 +48,7 @@ def new_answer(text: str) -> dict[str, object]:
 
 
 @scene(HTTP)
-def changed_answers(project: Project) -> Run:
+def changed_answers(project: AgentProject) -> AgentRun:
     redacted = {"hookSpecificOutput": {"llm_response": {"text": "The key is ****."}}}
     cached = {"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "From the cache."}}}
     project.configure(
@@ -64,14 +69,14 @@ def changed_answers(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-046", "HOOK-173", "HOOK-217")
-def test_the_next_request_holds_the_response_as_a_hook_modified_it(played):
+def test_the_next_request_holds_the_response_as_a_hook_modified_it(played: Played) -> None:
     run = played(changed_answers, HTTP)
     assert run.requests[1].texts == [("user", "one"), ("model", "The key is ****."), ("user", "two")]
     assert "1234" not in json.dumps([request.body for request in run.requests])
 
 
 @pytest.mark.requirement("HOOK-047", "HOOK-173", "HOOK-180")
-def test_a_replaced_response_counts_as_if_the_model_had_given_it(played):
+def test_a_replaced_response_counts_as_if_the_model_had_given_it(played: Played) -> None:
     run = played(changed_answers, HTTP)
     assert run.requests[2].texts[3:4] == [("model", "Something else.")]
     assert "Anything." not in json.dumps(run.requests[2].body)
@@ -79,7 +84,7 @@ def test_a_replaced_response_counts_as_if_the_model_had_given_it(played):
 
 
 @pytest.mark.requirement("HOOK-036", "HOOK-138")
-def test_a_synthetic_response_is_part_of_the_conversation(played):
+def test_a_synthetic_response_is_part_of_the_conversation(played: Played) -> None:
     assert played(changed_answers, HTTP).requests[2].texts[4:] == [
         ("user", "three"),
         ("model", "From the cache."),
@@ -88,7 +93,7 @@ def test_a_synthetic_response_is_part_of_the_conversation(played):
 
 
 @pytest.mark.requirement("HOOK-049")
-def test_a_suppressed_answer_is_part_of_the_conversation(played):
+def test_a_suppressed_answer_is_part_of_the_conversation(played: Played) -> None:
     run = played(changed_answers, HTTP)
     assert len(run.requests) == 4
     assert run.requests[3].contents[-2]["parts"] == [{"text": "Hidden."}, call("glob", pattern="*")]
@@ -96,7 +101,7 @@ def test_a_suppressed_answer_is_part_of_the_conversation(played):
 
 
 @scene(HTTP)
-def compressed_and_cleared(project: Project) -> Run:
+def compressed_and_cleared(project: AgentProject) -> AgentRun:
     hooks = {
         event: project.hook(event) for event in ("PreCompress", "SessionStart", "SessionEnd", "BeforeToolSelection")
     }
@@ -123,20 +128,20 @@ def compressed_and_cleared(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_compressing_a_conversation_fires_pre_compress(played):
+def test_compressing_a_conversation_fires_pre_compress(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert [payload["trigger"] for payload in run.payloads("PreCompress")] == ["manual", "auto"]
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_a_session_tells_each_of_its_starts_and_ends(played):
+def test_a_session_tells_each_of_its_starts_and_ends(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     starts = [payload["source"] for payload in run.payloads("SessionStart")]
     assert starts == ["startup", "compress", "compress", "clear"]
     assert [payload["reason"] for payload in run.payloads("SessionEnd")] == ["clear", "exit"]
 
 
-def test_a_summary_stands_in_the_place_of_the_conversation(played):
+def test_a_summary_stands_in_the_place_of_the_conversation(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert "tools" not in run.requests[1].body
     assert len(run.payloads("BeforeToolSelection")) == 4
@@ -144,7 +149,26 @@ def test_a_summary_stands_in_the_place_of_the_conversation(played):
     assert [text for _, text in run.requests[4].texts][1:] == ["Another summary.", "three"]
 
 
-def test_a_cleared_conversation_begins_anew(played):
+STOP_SUMMARIES = """grep -q summary && echo '{"continue": false, "stopReason": "enough"}' || true"""
+
+
+@scene(HTTP)
+def compression_that_a_hook_stops(project: AgentProject) -> AgentRun:
+    project.configure(AfterModel=STOP_SUMMARIES)
+    return converse(
+        project,
+        [answer("First."), answer("A short summary."), answer("Second.")],
+        [("one", "First"), ("/compress", "no summary"), ("two", "Second")],
+    )
+
+
+@pytest.mark.requirement("HOOK-048")
+def test_the_reason_of_a_stop_does_not_replace_the_conversation(played: Played) -> None:
+    run = played(compression_that_a_hook_stops, HTTP)
+    assert run.requests[2].texts == [("user", "one"), ("model", "First."), ("user", "two")]
+
+
+def test_a_cleared_conversation_begins_anew(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert len(run.requests) == 6
     assert run.requests[5].texts == [("user", "four")]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
 from tests.agent.e2e.e2e_scenes import both_ways, scene
+from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 
 
-def stored(run: Run) -> list[dict[str, Any]]:
+def stored(run: AgentRun) -> list[dict[str, Any]]:
     """The contents that the transcript holds: the history of the conversation."""
     [transcript] = (run.project.home / ".llxprt" / "transcripts").iterdir()
     entries = [json.loads(line) for line in transcript.read_text().splitlines()]
@@ -25,7 +28,7 @@ def stored(run: Run) -> list[dict[str, Any]]:
 
 
 @scene()
-def changed_request(project: Project) -> Run:
+def changed_request(project: AgentProject) -> AgentRun:
     changes = {
         "systemMessage": "Be terse.",
         "hookSpecificOutput": {
@@ -46,7 +49,7 @@ def changed_request(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-139", "HOOK-156", "HOOK-179")
-def test_the_model_and_the_settings_that_a_hook_set_are_what_is_sent(played):
+def test_the_model_and_the_settings_that_a_hook_set_are_what_is_sent(played: Played) -> None:
     first, second = played(changed_request, HTTP).requests
     assert first.path.endswith("/models/other-model:streamGenerateContent?alt=sse")
     assert first.body["generationConfig"] == {"temperature": 0.25, "maxOutputTokens": 99}
@@ -57,7 +60,7 @@ def test_the_model_and_the_settings_that_a_hook_set_are_what_is_sent(played):
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-139")
-def test_what_the_hook_format_lacks_is_sent_unchanged(played):
+def test_what_the_hook_format_lacks_is_sent_unchanged(played: Played) -> None:
     first, second = played(changed_request, HTTP).requests
     assert first.body["tools"] == second.body["tools"]
     assert first.body["systemInstruction"] == second.body["systemInstruction"]
@@ -65,19 +68,19 @@ def test_what_the_hook_format_lacks_is_sent_unchanged(played):
 
 
 @pytest.mark.requirement("HOOK-039", "HOOK-179")
-def test_a_message_that_a_hook_adds_is_sent_after_the_existing_ones(played):
+def test_a_message_that_a_hook_adds_is_sent_after_the_existing_ones(played: Played) -> None:
     [first, _] = played(changed_request, HTTP).requests
     assert first.texts[:2] == [("user", "Do it."), ("user", "It is Monday.")]
 
 
 @pytest.mark.requirement("HOOK-159", "HOOK-179")
-def test_a_system_message_is_added_to_that_one_request_only(played):
+def test_a_system_message_is_added_to_that_one_request_only(played: Played) -> None:
     first, second = played(changed_request, HTTP).requests
     assert first.texts[2:] == [("user", "[System] Be terse.")]
     assert "Be terse." not in json.dumps(second.body)
 
 
-def test_the_history_keeps_what_was_said_and_not_what_a_hook_made_of_it(played):
+def test_the_history_keeps_what_was_said_and_not_what_a_hook_made_of_it(played: Played) -> None:
     run = played(changed_request, HTTP)
     assert run.requests[1].texts == [("user", "Do it."), ("model", "Let me look around.")]
     assert run.requests[1].contents == stored(run)[:-1]
@@ -85,7 +88,7 @@ def test_the_history_keeps_what_was_said_and_not_what_a_hook_made_of_it(played):
 
 @both_ways
 @pytest.mark.requirement("HOOK-033", "HOOK-141")
-def test_a_before_model_hook_sees_the_complete_request(played, over):
+def test_a_before_model_hook_sees_the_complete_request(played: Played, over: str) -> None:
     first, second = (payload["llm_request"] for payload in played(changed_request, over).payloads("change"))
     assert first["model"] == second["model"] == DEFAULT_MODEL
     assert first["messages"] == [{"role": "user", "content": "Do it."}]
@@ -94,7 +97,7 @@ def test_a_before_model_hook_sees_the_complete_request(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-043", "HOOK-050", "HOOK-172")
-def test_an_after_model_hook_runs_once_a_model_call_with_the_complete_response(played, over):
+def test_an_after_model_hook_runs_once_a_model_call_with_the_complete_response(played: Played, over: str) -> None:
     run = played(changed_request, over)
     responses = [payload["llm_response"] for payload in run.payloads("after")]
     assert [response["text"] for response in responses] == ["Let me look around.", "Nothing here."]
@@ -104,8 +107,8 @@ def test_an_after_model_hook_runs_once_a_model_call_with_the_complete_response(p
 
 
 @both_ways
-@pytest.mark.requirement("HOOK-050", "HOOK-139")
-def test_an_after_model_hook_sees_the_request_as_it_was_sent(played, over):
+@pytest.mark.requirement("HOOK-044", "HOOK-050", "HOOK-139")
+def test_an_after_model_hook_sees_the_request_as_it_was_sent(played: Played, over: str) -> None:
     request = played(changed_request, over).payloads("after")[0]["llm_request"]
     assert request["model"] == "other-model"
     assert request["config"] == {"temperature": 0.25, "maxOutputTokens": 99}
@@ -115,7 +118,7 @@ def test_an_after_model_hook_sees_the_request_as_it_was_sent(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-180")
-def test_an_after_model_hook_cannot_block(played, over):
+def test_an_after_model_hook_cannot_block(played: Played, over: str) -> None:
     run = played(changed_request, over)
     assert run.status == 0
     assert run.statuses == ["success"]
@@ -137,7 +140,7 @@ if len([m for m in messages if m["role"] == "model"]) == 2:
 
 
 @scene(HTTP)
-def rearranged_messages(project: Project) -> Run:
+def rearranged_messages(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("a")
     project.configure(BeforeModel=project.python_hook("rearrange", REARRANGE))
     first = {**call("read_file", file_path="a.txt"), "thoughtSignature": "c2lnbmVk"}
@@ -155,7 +158,7 @@ def without_text(contents: list[dict[str, Any]]) -> list[tuple[str, list[dict[st
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-139")
-def test_calls_and_responses_of_earlier_turns_are_sent_intact_after_a_hook_changed_the_messages(played):
+def test_calls_and_responses_of_earlier_turns_are_sent_intact_after_a_hook_changed_the_messages(played: Played) -> None:
     run = played(rearranged_messages, HTTP)
     assert len(run.payloads("rearrange")) == len(run.requests) == 3
     last = run.requests[2]
@@ -181,12 +184,12 @@ def test_calls_and_responses_of_earlier_turns_are_sent_intact_after_a_hook_chang
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-039", "HOOK-139")
-def test_messages_are_sent_as_a_hook_rearranged_them(played):
+def test_messages_are_sent_as_a_hook_rearranged_them(played: Played) -> None:
     last = played(rearranged_messages, HTTP).requests[2]
     assert [text for _, text in last.texts] == ["[System] At the front.", "Do something else.", "First.", "At the end."]
 
 
-def test_nothing_comes_between_a_call_and_its_response(played):
+def test_nothing_comes_between_a_call_and_its_response(played: Played) -> None:
     contents = played(rearranged_messages, HTTP).requests[2].contents
     called = [
         index for index, content in enumerate(contents) if any("functionCall" in part for part in content["parts"])
@@ -200,7 +203,7 @@ def test_nothing_comes_between_a_call_and_its_response(played):
 
 
 @scene()
-def blocked_model(project: Project) -> Run:
+def blocked_model(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeModel=project.hook("block", {"decision": "deny", "reason": "out of office"}),
         AfterModel=project.hook("after"),
@@ -210,7 +213,7 @@ def blocked_model(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-037", "HOOK-156", "HOOK-174", "HOOK-179", "HOOK-202")
-def test_a_blocked_model_is_not_called_and_the_run_says_why(played, over):
+def test_a_blocked_model_is_not_called_and_the_run_says_why(played: Played, over: str) -> None:
     run = played(blocked_model, over)
     assert run.status == 2
     assert run.requests == []
@@ -222,7 +225,7 @@ def test_a_blocked_model_is_not_called_and_the_run_says_why(played, over):
 
 
 @scene()
-def synthetic_answer(project: Project) -> Run:
+def synthetic_answer(project: AgentProject) -> AgentRun:
     said = {
         "decision": "block",
         "reason": "cached",
@@ -234,7 +237,7 @@ def synthetic_answer(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-036", "HOOK-138", "HOOK-156", "HOOK-174", "HOOK-179")
-def test_a_synthetic_response_stands_in_for_the_models_answer(played, over):
+def test_a_synthetic_response_stands_in_for_the_models_answer(played: Played, over: str) -> None:
     run = played(synthetic_answer, over)
     assert run.status == 0
     assert run.json["response"] == "From the cache."
@@ -244,7 +247,7 @@ def test_a_synthetic_response_stands_in_for_the_models_answer(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-036", "HOOK-138", "HOOK-174")
-def test_nothing_is_sent_where_a_hook_answers(played, over):
+def test_nothing_is_sent_where_a_hook_answers(played: Played, over: str) -> None:
     run = played(synthetic_answer, over)
     assert len(run.payloads("cache")) == 2
     assert len(run.payloads("after")) == 1
@@ -252,14 +255,14 @@ def test_nothing_is_sent_where_a_hook_answers(played, over):
 
 
 @scene()
-def stopped_before_the_model(project: Project) -> Run:
+def stopped_before_the_model(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("stop", [None, {"continue": False, "stopReason": "closing time"}]))
     return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
 
 
 @both_ways
 @pytest.mark.requirement("HOOK-040", "HOOK-156", "HOOK-179")
-def test_a_stop_before_the_model_ends_the_run(played, over):
+def test_a_stop_before_the_model_ends_the_run(played: Played, over: str) -> None:
     run = played(stopped_before_the_model, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "closing time"
@@ -271,7 +274,7 @@ def test_a_stop_before_the_model_ends_the_run(played, over):
 
 
 @scene()
-def redacted_answer(project: Project) -> Run:
+def redacted_answer(project: AgentProject) -> AgentRun:
     project.configure(
         AfterModel=project.python_hook(
             "redact",
@@ -286,7 +289,7 @@ def redacted_answer(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-046", "HOOK-156", "HOOK-173", "HOOK-180", "HOOK-217")
-def test_a_modified_response_is_what_is_shown_and_stored(played, over):
+def test_a_modified_response_is_what_is_shown_and_stored(played: Played, over: str) -> None:
     run = played(redacted_answer, over)
     assert run.stdout == "The key is ****.\n"
     assert stored(run)[-1]["parts"] == [{"text": "The key is ****."}]
@@ -294,7 +297,7 @@ def test_a_modified_response_is_what_is_shown_and_stored(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-046", "HOOK-173")
-def test_nothing_of_the_original_is_shown_while_it_streams(played, over):
+def test_nothing_of_the_original_is_shown_while_it_streams(played: Played, over: str) -> None:
     run = played(redacted_answer, over)
     assert run.stdout.count("The key") == 1
     assert "1234" not in run.stdout + run.stderr
@@ -302,21 +305,21 @@ def test_nothing_of_the_original_is_shown_while_it_streams(played, over):
 
 
 @scene()
-def suppressed_answer(project: Project) -> Run:
+def suppressed_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", [{"suppressOutput": True}]))
     asked = call("write_file", file_path="made.txt", content="x")
     return project.run("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
 
 
 @scene(REPLAY)
-def suppressed_last_answer(project: Project) -> Run:
+def suppressed_last_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", {"suppressOutput": True}))
     return project.run("-o", "json", answers=[answer("Between us.")])
 
 
 @both_ways
 @pytest.mark.requirement("HOOK-049", "HOOK-156", "HOOK-180", "HOOK-217")
-def test_a_suppressed_answer_is_not_shown_and_its_calls_are_carried_out(played, over):
+def test_a_suppressed_answer_is_not_shown_and_its_calls_are_carried_out(played: Played, over: str) -> None:
     run = played(suppressed_answer, over)
     assert run.stdout == "All done.\n"
     assert "Between" not in run.stderr
@@ -325,14 +328,14 @@ def test_a_suppressed_answer_is_not_shown_and_its_calls_are_carried_out(played, 
 
 
 @pytest.mark.requirement("HOOK-049")
-def test_a_suppressed_answer_is_no_response_in_json_either(played):
+def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> None:
     run = played(suppressed_last_answer)
     assert (run.status, run.json["response"]) == (0, "")
     assert "Between us." not in run.stdout + run.stderr
 
 
 @scene()
-def stopped_after_the_model(project: Project) -> Run:
+def stopped_after_the_model(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("stop", {"continue": False, "stopReason": "that will do"}))
     asked = call("write_file", file_path="made.txt", content="x")
     return project.run("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
@@ -340,7 +343,7 @@ def stopped_after_the_model(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-048", "HOOK-156", "HOOK-180", "HOOK-217")
-def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(played, over):
+def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(played: Played, over: str) -> None:
     run = played(stopped_after_the_model, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "that will do"
@@ -353,14 +356,14 @@ def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(playe
 
 
 @scene(REPLAY)
-def repeated_answer(project: Project) -> Run:
+def repeated_answer(project: AgentProject) -> AgentRun:
     repeat = 'said = {"hookSpecificOutput": {"llm_response": payload["llm_response"]}}'
     project.configure(AfterModel=project.python_hook("repeat", repeat))
     asked = call("write_file", file_path="made.txt", content="x")
     return project.run("-o", "json", "-y", answers=[answer("On ", "it.", asked), answer("Done.")])
 
 
-def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played):
+def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played: Played) -> None:
     run = played(repeated_answer)
     assert (run.status, run.statuses, run.json["response"]) == (0, ["success"], "Done.")
     assert len(run.payloads("repeat")) == 2
@@ -370,7 +373,7 @@ def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played):
 
 
 @scene(HTTP)
-def messages_for_the_model(project: Project) -> Run:
+def messages_for_the_model(project: AgentProject) -> AgentRun:
     def once(event: str) -> str:
         return project.hook(event, [{"systemMessage": f"said at {event}."}])
 
@@ -385,7 +388,7 @@ def messages_for_the_model(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-159", "HOOK-217")
-def test_each_system_message_reaches_the_model_in_its_place(played):
+def test_each_system_message_reaches_the_model_in_its_place(played: Played) -> None:
     first, second, third = (json.dumps(request.contents) for request in played(messages_for_the_model, HTTP).requests)
     in_which = {
         event: [f"[System] said at {event}." in request for request in (first, second, third)]
@@ -401,7 +404,7 @@ def test_each_system_message_reaches_the_model_in_its_place(played):
 
 
 @pytest.mark.requirement("HOOK-159")
-def test_no_system_message_is_shown_to_the_user(played):
+def test_no_system_message_is_shown_to_the_user(played: Played) -> None:
     run = played(messages_for_the_model, HTTP)
     assert run.stdout == "One.\nTwo.\nThree.\n"
     assert "said at" not in run.stderr

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pexpect
 import pytest
 
-from tests.agent.e2e.e2e_agent import COMMAND, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
-from tests.agent.e2e.e2e_scenes import Scene
+from tests.agent.e2e.e2e_scenes import Play, Scene
+from tests.support.agent import AgentProject, AgentRun
+from tests.support.cli import COMMAND, ended
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 EVENTS = (
     "SessionStart",
@@ -45,7 +49,7 @@ ANSWERS = [
 ]
 
 
-def prepared(project: Project) -> list[str]:
+def prepared(project: AgentProject) -> list[str]:
     """A project with a hook for each event; the arguments that replay its conversation."""
     (project.root / "a.txt").write_text("alpha")
     (project.root / "b.txt").write_text("beta")
@@ -54,20 +58,20 @@ def prepared(project: Project) -> list[str]:
     return [COMMAND, "run", "--replay", str(project.recording(*ANSWERS))]
 
 
-def piped(*arguments: str, stdin: bytes | None = None):
-    def play(project: Project) -> Run:
+def piped(*arguments: str, stdin: bytes | None = None) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         command = [*prepared(project), *arguments]
-        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-        ended = subprocess.run(
+        source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        done = subprocess.run(
             command, cwd=project.root, env=project.environment(), capture_output=True, timeout=60, check=False, **source
         )
-        return Run(project, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+        return AgentRun(done.returncode, done.stdout.decode(), done.stderr.decode(), project)
 
     return play
 
 
-def in_terminal(*arguments: str, typed: bool = False):
-    def play(project: Project) -> Run:
+def in_terminal(*arguments: str, typed: bool = False) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         program, *rest = [*prepared(project), *arguments]
         environment = project.environment(TERM="xterm")
         terminal = pexpect.spawn(program, rest, cwd=str(project.root), env=environment, timeout=60, encoding="utf-8")
@@ -76,9 +80,7 @@ def in_terminal(*arguments: str, typed: bool = False):
             terminal.send("Do it.\r")
             terminal.expect("All done")
             terminal.send("/quit\r")
-        terminal.expect(pexpect.EOF)
-        terminal.close()
-        return Run(project, terminal.exitstatus, "", "")
+        return AgentRun(ended(terminal)[1], "", "", project)
 
     return play
 
@@ -99,7 +101,7 @@ each_mode = pytest.mark.parametrize("mode", MODES)
 OF_ONE_SESSION = ("session_id", "timestamp", "transcript_path", "cwd")
 
 
-def payloads(run: Run) -> dict[str, list[dict[str, Any]]]:
+def payloads(run: AgentRun) -> dict[str, list[dict[str, Any]]]:
     """What each hook was given, but for what differs from session to session."""
     return {
         event: [
@@ -112,7 +114,7 @@ def payloads(run: Run) -> dict[str, list[dict[str, Any]]]:
 
 @each_mode
 @pytest.mark.requirement("HOOK-125")
-def test_hooks_are_given_the_same_in_every_mode(played, mode):
+def test_hooks_are_given_the_same_in_every_mode(played: Played, mode: str) -> None:
     run = played(MODES[mode])
     assert run.status == 0
     assert payloads(run) == payloads(played(MODES["prompt option"]))
@@ -120,7 +122,7 @@ def test_hooks_are_given_the_same_in_every_mode(played, mode):
 
 @each_mode
 @pytest.mark.requirement("HOOK-125")
-def test_hooks_have_the_same_effect_in_every_mode(played, mode):
+def test_hooks_have_the_same_effect_in_every_mode(played: Played, mode: str) -> None:
     run = played(MODES[mode])
     [before], [after] = run.payloads("BeforeTool"), run.payloads("AfterTool")
     assert before["tool_input"] == {"file_path": "a.txt"}
@@ -133,12 +135,12 @@ def test_hooks_have_the_same_effect_in_every_mode(played, mode):
 
 @each_mode
 @pytest.mark.requirement("HOOK-125")
-def test_hooks_see_no_terminal_in_any_mode(played, mode):
+def test_hooks_see_no_terminal_in_any_mode(played: Played, mode: str) -> None:
     run = played(MODES[mode])
     assert run.project.notes("terminals") == ["looked"] * (len(EVENTS) + 3)
 
 
-def test_a_prompt_may_have_any_bytes(project: Project):
+def test_a_prompt_may_have_any_bytes(project: AgentProject) -> None:
     project.configure(BeforeAgent=project.hook("agent"))
     run = project.run(
         prompt=None, answers=[answer("Done.")], stdin=b"caf\xe9 \xf0\x9f\x98\x80\n", PYTHONIOENCODING="utf-8:strict"
@@ -149,10 +151,10 @@ def test_a_prompt_may_have_any_bytes(project: Project):
     assert "\U0001f600" in payload["prompt"]
 
 
-def test_an_interactive_session_is_for_text_only(project: Project):
+def test_an_interactive_session_is_for_text_only(project: AgentProject) -> None:
     reader, terminal = os.openpty()
     try:
-        ended = subprocess.run(
+        done = subprocess.run(
             [COMMAND, "run", "-o", "json"],
             env=project.environment(),
             stdin=terminal,
@@ -163,5 +165,5 @@ def test_an_interactive_session_is_for_text_only(project: Project):
     finally:
         os.close(reader)
         os.close(terminal)
-    assert (ended.returncode, ended.stdout) == (64, b"")
-    assert ended.stderr.decode().splitlines()[-1].startswith("Error: ")
+    assert (done.returncode, done.stdout) == (64, b"")
+    assert done.stderr.decode().splitlines()[-1].startswith("Error: ")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
-from tests.agent.e2e.e2e_scenes import scene
+from tests.agent.e2e.e2e_scenes import Scene, scene
+from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 REFUSED_COMMAND = {"command": "touch ran.txt", "description": "make a file"}
 
 
-def every_status(project: Project, *arguments: str) -> Run:
+def every_status(project: AgentProject, *arguments: str) -> AgentRun:
     """A conversation in which a call ends in each way but by interruption, with hooks for every event."""
     (project.root / "a.txt").write_text("alpha\nbeta\n")
     names = ["glob", "read_file", "run_shell_command"]
@@ -50,17 +53,17 @@ def every_status(project: Project, *arguments: str) -> Run:
 
 
 @scene(REPLAY)
-def as_json(project: Project) -> Run:
+def as_json(project: AgentProject) -> AgentRun:
     return every_status(project, "-o", "json")
 
 
 @scene(REPLAY)
-def as_stream(project: Project) -> Run:
+def as_stream(project: AgentProject) -> AgentRun:
     return every_status(project, "-o", "stream-json")
 
 
 @scene(REPLAY)
-def as_text(project: Project) -> Run:
+def as_text(project: AgentProject) -> AgentRun:
     return every_status(project)
 
 
@@ -87,7 +90,7 @@ FIGURES = {
 
 
 def check_summary(summary: dict[str, Any]) -> None:
-    assert uuid.UUID(summary["session_id"])
+    assert str(uuid.UUID(summary["session_id"])) == summary["session_id"]
     assert summary["response"] == "All done."
     assert summary["stop_reason"] is None
     assert [list(each) for each in summary["tool_calls"]] == [["name", "args", "status", "result"]] * 5
@@ -95,14 +98,14 @@ def check_summary(summary: dict[str, Any]) -> None:
     assert summary["usage"] == {"promptTokenCount": 14, "candidatesTokenCount": 6, "totalTokenCount": 20}
 
 
-def test_json_is_one_object_with_the_documented_keys(played):
+def test_json_is_one_object_with_the_documented_keys(played: Played) -> None:
     run = played(as_json)
     assert run.status == 0
     assert list(run.json) == SUMMARY
     check_summary(run.json)
 
 
-def test_each_call_has_its_arguments_and_the_text_that_the_model_got(played):
+def test_each_call_has_its_arguments_and_the_text_that_the_model_got(played: Played) -> None:
     succeeded, failed, blocked, restricted, refused = played(as_json).calls
     assert (succeeded["args"], succeeded["result"]) == ({"file_path": "a.txt"}, "alpha\nbeta\n")
     assert (failed["args"], "missing.txt" in failed["result"]) == ({"file_path": "missing.txt"}, True)
@@ -114,7 +117,7 @@ def test_each_call_has_its_arguments_and_the_text_that_the_model_got(played):
     assert refused["args"] == REFUSED_COMMAND
 
 
-def test_hooks_are_counted_by_event_and_a_block_is_no_failure(played):
+def test_hooks_are_counted_by_event_and_a_block_is_no_failure(played: Played) -> None:
     hooks = played(as_json).json["hooks"]
     assert {event: each | {"total_ms": 0} for event, each in hooks.items()} == {
         event: each | {"total_ms": 0} for event, each in FIGURES.items()
@@ -123,9 +126,9 @@ def test_hooks_are_counted_by_event_and_a_block_is_no_failure(played):
     assert all(each["total_ms"] > 0 for each in hooks.values())
 
 
-def test_a_stream_is_a_json_object_a_line_that_ends_with_the_summary(played):
+def test_a_stream_is_a_json_object_a_line_that_ends_with_the_summary(played: Played) -> None:
     run = played(as_stream)
-    *notes, last = run.lines
+    *notes, last = run.json_lines
     assert run.status == 0
     assert all(isinstance(note["type"], str) and note["type"] != "result" for note in notes)
     assert last["type"] == "result"
@@ -133,8 +136,8 @@ def test_a_stream_is_a_json_object_a_line_that_ends_with_the_summary(played):
     check_summary(last)
 
 
-def test_a_stream_tells_answers_and_states_of_calls_as_they_come(played):
-    notes = played(as_stream).lines
+def test_a_stream_tells_answers_and_states_of_calls_as_they_come(played: Played) -> None:
+    notes = played(as_stream).json_lines
     assert "".join(note["text"] for note in notes if note["type"] == "text") == "On it.All done."
     states: dict[str, list[str]] = {}
     for note in notes:
@@ -151,7 +154,7 @@ def test_a_stream_tells_answers_and_states_of_calls_as_they_come(played):
     assert sorted(finished) == sorted(STATUSES)
 
 
-def test_text_has_the_answers_on_stdout_and_all_else_on_stderr(played):
+def test_text_has_the_answers_on_stdout_and_all_else_on_stderr(played: Played) -> None:
     run = played(as_text)
     assert run.status == 0
     assert run.stdout == "On it.\nAll done.\n"
@@ -164,13 +167,13 @@ def test_text_has_the_answers_on_stdout_and_all_else_on_stderr(played):
 
 
 @pytest.mark.requirement("HOOK-129", "HOOK-017")
-def test_text_shows_the_reason_of_a_block(played):
+def test_text_shows_the_reason_of_a_block(played: Played) -> None:
     [line] = [line for line in played(as_text).stderr.splitlines() if "glob" in line and "blocked" in line]
     assert line.endswith(": no")
 
 
 @pytest.mark.parametrize("how", [as_json, as_stream, as_text], ids=lambda each: each.name)
-def test_a_hook_that_merely_failed_is_reported_and_allows(played, how):
+def test_a_hook_that_merely_failed_is_reported_and_allows(played: Played, how: Scene) -> None:
     run = played(how)
     assert run.status == 0
     assert "oh dear" in run.stderr
@@ -183,26 +186,26 @@ ODD = "é ☃ \u2028 \x85 \x0b 𝄞"
 
 
 @scene(REPLAY)
-def odd_characters(project: Project) -> Run:
+def odd_characters(project: AgentProject) -> AgentRun:
     lines = json.dumps({"method": "generateContentStream", "response": answer(ODD)}, ensure_ascii=False)
     recording = project.file("odd.jsonl", "\ufeff" + lines + "\n\n")
     process = project.start("run", "-p", ODD, "-o", "json", "--replay", str(recording), PYTHONIOENCODING="ascii")
     stdout, stderr = process.communicate(timeout=60)
-    return Run(project, process.returncode, stdout.decode(), stderr.decode())
+    return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 
 @scene(REPLAY)
-def lone_surrogate(project: Project) -> Run:
+def lone_surrogate(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("after"))
     return project.run(answers=[answer("half \ud83d a face")])
 
 
-def test_json_is_utf_8_whatever_the_terminal_takes(played):
+def test_json_is_utf_8_whatever_the_terminal_takes(played: Played) -> None:
     run = played(odd_characters)
     assert (run.status, run.json["response"], run.stderr) == (0, ODD, "")
 
 
-def test_a_character_that_cannot_be_printed_does_not_end_the_run(played):
+def test_a_character_that_cannot_be_printed_does_not_end_the_run(played: Played) -> None:
     run = played(lone_surrogate)
     assert (run.status, run.stderr) == (0, "")
     assert run.stdout.startswith("half ")
@@ -211,7 +214,7 @@ def test_a_character_that_cannot_be_printed_does_not_end_the_run(played):
 
 
 @pytest.mark.parametrize("options", [(), ("--log-payloads",)])
-def test_what_hooks_were_sent_is_recorded_when_asked_for(project: Project, options: tuple[str, ...]) -> None:
+def test_what_hooks_were_sent_is_recorded_when_asked_for(project: AgentProject, options: tuple[str, ...]) -> None:
     project.configure(BeforeTool=project.hook("guard"))
 
     project.run(*options, "-y", answers=[answer(call("read_file", file_path="x")), answer("Done.")])

@@ -7,18 +7,23 @@ import select
 import shlex
 import signal
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, Project, Run, lives, until
-from tests.agent.e2e.e2e_gemini import End, Reply, answer, call, unfinished
-from tests.agent.e2e.e2e_scenes import Scene
+from tests.agent.e2e.e2e_scenes import Play, Scene
+from tests.support.agent import HTTP, AgentProject, AgentRun
+from tests.support.gemini import End, Reply, answer, call, unfinished
+from tests.support.processes import lives, until
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
-def interrupted_hook(number: signal.Signals):
-    def play(project: Project) -> Run:
+def interrupted_hook(number: signal.Signals) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         project.configure(
             BeforeTool=project.endless_hook("endless"),
             AfterTool=project.hook("after"),
@@ -34,8 +39,8 @@ def interrupted_hook(number: signal.Signals):
     return play
 
 
-def interrupted_tool(number: signal.Signals):
-    def play(project: Project) -> Run:
+def interrupted_tool(number: signal.Signals) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         project.configure(AfterTool=project.hook("after"))
         pids = shlex.quote(str(project.note("endless.pids")))
         (project.root / "a.txt").write_text("alpha")
@@ -52,8 +57,8 @@ def interrupted_tool(number: signal.Signals):
     return play
 
 
-def interrupted_model(number: signal.Signals):
-    def play(project: Project) -> Run:
+def interrupted_model(number: signal.Signals) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         project.configure(SessionEnd=project.hook("session_end"))
         with project.running(answers=[Reply(unfinished("Once upon ", "a time"), End.HELD)]) as running:
             read_until(running.process, b"Once upon a time")
@@ -63,8 +68,8 @@ def interrupted_model(number: signal.Signals):
     return play
 
 
-def interrupted_model_with_hook(number: signal.Signals):
-    def play(project: Project) -> Run:
+def interrupted_model_with_hook(number: signal.Signals) -> Play:
+    def play(project: AgentProject) -> AgentRun:
         project.configure(AfterModel=project.hook("after"))
         with project.running("-o", "json", answers=[Reply(unfinished("Once upon a time"), End.HELD)]) as running:
             until(lambda: bool(running.gemini and running.gemini.requests))
@@ -95,7 +100,7 @@ each_signal = pytest.mark.parametrize("name", SIGNALS)
 
 
 @each_signal
-def test_a_signal_during_a_hook_ends_the_hook_and_its_children(played, name):
+def test_a_signal_during_a_hook_ends_the_hook_and_its_children(played: Played, name: str) -> None:
     run = played(HOOK[name])
     assert [lives(pid) for pid in run.project.pids("endless")] == [False, False]
     assert run.status == 130
@@ -103,7 +108,7 @@ def test_a_signal_during_a_hook_ends_the_hook_and_its_children(played, name):
 
 
 @each_signal
-def test_a_signal_during_a_hook_does_not_let_the_tool_run(played, name):
+def test_a_signal_during_a_hook_does_not_let_the_tool_run(played: Played, name: str) -> None:
     run = played(HOOK[name])
     assert run.statuses == ["cancelled"]
     assert not (run.project.root / "made.txt").exists()
@@ -113,12 +118,12 @@ def test_a_signal_during_a_hook_does_not_let_the_tool_run(played, name):
 
 @each_signal
 @pytest.mark.requirement("HOOK-203")
-def test_an_interrupted_session_still_tells_its_end(played, name):
+def test_an_interrupted_session_still_tells_its_end(played: Played, name: str) -> None:
     assert len(played(HOOK[name]).payloads("session_end")) == 1
 
 
 @each_signal
-def test_a_signal_during_a_tool_ends_the_command_and_its_children(played, name):
+def test_a_signal_during_a_tool_ends_the_command_and_its_children(played: Played, name: str) -> None:
     run = played(TOOL[name])
     assert [lives(pid) for pid in run.project.pids("endless")] == [False, False]
     assert run.status == 130
@@ -126,7 +131,7 @@ def test_a_signal_during_a_tool_ends_the_command_and_its_children(played, name):
 
 
 @each_signal
-def test_an_interrupted_call_is_cancelled_and_a_finished_one_keeps_its_result(played, name):
+def test_an_interrupted_call_is_cancelled_and_a_finished_one_keeps_its_result(played: Played, name: str) -> None:
     run = played(TOOL[name])
     finished, cancelled = run.calls
     assert (finished["status"], finished["result"]) == ("success", "alpha")
@@ -136,7 +141,7 @@ def test_an_interrupted_call_is_cancelled_and_a_finished_one_keeps_its_result(pl
 
 
 @each_signal
-def test_an_answer_is_shown_as_it_streams_and_a_signal_ends_it(played, name):
+def test_an_answer_is_shown_as_it_streams_and_a_signal_ends_it(played: Played, name: str) -> None:
     run = played(MODEL[name], HTTP)
     assert run.status == 130
     assert run.stdout == "\n"  # all that came after what was streamed: the line is ended
@@ -146,7 +151,7 @@ def test_an_answer_is_shown_as_it_streams_and_a_signal_ends_it(played, name):
 
 
 @pytest.mark.requirement("HOOK-207")
-def test_an_answer_that_the_user_interrupted_fires_no_after_model_hook(played):
+def test_an_answer_that_the_user_interrupted_fires_no_after_model_hook(played: Played) -> None:
     run = played(MODEL_WITH_HOOK, HTTP)
     assert (run.status, run.json["response"]) == (130, "")
     assert run.payloads("after") == []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, REPLAY, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
 from tests.agent.e2e.e2e_scenes import both_ways, scene
+from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 # A turn with all five hooks, none of which has anything to say.
 
 
 @scene(REPLAY)
-def a_turn_with_all_hooks(project: Project) -> Run:
+def a_turn_with_all_hooks(project: AgentProject) -> AgentRun:
     look = f'[ -e made.txt ] && echo there >> "{project.note("looked")}" || echo absent >> "{project.note("looked")}"'
     project.configure(
         BeforeTool=project.hook("before_tool", first=look),
@@ -27,12 +32,12 @@ def a_turn_with_all_hooks(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-014", "HOOK-025")
-def test_a_tool_runs_after_its_before_hook_and_before_its_after_hook(played):
+def test_a_tool_runs_after_its_before_hook_and_before_its_after_hook(played: Played) -> None:
     assert played(a_turn_with_all_hooks).project.notes("looked") == ["absent", "there"]
 
 
 @pytest.mark.requirement("HOOK-014", "HOOK-025", "HOOK-033", "HOOK-043", "HOOK-053")
-def test_the_hooks_of_a_turn_run_in_the_order_of_their_moments(played):
+def test_the_hooks_of_a_turn_run_in_the_order_of_their_moments(played: Played) -> None:
     before_answer = ["selection", "before_model", "after_model"]
     assert played(a_turn_with_all_hooks).project.order() == [
         *before_answer,
@@ -43,7 +48,7 @@ def test_the_hooks_of_a_turn_run_in_the_order_of_their_moments(played):
 
 
 @pytest.mark.requirement("HOOK-014", "HOOK-025", "HOOK-134")
-def test_tool_hooks_see_the_call_and_its_result(played):
+def test_tool_hooks_see_the_call_and_its_result(played: Played) -> None:
     run = played(a_turn_with_all_hooks)
     [before], [after] = run.payloads("before_tool"), run.payloads("after_tool")
     tool_input = {"file_path": "made.txt", "content": "x"}
@@ -76,7 +81,7 @@ elif path == "allowed.txt":
 
 
 @scene()
-def guarded_calls(project: Project) -> Run:
+def guarded_calls(project: AgentProject) -> AgentRun:
     (project.root / "notes.txt").write_text("the notes\n")
     project.configure(
         BeforeTool=[
@@ -100,7 +105,7 @@ def guarded_calls(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-017", "HOOK-156", "HOOK-177", "HOOK-183")
-def test_a_blocked_tool_does_not_run_and_its_result_is_the_reason(played, over):
+def test_a_blocked_tool_does_not_run_and_its_result_is_the_reason(played: Played, over: str) -> None:
     run = played(guarded_calls, over)
     by_json, by_exit_code = run.calls[0], run.calls[2]
     assert by_json["status"] == by_exit_code["status"] == "blocked"
@@ -117,7 +122,7 @@ def test_a_blocked_tool_does_not_run_and_its_result_is_the_reason(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-177", "HOOK-156")
-def test_a_tool_runs_with_the_arguments_that_a_hook_rewrote(played, over):
+def test_a_tool_runs_with_the_arguments_that_a_hook_rewrote(played: Played, over: str) -> None:
     run = played(guarded_calls, over)
     assert run.calls[1]["args"] == {"file_path": "moved.txt", "content": "2"}
     assert run.calls[1]["status"] == "success"
@@ -126,7 +131,7 @@ def test_a_tool_runs_with_the_arguments_that_a_hook_rewrote(played, over):
 
 
 @both_ways
-def test_calls_that_no_hook_objects_to_run(played, over):
+def test_calls_that_no_hook_objects_to_run(played: Played, over: str) -> None:
     run = played(guarded_calls, over)
     assert run.statuses == ["blocked", "success", "blocked", "success", "success"]
     assert (run.project.root / "allowed.txt").read_text() == "3"
@@ -136,7 +141,7 @@ def test_calls_that_no_hook_objects_to_run(played, over):
 
 
 @pytest.mark.requirement("HOOK-017", "HOOK-129", "HOOK-183")
-def test_the_model_is_sent_the_reason_of_a_block_as_the_result_of_its_call(played):
+def test_the_model_is_sent_the_reason_of_a_block_as_the_result_of_its_call(played: Played) -> None:
     run = played(guarded_calls, HTTP)
     results = run.requests[1].results
     assert [result["name"] for result in results] == [each["name"] for each in run.calls]
@@ -151,7 +156,7 @@ def test_the_model_is_sent_the_reason_of_a_block_as_the_result_of_its_call(playe
 
 @both_ways
 @pytest.mark.requirement("HOOK-130")
-def test_a_blocked_call_is_not_tried_again(played, over):
+def test_a_blocked_call_is_not_tried_again(played: Played, over: str) -> None:
     run = played(guarded_calls, over)
     asked = [payload["tool_input"]["file_path"] for payload in run.payloads("guard")]
     assert sorted(asked) == ["allowed.txt", "forbidden.txt", "original.txt"]
@@ -162,7 +167,7 @@ def test_a_blocked_call_is_not_tried_again(played, over):
 
 
 @scene()
-def stopped_before_a_tool(project: Project) -> Run:
+def stopped_before_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "the budget is spent"}
     project.configure(BeforeTool=project.hook("stop", stop), AfterTool=project.hook("after"))
     asked = call("write_file", file_path="made.txt", content="x")
@@ -171,7 +176,7 @@ def stopped_before_a_tool(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-020", "HOOK-156", "HOOK-177")
-def test_a_stop_before_a_tool_ends_the_run_and_tells_the_user_why(played, over):
+def test_a_stop_before_a_tool_ends_the_run_and_tells_the_user_why(played: Played, over: str) -> None:
     run = played(stopped_before_a_tool, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "the budget is spent"
@@ -196,7 +201,7 @@ if payload["tool_input"]["file_path"] == "noted.txt":
 """
 
 
-def annotated(project: Project, *arguments: str) -> Run:
+def annotated(project: AgentProject, *arguments: str) -> AgentRun:
     (project.root / "noted.txt").write_text("noted\n")
     (project.root / "plain.txt").write_text("plain\n")
     project.configure(AfterTool=project.python_hook("annotate", ANNOTATE))
@@ -205,12 +210,12 @@ def annotated(project: Project, *arguments: str) -> Run:
 
 
 @scene()
-def annotated_results(project: Project) -> Run:
+def annotated_results(project: AgentProject) -> AgentRun:
     return annotated(project, "-o", "json")
 
 
 @scene(REPLAY)
-def annotated_results_as_text(project: Project) -> Run:
+def annotated_results_as_text(project: AgentProject) -> AgentRun:
     return annotated(project)
 
 
@@ -219,20 +224,20 @@ ANNOTATED = "noted\n\n\nIt is generated.\n\n[System] Mind the licence."
 
 @both_ways
 @pytest.mark.requirement("HOOK-027", "HOOK-030", "HOOK-131", "HOOK-156", "HOOK-178", "HOOK-217")
-def test_context_and_system_message_are_appended_to_the_result(played, over):
+def test_context_and_system_message_are_appended_to_the_result(played: Played, over: str) -> None:
     run = played(annotated_results, over)
     assert [each["result"] for each in run.calls] == [ANNOTATED, "plain\n"]
 
 
 @pytest.mark.requirement("HOOK-027", "HOOK-029", "HOOK-030", "HOOK-131", "HOOK-149", "HOOK-159", "HOOK-178")
-def test_the_model_is_sent_context_and_system_message_and_the_result_that_the_user_is_not_shown(played):
+def test_the_model_is_sent_context_and_system_message_and_the_result_that_the_user_is_not_shown(played: Played) -> None:
     results = played(annotated_results, HTTP).requests[1].results
     assert [result["response"] for result in results] == [{"output": ANNOTATED}, {"output": "plain\n"}]
 
 
 @both_ways
 @pytest.mark.requirement("HOOK-178")
-def test_an_after_tool_hook_can_neither_block_nor_change_the_output(played, over):
+def test_an_after_tool_hook_can_neither_block_nor_change_the_output(played: Played, over: str) -> None:
     run = played(annotated_results, over)
     assert run.statuses == ["success", "success"]
     assert run.json["hooks"]["AfterTool"]["blocked"] == 0
@@ -241,7 +246,7 @@ def test_an_after_tool_hook_can_neither_block_nor_change_the_output(played, over
 
 
 @pytest.mark.requirement("HOOK-029", "HOOK-132", "HOOK-149", "HOOK-156", "HOOK-178", "HOOK-217")
-def test_a_suppressed_result_is_not_shown_and_any_other_is(played):
+def test_a_suppressed_result_is_not_shown_and_any_other_is(played: Played) -> None:
     run = played(annotated_results_as_text)
     display = {
         payload["tool_input"]["file_path"]: payload["tool_response"]["returnDisplay"]
@@ -253,13 +258,13 @@ def test_a_suppressed_result_is_not_shown_and_any_other_is(played):
 
 
 @pytest.mark.requirement("HOOK-159")
-def test_a_system_message_is_not_shown_to_the_user(played):
+def test_a_system_message_is_not_shown_to_the_user(played: Played) -> None:
     run = played(annotated_results_as_text)
     assert "Mind the licence." not in run.stdout + run.stderr
 
 
 @scene()
-def stopped_after_a_tool(project: Project) -> Run:
+def stopped_after_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "one is enough"}
     project.configure(AfterTool=project.hook("stop", stop))
     asked = call("write_file", file_path="made.txt", content="x")
@@ -268,7 +273,7 @@ def stopped_after_a_tool(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-028", "HOOK-156", "HOOK-178", "HOOK-217")
-def test_a_stop_after_a_tool_ends_the_run_and_tells_the_user_why(played, over):
+def test_a_stop_after_a_tool_ends_the_run_and_tells_the_user_why(played: Played, over: str) -> None:
     run = played(stopped_after_a_tool, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "one is enough"
@@ -282,7 +287,7 @@ def test_a_stop_after_a_tool_ends_the_run_and_tells_the_user_why(played, over):
 
 
 @scene(REPLAY)
-def calls_that_wait_for_each_other(project: Project) -> Run:
+def calls_that_wait_for_each_other(project: AgentProject) -> AgentRun:
     """Each command waits, for a bounded time, for what another one does; the second ends last, the third first."""
     waits = "for i in $(seq 600); do [ -e {0} ] && break; sleep 0.05; done; [ -e {0} ] && touch {1} && echo {2}"
     commands = [
@@ -297,14 +302,14 @@ def calls_that_wait_for_each_other(project: Project) -> Run:
     return project.run("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
 
 
-def test_the_calls_of_one_answer_and_their_hooks_run_at_the_same_time(played):
+def test_the_calls_of_one_answer_and_their_hooks_run_at_the_same_time(played: Played) -> None:
     run = played(calls_that_wait_for_each_other)
     assert [line.strip() for line in run.project.notes("met")] == ["3", "3", "3"]
     assert run.statuses == ["success"] * 3
     assert all((run.project.root / name).exists() for name in ("first", "second", "third"))
 
 
-def test_results_come_in_the_order_of_the_calls(played):
+def test_results_come_in_the_order_of_the_calls(played: Played) -> None:
     results = [each["result"] for each in played(calls_that_wait_for_each_other).calls]
     words = ("alpha", "beta", "gamma")
     assert [[word for word in words if word in result] for result in results] == [[word] for word in words]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tests.agent.e2e.e2e_agent import HTTP, Project, Run
-from tests.agent.e2e.e2e_gemini import answer, call
 from tests.agent.e2e.e2e_scenes import both_ways, scene
+from tests.support.agent import HTTP, AgentProject, AgentRun
+from tests.support.gemini import answer, call
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.conftest import Played
 
 ALL_TOOLS = {
     "glob",
@@ -24,7 +29,7 @@ def selection(**tool_config: object) -> dict[str, object]:
 
 
 @scene()
-def allowed_names(project: Project) -> Run:
+def allowed_names(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("a")
     said = {**selection(allowedFunctionNames=["read_file", "no_such_tool"]), "decision": "block", "reason": "cannot be"}
     project.configure(
@@ -39,14 +44,14 @@ def allowed_names(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-055", "HOOK-140", "HOOK-156", "HOOK-181")
-def test_allowed_names_are_sent_as_the_api_takes_them(played):
+def test_allowed_names_are_sent_as_the_api_takes_them(played: Played) -> None:
     first, second = played(allowed_names, HTTP).requests
     assert first.calling == {"mode": "VALIDATED", "allowedFunctionNames": ["read_file"]}
     assert second.calling is None
 
 
 @pytest.mark.requirement("HOOK-055", "HOOK-181")
-def test_the_tools_are_never_filtered(played):
+def test_the_tools_are_never_filtered(played: Played) -> None:
     first, second = played(allowed_names, HTTP).requests
     assert first.tools == ALL_TOOLS
     assert first.body["tools"] == second.body["tools"]
@@ -54,7 +59,7 @@ def test_the_tools_are_never_filtered(played):
 
 @both_ways
 @pytest.mark.requirement("HOOK-055", "HOOK-156", "HOOK-181")
-def test_a_call_outside_the_allowed_names_is_restricted_and_fires_no_tool_event(played, over):
+def test_a_call_outside_the_allowed_names_is_restricted_and_fires_no_tool_event(played: Played, over: str) -> None:
     run = played(allowed_names, over)
     assert run.statuses == ["restricted", "success"]
     assert not (run.project.root / "made.txt").exists()
@@ -64,7 +69,7 @@ def test_a_call_outside_the_allowed_names_is_restricted_and_fires_no_tool_event(
     assert (run.status, run.json["response"]) == (0, "Done.")
 
 
-def test_the_model_gets_an_error_for_a_restricted_call(played):
+def test_the_model_gets_an_error_for_a_restricted_call(played: Played) -> None:
     run = played(allowed_names, HTTP)
     restricted, allowed = run.requests[1].results
     assert restricted == {"name": "write_file", "response": {"error": run.calls[0]["result"]}}
@@ -75,7 +80,7 @@ def test_the_model_gets_an_error_for_a_restricted_call(played):
 
 @both_ways
 @pytest.mark.requirement("HOOK-053", "HOOK-205")
-def test_a_selection_hook_sees_the_real_request_before_it_is_sent(played, over):
+def test_a_selection_hook_sees_the_real_request_before_it_is_sent(played: Played, over: str) -> None:
     run = played(allowed_names, over)
     first, second = (payload["llm_request"] for payload in run.payloads("select"))
     assert first["model"] == "gemini-2.5-flash"
@@ -86,7 +91,7 @@ def test_a_selection_hook_sees_the_real_request_before_it_is_sent(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-033", "HOOK-140")
-def test_the_before_model_hook_sees_what_the_selection_hook_set(played, over):
+def test_the_before_model_hook_sees_what_the_selection_hook_set(played: Played, over: str) -> None:
     first, second = (payload["llm_request"] for payload in played(allowed_names, over).payloads("model"))
     assert set(first["toolConfig"]["allowedFunctionNames"]) >= {"read_file"}
     assert "toolConfig" not in second
@@ -94,7 +99,7 @@ def test_the_before_model_hook_sees_what_the_selection_hook_set(played, over):
 
 @both_ways
 @pytest.mark.requirement("HOOK-181")
-def test_a_selection_hook_cannot_block(played, over):
+def test_a_selection_hook_cannot_block(played: Played, over: str) -> None:
     run = played(allowed_names, over)
     assert run.json["hooks"]["BeforeToolSelection"] | {"total_ms": 0} == {
         "fired": 2,
@@ -107,7 +112,7 @@ def test_a_selection_hook_cannot_block(played, over):
 
 
 @scene(HTTP)
-def modes(project: Project) -> Run:
+def modes(project: AgentProject) -> AgentRun:
     said = [
         selection(mode="ANY", allowedFunctionNames=["glob", "read_file"]),
         selection(mode="ANY"),
@@ -120,7 +125,7 @@ def modes(project: Project) -> Run:
 
 
 @pytest.mark.requirement("HOOK-056", "HOOK-140", "HOOK-181")
-def test_the_mode_that_a_hook_sets_is_sent(played):
+def test_the_mode_that_a_hook_sets_is_sent(played: Played) -> None:
     run = played(modes, HTTP)
     assert [request.calling for request in run.requests] == [
         {"mode": "ANY", "allowedFunctionNames": ["glob", "read_file"]},
@@ -134,7 +139,7 @@ def test_the_mode_that_a_hook_sets_is_sent(played):
 
 
 @scene()
-def no_tools(project: Project) -> Run:
+def no_tools(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeToolSelection=project.hook("select", [selection(mode="NONE")]), BeforeTool=project.hook("before")
     )
@@ -143,7 +148,7 @@ def no_tools(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-056", "HOOK-057", "HOOK-156", "HOOK-181")
-def test_under_none_no_call_is_carried_out(played, over):
+def test_under_none_no_call_is_carried_out(played: Played, over: str) -> None:
     run = played(no_tools, over)
     assert run.statuses == ["restricted"]
     assert run.payloads("before") == []
@@ -151,7 +156,7 @@ def test_under_none_no_call_is_carried_out(played, over):
 
 
 @pytest.mark.requirement("HOOK-056", "HOOK-057", "HOOK-140")
-def test_under_none_the_api_is_told_so_with_all_tools_declared(played):
+def test_under_none_the_api_is_told_so_with_all_tools_declared(played: Played) -> None:
     first, second = played(no_tools, HTTP).requests
     assert first.calling == {"mode": "NONE"}
     assert first.tools == ALL_TOOLS
@@ -159,7 +164,7 @@ def test_under_none_the_api_is_told_so_with_all_tools_declared(played):
 
 
 @scene()
-def stopped_at_selection(project: Project) -> Run:
+def stopped_at_selection(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeToolSelection=project.hook("stop", {"continue": False, "stopReason": "no tools today"}),
         BeforeModel=project.hook("model"),
@@ -169,7 +174,7 @@ def stopped_at_selection(project: Project) -> Run:
 
 @both_ways
 @pytest.mark.requirement("HOOK-058", "HOOK-156", "HOOK-181")
-def test_a_stop_at_tool_selection_ends_the_run(played, over):
+def test_a_stop_at_tool_selection_ends_the_run(played: Played, over: str) -> None:
     run = played(stopped_at_selection, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "no tools today"

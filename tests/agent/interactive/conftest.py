@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.agent.interactive.interactive_terminal import Project
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.agent.interactive.interactive_project import InteractiveProject
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> InteractiveProject:
+    return InteractiveProject(tmp_path)

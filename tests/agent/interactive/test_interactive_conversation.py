@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.interactive.interactive_terminal import ENTER, Project, answer, call, until
+from tests.support.gemini import answer, call
+from tests.support.processes import until
+from tests.support.terminal import ENTER
+
+if TYPE_CHECKING:
+    from tests.agent.interactive.interactive_project import InteractiveProject
 
 
 @pytest.mark.requirement("HOOK-125")
-def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: Project):
+def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: InteractiveProject) -> None:
     (project.root / "a.txt").write_text("alpha\n")
     (project.root / "b.txt").write_text("beta\n")
     rewritten = {"hookSpecificOutput": {"tool_input": {"file_path": "b.txt"}}}
     project.saying_hook("BeforeTool", "redirect", rewritten, matcher="read_file")
-    project.hook("BeforeTool", "no-globs", "echo 'no globs, please' >&2; exit 2", matcher="glob")
+    project.add_hook("BeforeTool", "no-globs", "echo 'no globs, please' >&2; exit 2", matcher="glob")
     told = {"systemMessage": "only for the model", "hookSpecificOutput": {"additionalContext": "nor is this"}}
     project.saying_hook("AfterTool", "tell", told, matcher="read_file")
     project.saying_hook("AfterTool", "hush", {"suppressOutput": True}, matcher="list_directory")
@@ -27,7 +33,7 @@ def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: P
         call("list_directory", dir_path="."),
     )
     with project.session(asked, answer("# Found\n\n- one `x`", "\n- two\n"), answer("Bye.")) as terminal:
-        assert "4 hooks are on" in terminal.see_prompt()
+        assert "4 hooks are enabled" in terminal.see_prompt()
         shown = terminal.ask("look around")
         assert "I look." in shown
         assert '✓ read_file file_path="b.txt"\n  read 1 line' in shown
@@ -39,7 +45,7 @@ def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: P
         assert "Bye." in terminal.ask("bye")
 
 
-def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Project):
+def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: InteractiveProject) -> None:
     project.noting_hook("Notification")
     (project.root / "b.txt").write_text("beta\n")
     command = "echo ran > ran.txt\n" + "\n".join(f": step {number}" for number in range(25))
@@ -60,7 +66,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Project)
         terminal.enter("")
         shown = terminal.see_prompt()
         assert "So be it." in shown
-        assert "The user did not allow this call of replace." in shown
+        assert "The user did not allow this replace call." in shown
     assert (project.root / "a.txt").read_text().endswith("29")
     assert (project.root / "b.txt").read_text() == "beta\n"
     assert not (project.root / "ran.txt").exists()
@@ -69,7 +75,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Project)
     assert {details["tool_name"] for details in project.noted("Notification", "details")} == set(tools)
 
 
-def test_with_auto_edit_only_commands_are_asked_about(project: Project):
+def test_with_auto_edit_only_commands_are_asked_about(project: InteractiveProject) -> None:
     asked = answer(call("write_file", file_path="a.txt", content="x"), call("run_shell_command", command="true"))
     with project.session(asked, answer("Done."), arguments=["--approval-mode", "auto_edit"]) as terminal:
         terminal.see_prompt()
@@ -81,9 +87,9 @@ def test_with_auto_edit_only_commands_are_asked_about(project: Project):
 
 
 @pytest.mark.requirement("HOOK-020")
-def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(project: Project):
+def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(project: InteractiveProject) -> None:
     once = "cat > /dev/null; [ -e ../once ] && exit 0; touch ../once; echo 'not this one' >&2; exit 2"
-    project.hook("BeforeModel", "once", once)
+    project.add_hook("BeforeModel", "once", once)
     project.saying_hook("BeforeTool", "halt", {"continue": False, "stopReason": "enough"}, matcher="glob")
     asked = answer("Let me see.", call("glob", pattern="*"), call("list_directory", dir_path="."))
     with project.session(asked, answer("I am back."), answer("Again.")) as terminal:
@@ -102,12 +108,12 @@ def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(proje
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_commands_and_the_events_that_nobody_awaits(project: Project):
+def test_commands_and_the_events_that_nobody_awaits(project: InteractiveProject) -> None:
     for event in ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "PreCompress"):
         project.noting_hook(event)
         project.saying_hook(event, f"stop-{event}", {"continue": False, "decision": "deny", "reason": "has no effect"})
-    project.hook("SessionStart", "slow", "sleep 600", matcher="startup")
-    project.hook("BeforeTool", "[/guard] x", "exit 2", matcher="glob")
+    project.add_hook("SessionStart", "slow", "sleep 600", matcher="startup")
+    project.add_hook("BeforeTool", "[/guard] x", "exit 2", matcher="glob")
     glob = answer(call("glob", pattern="*"))
     answers = [glob, answer("Blocked."), glob, answer("Not blocked."), answer("Summary."), answer("Fresh.")]
     with project.session(*answers) as terminal:
@@ -122,11 +128,11 @@ def test_commands_and_the_events_that_nobody_awaits(project: Project):
         assert "[/guard] x is enabled" in terminal.ask("/hooks enable [/guard] x")
         assert "! no hook is called nobody" in terminal.ask("/hooks enable nobody")
         assert "! usage: /hooks" in terminal.ask("/hooks switch")
-        assert "! no such command" in terminal.ask("/nothing")
+        assert "! unknown command" in terminal.ask("/nothing")
         assert "/compress" in terminal.ask("/help")
-        assert "a summary has taken the place" in terminal.ask("/compress")
-        assert "the conversation is forgotten" in terminal.ask("/clear")
-        assert "there is nothing to compress yet" in terminal.ask("/compress")
+        assert "the conversation was replaced with a summary" in terminal.ask("/compress")
+        assert "the conversation was cleared" in terminal.ask("/clear")
+        assert "nothing to compress yet" in terminal.ask("/compress")
         assert "Fresh." in terminal.ask("three")
         until(lambda: len(project.noted("AfterAgent", "prompt")) == 3)
         assert "has no effect" not in terminal.display.text
@@ -138,10 +144,10 @@ def test_commands_and_the_events_that_nobody_awaits(project: Project):
 
 
 @pytest.mark.requirement("HOOK-125")
-def test_answers_are_held_back_for_a_hook_that_may_change_them(project: Project):
+def test_answers_are_held_back_for_a_hook_that_may_change_them(project: InteractiveProject) -> None:
     redacted = {"hookSpecificOutput": {"llm_response": {"text": "The key is [redacted]."}}}
     said = json.dumps(redacted)
-    project.hook("AfterModel", "redact", f"cat > /dev/null; until [ -e ../go ]; do sleep 0.05; done; echo '{said}'")
+    project.add_hook("AfterModel", "redact", f"cat > /dev/null; until [ -e ../go ]; do sleep 0.05; done; echo '{said}'")
     with project.session(answer("The key ", "is 4711.")) as terminal:
         terminal.see_prompt()
         terminal.enter("key?")
@@ -152,8 +158,10 @@ def test_answers_are_held_back_for_a_hook_that_may_change_them(project: Project)
         assert "4711" not in terminal.raw
 
 
-def test_a_hook_that_fails_is_reported_above_the_prompt(project: Project):
-    project.hook("SessionStart", "broken", "until [ -e ../go ]; do sleep 0.05; done; printf 'a\\033[2Jb' >&2; exit 1")
+def test_a_hook_that_fails_is_reported_above_the_prompt(project: InteractiveProject) -> None:
+    project.add_hook(
+        "SessionStart", "broken", "until [ -e ../go ]; do sleep 0.05; done; printf 'a\\033[2Jb' >&2; exit 1"
+    )
     with project.session(answer("Fine.")) as terminal:
         terminal.see_prompt()
         terminal.type("half a line")

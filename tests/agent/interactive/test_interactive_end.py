@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.interactive.interactive_terminal import CTRL_C, CTRL_D, Project, answer, call, lives, pids_in
+from tests.support.gemini import answer, call
+from tests.support.processes import lives, pids_in
+from tests.support.terminal import CTRL_C, CTRL_D
+
+if TYPE_CHECKING:
+    from tests.agent.interactive.interactive_project import InteractiveProject
 
 
 @pytest.mark.requirement("HOOK-203")
 @pytest.mark.parametrize(
     ("keys", "reason"), [(CTRL_D, "prompt_input_exit"), ("/quit\r", "exit")], ids=["ctrl-d", "quit"]
 )
-def test_the_user_leaves(project: Project, keys: str, reason: str):
+def test_the_user_leaves(project: InteractiveProject, keys: str, reason: str) -> None:
     project.noting_hook("SessionEnd")
-    project.hook("SessionEnd", "late", "sleep 1; touch ../late")
+    project.add_hook("SessionEnd", "late", "sleep 1; touch ../late")
     with project.session(answer("Hello.")) as terminal:
         terminal.see_prompt()
         terminal.ask("hi")
@@ -27,8 +33,8 @@ def test_the_user_leaves(project: Project, keys: str, reason: str):
     assert (project.folder / "late").exists()
 
 
-def test_ctrl_c_while_leaving_waits_no_longer(project: Project):
-    project.hook("SessionEnd", "endless", "sleep 600 & echo $$ $! > ../pids; wait")
+def test_ctrl_c_while_leaving_waits_no_longer(project: InteractiveProject) -> None:
+    project.add_hook("SessionEnd", "endless", "sleep 600 & echo $$ $! > ../pids; wait")
     with project.session() as terminal:
         terminal.see_prompt()
         terminal.enter("/quit")
@@ -39,7 +45,7 @@ def test_ctrl_c_while_leaving_waits_no_longer(project: Project):
     assert not any(map(lives, pids))
 
 
-def test_a_signal_ends_what_runs_and_the_session(project: Project):
+def test_a_signal_ends_what_runs_and_the_session(project: InteractiveProject) -> None:
     project.noting_hook("SessionEnd")
     shell = call("run_shell_command", command="sleep 600 & echo $$ $! > ../pids; wait")
     with project.session(answer(shell), arguments=["-y"]) as terminal:
@@ -53,7 +59,7 @@ def test_a_signal_ends_what_runs_and_the_session(project: Project):
 
 
 @pytest.mark.parametrize("at_work", [True, False], ids=["at work", "at the prompt"])
-def test_a_terminal_that_goes_away_ends_what_runs_and_the_session(project: Project, at_work: bool):
+def test_a_terminal_that_goes_away_ends_what_runs_and_the_session(project: InteractiveProject, at_work: bool) -> None:
     project.noting_hook("SessionEnd")
     shell = call("run_shell_command", command="sleep 600 & echo $$ $! > ../pids; wait")
     with project.session(answer(shell), arguments=["-y"]) as terminal:
@@ -67,7 +73,7 @@ def test_a_terminal_that_goes_away_ends_what_runs_and_the_session(project: Proje
     assert project.noted("SessionEnd", "reason") == ["other"]
 
 
-def test_a_session_that_cannot_begin_says_why(project: Project):
+def test_a_session_that_cannot_begin_says_why(project: InteractiveProject) -> None:
     with project.session(arguments=["--replay", "nowhere.jsonl"]) as terminal:
         assert terminal.status() == 1
         assert terminal.raw.startswith("llxprt-hooks: the recording nowhere.jsonl cannot be read: ")

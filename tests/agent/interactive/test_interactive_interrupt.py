@@ -8,20 +8,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.agent.interactive.interactive_terminal import CTRL_C, Project, Terminal, answer, call, lives, pids_in, until
+from tests.support.gemini import answer, call
+from tests.support.processes import lives, pids_in, until
+from tests.support.terminal import CTRL_C, Terminal
+
+if TYPE_CHECKING:
+    from tests.agent.interactive.interactive_project import InteractiveProject
 
 ENDLESS = "sleep 600 & echo $$ $! > ../{name}.pids; wait"
 """A script with a child, neither of which ends by itself."""
 
 
-def test_ctrl_c_ends_hooks_and_tools_at_work(project: Project):
-    project.hook("BeforeTool", "endless", ENDLESS.format(name="hook"), matcher="glob")
-    project.hook(
+def test_ctrl_c_ends_hooks_and_tools_at_work(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "endless", ENDLESS.format(name="hook"), matcher="glob")
+    project.add_hook(
         "BeforeModel", "stubborn", "[ -e ../stubborn ] || exit 0; trap '' TERM; " + ENDLESS.format(name="deaf")
     )
-    project.hook("AfterTool", "noted", "touch ../listed", matcher="list_directory")
+    project.add_hook("AfterTool", "noted", "touch ../listed", matcher="list_directory")
     shell = call("run_shell_command", command=ENDLESS.format(name="tool"))
     answers = [
         answer(call("glob", pattern="*")),
@@ -59,25 +64,25 @@ def test_ctrl_c_ends_hooks_and_tools_at_work(project: Project):
         assert "Still here." in terminal.ask("and now?")
 
 
-def test_ctrl_c_ends_a_slow_answer(project: Project):
-    with slow_model() as (url, gone):
-        arguments = ["run"]
-        environment = {"GEMINI_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": url}
-        with Terminal(project, arguments, (30, 100), environment) as terminal:
-            terminal.see_prompt()
-            terminal.enter("tell me")
-            terminal.see("Once upon")
-            terminal.see_flash("answering")
-            assert "Once upon" in terminal.display.text
-            interrupted(terminal, [])
-            assert "\n\nOnce upon\n\n! interrupted\n" in terminal.display.text
-            assert gone.wait(40)
-            terminal.enter("go on")
-            terminal.see("Once upon")
-            interrupted(terminal, [])
+def test_ctrl_c_ends_a_slow_answer(project: InteractiveProject) -> None:
+    with (
+        slow_model() as (url, gone),
+        project.terminal("run", GEMINI_API_KEY="test", GOOGLE_GEMINI_BASE_URL=url) as terminal,
+    ):
+        terminal.see_prompt()
+        terminal.enter("tell me")
+        terminal.see("Once upon")
+        terminal.see_flash("answering")
+        assert "Once upon" in terminal.display.text
+        interrupted(terminal, [])
+        assert "\n\nOnce upon\n\n! interrupted\n" in terminal.display.text
+        assert gone.wait(40)
+        terminal.enter("go on")
+        terminal.see("Once upon")
+        interrupted(terminal, [])
 
 
-def test_ctrl_c_at_the_prompt_clears_the_line(project: Project):
+def test_ctrl_c_at_the_prompt_clears_the_line(project: InteractiveProject) -> None:
     with project.session(answer("Yes?")) as terminal:
         terminal.see_prompt()
         terminal.type("never mind")
@@ -85,7 +90,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line(project: Project):
         terminal.type(CTRL_C)
         until(lambda: terminal._read() and "never mind" not in terminal.display.text)
         terminal.type(CTRL_C)
-        terminal.see_flash("Ctrl-D or /quit ends the session.")
+        terminal.see_flash("Press Ctrl-D or type /quit to end the session.")
         terminal.see_prompt()
         assert "Yes?" in terminal.ask("you there?")
     assert "never mind" not in terminal.display.text

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted, HookType
-from llxprt_hooks.agent.notes import AnswerEnd, AnswerText
-from llxprt_hooks.cli.tui.progress import UnderWay
+from llxprt_hooks import HookConfig, HookEventName, HookExecutionResult, HookStarted
+from llxprt_hooks.agent.audience import AnswerEnd, AnswerText
+from llxprt_hooks.cli.tui.progress import Progress
 from llxprt_hooks.cli.tui.screen import Screen
-from tests.agent.interactive.interactive_display import Display
+from llxprt_hooks.engine.executors.command import CommandSpec
+from tests.support.display import Display
 
 WIDTH = 50
 
@@ -44,7 +45,9 @@ BLOCKS = st.sampled_from(
 
 @settings(deadline=None, max_examples=40)
 @given(blocks=st.lists(BLOCKS, max_size=8), sizes=st.lists(st.integers(1, 40), min_size=1), rows=st.integers(5, 30))
-async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: list[str], sizes: list[int], rows: int):
+async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(
+    blocks: list[str], sizes: list[int], rows: int
+) -> None:
     text = "".join(blocks)
     in_pieces = shown(pieces(text, sizes), rows)
     assert in_pieces == shown([text], 1000)
@@ -52,13 +55,13 @@ async def test_an_answer_in_pieces_is_shown_like_one_that_comes_whole(blocks: li
 
 @settings(deadline=None)
 @given(text=st.text(alphabet="ab 1.-*_`~#>|[]()!<\\\n\t&;:\x1b\x07\x9b\u202e\ud800é漢", max_size=80))
-async def test_no_answer_commands_the_terminal(text: str):
+async def test_no_answer_commands_the_terminal(text: str) -> None:
     shown(pieces(text, [7]), 10)
 
 
-def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for():
-    hook = HookConfig(HookType.COMMAND, "./check", name="check")
-    progress = UnderWay()
+def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_for() -> None:
+    hook = HookConfig("command", CommandSpec("./check"), name="check")
+    progress = Progress()
     for execution_id in ("first", "second"):
         progress.hook_started(HookStarted("event", execution_id, HookEventName.BEFORE_TOOL, hook))
 
@@ -68,7 +71,8 @@ def test_of_two_hooks_of_the_same_name_the_one_that_ended_is_no_longer_waited_fo
 
 
 def pieces(text: str, sizes: list[int]) -> list[str]:
-    cut, position = [], 0
+    cut: list[str] = []
+    position = 0
     while position < len(text):
         cut.append(text[position : position + sizes[len(cut) % len(sizes)]])
         position += len(cut[-1])
@@ -81,9 +85,9 @@ def shown(chunks: list[str], rows: int) -> list[str]:
     screen = Screen(Console(file=file, force_terminal=True, width=WIDTH, height=rows, color_system=None, _environ={}))
     with screen.working():
         for chunk in chunks:
-            screen.tell(AnswerText(chunk))
+            screen.handle(AnswerText(chunk))
             screen._draw()
-        screen.tell(AnswerEnd("".join(chunks)))
+        screen.handle(AnswerEnd("".join(chunks)))
     display = Display(rows, WIDTH)
     display.write(file.getvalue().replace("\n", "\r\n"))
     return [line for line in display.text.split("\n") if line.strip()]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 import stat
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.interactive.interactive_terminal import ALT_ENTER, ENTER, UP, Project, answer, call, until
+from tests.support.gemini import answer, call
+from tests.support.processes import until
+from tests.support.terminal import ALT_ENTER, ENTER, UP
+
+if TYPE_CHECKING:
+    from tests.agent.interactive.interactive_project import InteractiveProject
 
 TITLE = "\x1b]0;title\x07"
 
 
-def test_a_narrow_terminal_without_colour(project: Project):
-    project.hook("BeforeTool", "guard", "echo 'files that are this important are not for you' >&2; exit 2")
+def test_a_narrow_terminal_without_colour(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "guard", "echo 'files that are this important are not for you' >&2; exit 2")
     asked = answer(call("read_file", file_path="a/rather/long/path/to/some/file.txt"))
     code = "```python\nvalue = function_of(one, two, three)\n```\n"
     with project.session(asked, answer("Words " * 20, "\n\n", code), size=(12, 40), NO_COLOR="1") as terminal:
@@ -22,13 +28,13 @@ def test_a_narrow_terminal_without_colour(project: Project):
         assert "  blocked by a hook: files that are this\n  important are not for you\n" in shown
         assert "Words Words Words Words Words Words\n" in shown
         assert " value = function_of(one, two, three)\n" in shown
-        assert "/hooks enable NAME   switch it on again\n" in terminal.ask("/help")
+        assert "/hooks enable NAME   enable it again\n" in terminal.ask("/help")
         assert all(len(line) <= 40 for line in terminal.display.text.split("\n"))
         assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-9]|4[0-9]|9[0-7])m", terminal.raw)
 
 
-def test_a_dumb_terminal(project: Project):
-    project.hook("BeforeTool", "slow", "sleep 1", matcher="write_file")
+def test_a_dumb_terminal(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "slow", "sleep 1", matcher="write_file")
     asked = answer("I *write*.", call("write_file", file_path="a.txt", content="x"))
     with project.session(asked, answer("- one\n- two\n"), TERM="dumb") as terminal:
         terminal.see(">")
@@ -41,9 +47,9 @@ def test_a_dumb_terminal(project: Project):
         assert "\x1b" not in terminal.raw
 
 
-def test_no_text_commands_the_terminal(project: Project):
+def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
     evil = f"{TITLE}\x1b[2J\x9b31m\u202egnirts\r"
-    project.hook("BeforeTool", evil, "sleep 1; printf '\\033]0;reason\\007' >&2; exit 2", matcher="glob")
+    project.add_hook("BeforeTool", evil, "sleep 1; printf '\\033]0;reason\\007' >&2; exit 2", matcher="glob")
     (project.root / "a\x1b[2Jb").write_text("")
     asked = answer(
         f"Says {evil}",
@@ -73,7 +79,7 @@ def test_no_text_commands_the_terminal(project: Project):
 INVISIBLE = {"\u200b", "\u200f", "\u061c", "\u2028", "\u00ad", "\U000e0041", "\u202e", "\u200d", "\u3164", "\xa0"}
 
 
-def test_a_question_shows_every_character_of_what_is_allowed(project: Project):
+def test_a_question_shows_every_character_of_what_is_allowed(project: InteractiveProject) -> None:
     hidden = "".join(sorted(INVISIBLE))
     asked = answer(
         call("run_shell_command", command=f"true a{hidden}b\r", description=f"c{hidden}d"),
@@ -97,7 +103,7 @@ def test_a_question_shows_every_character_of_what_is_allowed(project: Project):
 
 
 @pytest.mark.parametrize("rows", [24, 6])
-def test_an_answer_taller_than_the_window_is_all_there(project: Project, rows: int):
+def test_an_answer_taller_than_the_window_is_all_there(project: InteractiveProject, rows: int) -> None:
     code = "".join(f"line_{number} = {number}\n" for number in range(60))
     items = "".join(f"{number}. item {number}\n" for number in range(1, 40))
     pieces = ["Code:\n\n```python\n", *code.splitlines(keepends=True), "```\n\n", items, "\nThe end."]
@@ -109,8 +115,8 @@ def test_an_answer_taller_than_the_window_is_all_there(project: Project, rows: i
         assert shown.count("The end.") == 1
 
 
-def test_what_was_typed_before_a_question_is_no_answer_to_it(project: Project):
-    project.hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
+def test_what_was_typed_before_a_question_is_no_answer_to_it(project: InteractiveProject) -> None:
+    project.add_hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
     project.noting_hook("BeforeAgent")
     asked = answer(call("write_file", file_path="a.txt", content="x"))
     with project.session(asked, answer("Well."), answer("Next.")) as terminal:
@@ -127,8 +133,8 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it(project: Project):
         assert "Next." in terminal.ask("next")
 
 
-def test_keys_typed_during_work_are_kept_for_the_prompt(project: Project):
-    project.hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
+def test_keys_typed_during_work_are_kept_for_the_prompt(project: InteractiveProject) -> None:
+    project.add_hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
     with project.session(answer("One."), answer("Two.")) as terminal:
         terminal.see_prompt()
         terminal.enter("first")
@@ -139,7 +145,7 @@ def test_keys_typed_during_work_are_kept_for_the_prompt(project: Project):
         assert terminal.display.text.count("second") == 1
 
 
-def test_lines_are_edited_pasted_and_remembered(project: Project):
+def test_lines_are_edited_pasted_and_remembered(project: InteractiveProject) -> None:
     project.noting_hook("BeforeAgent")
     with project.session(*[answer("Ok.")] * 5) as terminal:
         terminal.see_prompt()

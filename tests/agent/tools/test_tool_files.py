@@ -57,7 +57,7 @@ async def test_read_errors_are_sentences(workspace: Workspace, root: Path) -> No
         workspace, "read_file", file_path="latin"
     )
     assert "`half` is not UTF-8 text" in await fail(workspace, "read_file", file_path="half")
-    assert "longer than the system allows" in await fail(workspace, "read_file", file_path="x" * 300)
+    assert "longer than the operating system allows" in await fail(workspace, "read_file", file_path="x" * 300)
 
 
 @not_root
@@ -67,7 +67,7 @@ async def test_what_may_not_be_read_or_written_is_told(workspace: Workspace, roo
     (root / "sub").mkdir(mode=0o500)
 
     assert "permission denied" in await fail(workspace, "read_file", file_path="a.txt")
-    assert "`a.txt` may not be accessed" in await fail(workspace, "write_file", file_path="a.txt", content="y")
+    assert "`a.txt` cannot be accessed" in await fail(workspace, "write_file", file_path="a.txt", content="y")
     assert "permission denied" in await fail(workspace, "write_file", file_path="sub/b.txt", content="y")
 
 
@@ -140,7 +140,7 @@ async def test_write_errors_are_sentences_and_leave_nothing(workspace: Workspace
     assert await fail(workspace, "write_file", file_path="sub", content="") == "`sub` is a folder, not a file."
     assert await fail(workspace, "write_file", file_path=".", content="") == "`.` is a folder, not a file."
     assert "`a.txt` is not a folder" in await fail(workspace, "write_file", file_path="a.txt/b", content="")
-    assert "half a surrogate pair at character 1" in await fail(
+    assert "a lone surrogate at character 1" in await fail(
         workspace, "write_file", file_path="b.txt", content="a\ud83d"
     )
     assert sorted(os.listdir(root)) == ["a.txt", "sub"]
@@ -175,7 +175,7 @@ async def test_replace_changes_the_one_occurrence(workspace: Workspace, root: Pa
 
     assert (root / "a.py").read_bytes() == b"one\r\n2\r\nth\\1ree\r\n"
     assert result.llm_content == "Replaced the one occurrence of `old_string` in `a.py`, at line 2."
-    assert result.return_display == "replaced 2 lines by 2 at line 2 of a.py"
+    assert result.return_display == "replaced 2 lines with 2 at line 2 of a.py"
     assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o755
 
 
@@ -210,7 +210,7 @@ async def test_replace_of_nothing_creates_a_new_file_only(workspace: Workspace, 
     message = await fail(workspace, "replace", file_path="sub/a.txt", old_string="", new_string="y\n")
 
     assert created == "Created `sub/a.txt` with 1 line."
-    assert message == "`sub/a.txt` exists already. An empty `old_string` is for creating a new file."
+    assert message == "`sub/a.txt` already exists. Use an empty `old_string` only to create a new file."
     assert (root / "sub" / "a.txt").read_text() == "x\n"
 
 
@@ -269,7 +269,7 @@ async def test_list_of_many_says_how_many_more(
 
     listed = await succeed(workspace, "list_directory", dir_path=".")
 
-    assert listed == "0.txt\n1.txt\n[3 more are not shown.]"
+    assert listed == "0.txt\n1.txt\n[3 more entries not shown.]"
 
 
 async def test_a_working_directory_that_is_gone_is_told(workspace: Workspace, root: Path) -> None:

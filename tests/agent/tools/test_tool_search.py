@@ -13,7 +13,8 @@ import pytest
 
 from llxprt_hooks.agent.tools import search
 from llxprt_hooks.agent.tools.search import glob_tool, search_tool
-from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, message_of, succeed
+from tests.agent.tools.tool_calls import call, fail, message_of, succeed
+from tests.support.processes import DEADLINE, eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +115,7 @@ async def test_glob_shows_a_link_to_a_file_inside(workspace: Workspace, tree: Pa
 
 @pytest.mark.parametrize("pattern", ["", ".", "/", "./"])
 async def test_glob_without_a_name_is_an_error(workspace: Workspace, pattern: str) -> None:
-    assert "names no file" in await fail(workspace, "glob", pattern=pattern)
+    assert "contains no file name" in await fail(workspace, "glob", pattern=pattern)
 
 
 @pytest.mark.parametrize("pattern", ["*/../../outside/*", "**/..", "src/.."])

@@ -12,7 +12,8 @@ import pytest
 
 from llxprt_hooks.agent.tools import shell
 from llxprt_hooks.agent.tools.shell import shell_tool
-from tests.agent.tools.tool_calls import DEADLINE, call, eventually, fail, lives, pid_in, succeed
+from tests.agent.tools.tool_calls import call, fail, pid_in, succeed
+from tests.support.processes import DEADLINE, eventually, lives
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +107,7 @@ async def test_of_much_output_the_beginning_and_the_end_are_shown(workspace: Wor
     report = await succeed(workspace, "run_shell_command", command=command)
 
     assert report.startswith("stdout:\nfirst\nxxx")
-    assert "xxx\n[131.3 KiB of output left out here.]\nxxx" in report
+    assert "xxx\n[131.3 KiB of output omitted.]\nxxx" in report
     assert "xxx\nlast\nstderr:\n1\n2\n" in report
     assert report.endswith("\n99999\n100000\n[exit code 0]")
     assert len(report) < 2 * shell.OUTPUT_LIMIT + 500
@@ -115,7 +116,7 @@ async def test_of_much_output_the_beginning_and_the_end_are_shown(workspace: Wor
 async def test_a_flood_is_cut(workspace: Workspace) -> None:
     report = await succeed(workspace, "run_shell_command", command="yes | head -c 30000000; echo last >&2")
 
-    assert "\n[Cut here: there was more than 10 MiB of output.]\nstderr:\nlast\n[exit code 0]" in report
+    assert "\n[Truncated: there was more than 10 MiB of output.]\nstderr:\nlast\n[exit code 0]" in report
     assert len(report) < shell.OUTPUT_LIMIT + 500
 
 
@@ -125,8 +126,8 @@ async def test_out_of_time_the_whole_group_is_ended(workspace: Workspace, root: 
     result = await shell_tool(time_limit=1).run(workspace, {"command": GRANDCHILD})
 
     assert time.monotonic() - started < DEADLINE
-    assert result.llm_content == "stdout:\nbefore\n[took longer than 1 s and was ended]"
-    assert result.error == {"message": "The command took longer than 1 s and was ended."}
+    assert result.llm_content == "stdout:\nbefore\n[took longer than 1 s and was killed]"
+    assert result.error == {"message": "The command took longer than 1 s and was killed."}
     assert result.metadata is not None
     assert result.metadata["timed_out"] is True
     assert not lives(await pid_in(root / "grandchild"))

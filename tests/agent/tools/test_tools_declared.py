@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.genai import types
 
-from llxprt_hooks.agent.tools import TOOLS, Kind
+from llxprt_hooks.agent.tools import TOOLS, ToolKind
 from tests.agent.tools.tool_calls import call, fail, message_of
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def test_only_what_is_needed_is_required() -> None:
 
 
 def test_kinds_settle_what_needs_approval() -> None:
-    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not Kind.READ}
+    kinds = {name: tool.kind for name, tool in TOOLS.items() if tool.kind is not ToolKind.READ}
 
-    assert kinds == {"write_file": Kind.EDIT, "replace": Kind.EDIT, "run_shell_command": Kind.EXECUTE}
+    assert kinds == {"write_file": ToolKind.EDIT, "replace": ToolKind.EDIT, "run_shell_command": ToolKind.EXECUTE}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -71,7 +71,7 @@ async def test_a_missing_argument_is_named(workspace: Workspace, tool: str, miss
 async def test_an_argument_under_another_name_is_told(workspace: Workspace) -> None:
     message = await fail(workspace, "read_file", path="a.txt")
 
-    assert message == "read_file needs the string `file_path`, and got only `path`."
+    assert message == "read_file needs the string `file_path`, but got only `path`."
 
 
 @pytest.mark.parametrize(

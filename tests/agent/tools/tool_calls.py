@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.tools import TOOLS
+from tests.support.processes import written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from llxprt_hooks.agent.tools import Workspace
     from llxprt_hooks.protocol.tool_result import ToolResult
 
 SECRET = "the secret outside"
-
-DEADLINE = 10.0
-"""Seconds after which something counts as hanging."""
 
 
 async def call(workspace: Workspace, name: str, /, **arguments: Any) -> ToolResult:
@@ -51,25 +44,6 @@ def message_of(result: ToolResult) -> str:
     return message
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < give_up
-        await asyncio.sleep(0.005)
-
-
 async def pid_in(path: Path) -> int:
     """The process number in a file that a process writes when it is ready."""
-    await eventually(lambda: path.exists() and path.read_text().endswith("\n"))
-    return int(path.read_text())
-
-
-def lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return not Path("/proc/self").exists()
+    return int(await written(path))

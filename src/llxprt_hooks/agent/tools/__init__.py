@@ -8,7 +8,7 @@ from types import MappingProxyType
 from llxprt_hooks.agent.tools.files import LIST_DIRECTORY, READ_FILE, REPLACE, WRITE_FILE
 from llxprt_hooks.agent.tools.search import GLOB, SEARCH_FILE_CONTENT
 from llxprt_hooks.agent.tools.shell import RUN_SHELL_COMMAND
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.workspace import Workspace
 
 TOOLS: Mapping[str, Tool] = MappingProxyType(
@@ -18,4 +18,4 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
     }
 )
 
-__all__ = ["TOOLS", "Kind", "Tool", "Workspace"]
+__all__ = ["TOOLS", "Tool", "ToolKind", "Workspace"]

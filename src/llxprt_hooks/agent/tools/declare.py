@@ -1,4 +1,4 @@
-"""From a function with text parameters to a tool: its schema, its arguments, its errors."""
+"""Turn a function with string parameters into a tool: build its schema, check arguments, report errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.wording import one_line
 from llxprt_hooks.protocol.tool_result import ToolResult
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a tool; all of them are text."""
+    """A parameter of a tool. All parameters are strings."""
 
     name: str
     description: str
@@ -27,14 +27,14 @@ class Parameter:
 def declare(
     *,
     name: str,
-    kind: Kind,
+    kind: ToolKind,
     description: str,
     parameters: Sequence[Parameter],
     function: Callable[..., Awaitable[ToolResult]],
 ) -> Tool:
-    """A tool that calls ``function(workspace, **arguments)``, optional arguments only where they were given.
+    """Return a tool that calls ``function(workspace, **arguments)``, without optional arguments that were not given.
 
-    Wrong arguments, and a `ToolFailure` of the function, become an error result.
+    Invalid arguments, and a `ToolFailure` of the function, become an error result.
     """
 
     async def run(workspace: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
@@ -63,15 +63,15 @@ def _texts(tool: str, parameters: Sequence[Parameter], arguments: Mapping[str, A
             texts[parameter.name] = value
         elif value is not None:
             got = _JSON_TYPES.get(type(value), "something else")
-            raise ToolFailure(f"{tool} expects a string as `{parameter.name}`, and got {got}.")
+            raise ToolFailure(f"{tool} expects a string as `{parameter.name}`, but got {got}.")
         elif parameter.required:
-            raise ToolFailure(f"{tool} needs the string `{parameter.name}`, {_but_given(arguments)}.")
+            raise ToolFailure(f"{tool} needs the string `{parameter.name}`, but got {_given(arguments)}.")
     return texts
 
 
 _JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
 
 
-def _but_given(arguments: Mapping[str, Any]) -> str:
-    given = ", ".join(f"`{name}`" for name, value in arguments.items() if value is not None)
-    return f"and got only {given}" if given else "and got nothing"
+def _given(arguments: Mapping[str, Any]) -> str:
+    names = ", ".join(f"`{name}`" for name, value in arguments.items() if value is not None)
+    return f"only {names}" if names else "no arguments"

@@ -1,4 +1,4 @@
-"""Reading, writing, changing and listing files."""
+"""Tools that read, write, edit and list files."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.agent.tools.wording import counted, lines_of, one_line, size
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
-    from llxprt_hooks.agent.tools.workspace import Entry, Workspace
+    from llxprt_hooks.agent.tools.workspace import Workspace
 
 READ_LIMIT = 2 * 1024 * 1024
-"""Bytes of a file that are shown to the model."""
+"""Maximum bytes of a file that are shown to the model."""
 
 EDIT_LIMIT = 64 * 1024 * 1024
-"""Bytes of a file in which text is replaced."""
+"""Maximum bytes of a file in which text can be replaced."""
 
 LIST_LIMIT = 2000
-"""Entries of a folder that are shown to the model."""
+"""Maximum entries of a folder that are shown to the model."""
 
-_FILE_PATH = "Path of the file: from the working directory, or absolute and inside it."
+_FILE_PATH = "Path of the file, relative to the working directory or absolute, and inside it."
 
 
 async def _read_file(workspace: Workspace, file_path: str) -> ToolResult:
     place = workspace.locate(file_path)
-    data, in_all = await asyncio.to_thread(workspace.read, place, READ_LIMIT)
+    data, total = await asyncio.to_thread(workspace.read, place, READ_LIMIT)
     name = workspace.name(place)
-    text = _decoded(data, name, whole=in_all <= len(data))
-    content = text
-    if in_all > len(data):
-        content += f"\n[Truncated: these are the first {size(READ_LIMIT)} of {size(in_all)}.]"
-    shown = f"the first {size(READ_LIMIT)} of {size(in_all)}" if in_all > len(data) else counted(lines_of(text), "line")
-    return ToolResult(llm_content=content, return_display=f"read {shown} of {name}")
+    text = _decoded(data, name, whole=total <= len(data))
+    shown = counted(lines_of(text), "line")
+    if total > len(data):
+        shown = f"the first {size(READ_LIMIT)} of {size(total)}"
+        text += f"\n[Truncated: these are {shown}.]"
+    return ToolResult(llm_content=text, return_display=f"read {shown} of {name}")
 
 
 async def _write_file(workspace: Workspace, file_path: str, content: str) -> ToolResult:
@@ -59,7 +59,7 @@ async def _write_file(workspace: Workspace, file_path: str, content: str) -> Too
 async def _replace(workspace: Workspace, file_path: str, old_string: str, new_string: str) -> ToolResult:
     place = workspace.locate(file_path)
     if old_string == new_string:
-        raise ToolFailure("`old_string` and `new_string` are the same: there is nothing to change.")
+        raise ToolFailure("`old_string` and `new_string` are the same, so there is nothing to change.")
     if not old_string:
         return await asyncio.to_thread(_create, workspace, place, new_string)
     return await asyncio.to_thread(_change, workspace, place, old_string, new_string)
@@ -71,38 +71,38 @@ def _create(workspace: Workspace, place: Path, content: str) -> ToolResult:
         try:
             workspace.write(place, _encoded(content, "new_string"), overwrite=False)
         except ToolFailure as failure:
-            raise ToolFailure(f"{failure} An empty `old_string` is for creating a new file.") from failure
+            raise ToolFailure(f"{failure} Use an empty `old_string` only to create a new file.") from failure
     return ToolResult(llm_content=f"Created `{name}` with {lines}.", return_display=f"wrote {lines} to {name} (new)")
 
 
 def _change(workspace: Workspace, place: Path, old: str, new: str) -> ToolResult:
     name = workspace.name(place)
     with workspace.editing:
-        data, in_all = workspace.read(place, EDIT_LIMIT)
-        if in_all > len(data):
-            raise ToolFailure(f"`{name}` has {size(in_all)}; text can be replaced in up to {size(EDIT_LIMIT)}.")
+        data, total = workspace.read(place, EDIT_LIMIT)
+        if total > len(data):
+            raise ToolFailure(f"`{name}` has {size(total)}, but text can be replaced only in up to {size(EDIT_LIMIT)}.")
         text = _decoded(data, name, whole=True)
-        at = _only_place(text, old, name)
+        at = _only_occurrence(text, old, name)
         workspace.write(place, _encoded(text[:at] + new + text[at + len(old) :], "new_string"))
     line = text.count("\n", 0, at) + 1
     return ToolResult(
         llm_content=f"Replaced the one occurrence of `old_string` in `{name}`, at line {line}.",
-        return_display=f"replaced {counted(lines_of(old), 'line')} by {lines_of(new):,} at line {line} of {name}",
+        return_display=f"replaced {counted(lines_of(old), 'line')} with {lines_of(new):,} at line {line} of {name}",
     )
 
 
-def _only_place(text: str, old: str, name: str) -> int:
+def _only_occurrence(text: str, old: str, name: str) -> int:
     first = text.find(old)
     if first < 0:
         hint = " The file's lines end with CRLF." if "\r\n" in text and "\n" in old and "\r\n" not in old else ""
-        raise ToolFailure(f"`old_string` occurs 0 times in `{name}`; it has to occur exactly once.{hint}")
+        raise ToolFailure(f"`old_string` occurs 0 times in `{name}`; it must occur exactly once.{hint}")
     times, at = 1, text.find(old, first + 1)
     while at >= 0:
         times, at = times + 1, text.find(old, at + 1)
     if times > 1:
         raise ToolFailure(
-            f"`old_string` occurs {times:,} times in `{name}`; it has to occur exactly once. "
-            "More of the text around it makes it unique."
+            f"`old_string` occurs {times:,} times in `{name}`; it must occur exactly once. "
+            "Include more of the surrounding text to make it unique."
         )
     return first
 
@@ -111,9 +111,9 @@ async def _list_directory(workspace: Workspace, dir_path: str) -> ToolResult:
     place = workspace.locate(dir_path)
     entries = await asyncio.to_thread(workspace.entries, place)
     entries.sort(key=lambda entry: not entry.is_folder)
-    lines = [_line(entry) for entry in entries[:LIST_LIMIT]]
+    lines = [one_line(entry.name) + ("/" if entry.is_folder else "") for entry in entries[:LIST_LIMIT]]
     if len(entries) > LIST_LIMIT:
-        lines.append(f"[{len(entries) - LIST_LIMIT:,} more are not shown.]")
+        lines.append(f"[{len(entries) - LIST_LIMIT:,} more entries not shown.]")
     name = workspace.name(place)
     return ToolResult(
         llm_content="\n".join(lines) or f"The folder `{name}` is empty.",
@@ -121,12 +121,8 @@ async def _list_directory(workspace: Workspace, dir_path: str) -> ToolResult:
     )
 
 
-def _line(entry: Entry) -> str:
-    return one_line(entry.name) + ("/" if entry.is_folder else "")
-
-
 def _decoded(data: bytes, name: str, *, whole: bool) -> str:
-    """The text of a file; where only its beginning was read, without a last character that was cut in two."""
+    """Decode a file. If only its beginning was read, drop an incomplete last character."""
     if b"\0" in data:
         raise ToolFailure(f"`{name}` is a binary file, not text.")
     try:
@@ -140,50 +136,50 @@ def _encoded(text: str, parameter: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ToolFailure(
-            f"`{parameter}` cannot be written as UTF-8: it has half a surrogate pair at character {error.start:,}."
+            f"`{parameter}` cannot be written as UTF-8: it contains a lone surrogate at character {error.start:,}."
         ) from error
 
 
 READ_FILE = declare(
     name="read_file",
-    kind=Kind.READ,
-    description=f"Reads a UTF-8 text file. Of a file larger than {size(READ_LIMIT)} it gives the beginning.",
+    kind=ToolKind.READ,
+    description=f"Reads a UTF-8 text file. Returns only the first {size(READ_LIMIT)} of a larger file.",
     parameters=(Parameter("file_path", _FILE_PATH),),
     function=_read_file,
 )
 
 WRITE_FILE = declare(
     name="write_file",
-    kind=Kind.EDIT,
-    description="Writes a text file, new or in place of what it had before. Creates the folders it needs.",
+    kind=ToolKind.EDIT,
+    description="Creates or overwrites a text file. Creates missing folders.",
     parameters=(
         Parameter("file_path", _FILE_PATH),
-        Parameter("content", "The whole text of the file, with its line ends."),
+        Parameter("content", "The complete text of the file, including line endings."),
     ),
     function=_write_file,
 )
 
 REPLACE = declare(
     name="replace",
-    kind=Kind.EDIT,
+    kind=ToolKind.EDIT,
     description=(
-        "Replaces one piece of text in a file. The old text has to occur in it exactly once, so give enough of what "
-        "stands around it. With an empty old text it creates a new file."
+        "Replaces text in a file. The old text must occur exactly once, so include enough of the surrounding text. "
+        "With an empty old text, creates a new file."
     ),
     parameters=(
         Parameter("file_path", _FILE_PATH),
-        Parameter("old_string", "The text to replace, exactly as it is in the file: white space and line ends too."),
-        Parameter("new_string", "The text to put in its place."),
+        Parameter("old_string", "The text to replace, exactly as in the file, including whitespace and line endings."),
+        Parameter("new_string", "The replacement text."),
     ),
     function=_replace,
 )
 
 LIST_DIRECTORY = declare(
     name="list_directory",
-    kind=Kind.READ,
-    description="Lists what a folder has, hidden files too: folders first, with a slash at their end, then files.",
+    kind=ToolKind.READ,
+    description="Lists a folder, including hidden files: folders first, with a trailing slash, then files.",
     parameters=(
-        Parameter("dir_path", "Path of the folder: from the working directory (`.`), or absolute and inside it."),
+        Parameter("dir_path", "Path of the folder, relative to the working directory or absolute, and inside it."),
     ),
     function=_list_directory,
 )

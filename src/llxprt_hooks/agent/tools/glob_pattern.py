@@ -1,4 +1,4 @@
-"""Patterns for paths: ``*``, ``?``, ``[…]`` within a name, ``**`` for any folders, ``{a,b}`` for alternatives."""
+"""Glob patterns: ``*``, ``?``, ``[…]`` within a name, ``**`` for any folders, ``{a,b}`` for alternatives."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The patterns without braces that a pattern with braces stands for.
+    """Expand the braces of a pattern.
 
     >>> alternatives("{src,tests}/*.p{y,yi}")
     ['src/*.py', 'src/*.pyi', 'tests/*.py', 'tests/*.pyi']
     """
     done: list[str] = []
-    waiting = [pattern]
-    while waiting:
-        if len(done) + len(waiting) > _ALTERNATIVES_LIMIT:
-            raise ToolFailure(f"The braces of the pattern have more than {_ALTERNATIVES_LIMIT} alternatives.")
-        current = waiting.pop()
+    pending = [pattern]
+    while pending:
+        if len(done) + len(pending) > _ALTERNATIVES_LIMIT:
+            raise ToolFailure(f"The braces in `pattern` expand to more than {_ALTERNATIVES_LIMIT} alternatives.")
+        current = pending.pop()
         braces = _INNERMOST_BRACES.search(current)
         if braces is None:
             done.append(current)
         else:
             before, after = current[: braces.start()], current[braces.end() :]
-            waiting.extend(before + choice + after for choice in reversed(braces[1].split(",")))
+            pending.extend(before + choice + after for choice in reversed(braces[1].split(",")))
     return done
 
 
 def split_at_wildcard(pattern: str) -> tuple[str, list[str]]:
-    """The folder in front of the first name with a wildcard, or of the last name, and the names from there on.
+    """Split a pattern into the folder before the first wildcard (or before the last name) and the remaining names.
 
     >>> split_at_wildcard("src/app/**/*.py")
     ('src/app', ['**', '*.py'])
@@ -46,9 +46,9 @@ def split_at_wildcard(pattern: str) -> tuple[str, list[str]]:
 
 
 class GlobPattern:
-    """A pattern as a sequence of names; matching takes time in proportion to names times path.
+    """A pattern as a sequence of names. Matching time is proportional to the names times the length of the path.
 
-    Hidden folders are entered only by a name that spells out the dot; hidden files are files like others.
+    A hidden folder matches only a name that starts with a dot. Hidden files match like other files.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ class GlobPattern:
         self._expressions = [re.compile(fnmatch.translate(name)) for name in names]
 
     def matches(self, path: Sequence[str]) -> bool:
-        """Whether this is a path that the pattern means."""
+        """Whether the pattern matches a path."""
         *folders, file = path
         return len(self._names) in self._after(file, self._within(folders))
 
@@ -71,7 +71,7 @@ class GlobPattern:
         return positions
 
     def _after(self, name: str, positions: set[int], *, hidden: bool = False) -> set[int]:
-        """The positions in the pattern that one more name leads to."""
+        """Return the positions in the pattern after one more name."""
         following = set()
         for at in positions:
             if at == len(self._names) or (hidden and not self._names[at].startswith(".")):
@@ -83,7 +83,7 @@ class GlobPattern:
         return self._skipping(following)
 
     def _skipping(self, positions: set[int]) -> set[int]:
-        """The positions, and those behind each ``**``, which may stand for nothing."""
+        """Add the positions after each ``**``, which also matches no folder at all."""
         reached = set(positions)
         for at in positions:
             while at < len(self._names) and self._names[at] == "**":

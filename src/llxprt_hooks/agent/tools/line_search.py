@@ -1,11 +1,11 @@
-"""The program that looks for a pattern in files, line by line.
+"""A program that searches files for a pattern, line by line.
 
-It runs as a process of its own, by its path and with nothing but the standard library: some patterns take the regular
-expression engine longer than anybody lives, and only a process can be ended in the midst of that.
+It runs in a separate process, because some patterns take exponential time and only a process can be killed during a
+match. It is started by its path and uses only the standard library.
 
-It reads one JSON object: ``pattern``, ``files``, ``limit``, ``largest``. It writes a JSON array a line: ``["match",
-index of the file, line number, text]`` for the first ``limit`` matches, at once; and at the end ``["end", number of
-matches, number of files that were too large]``, or ``["invalid", why]``.
+It reads one JSON object: ``pattern``, ``files``, ``limit``, ``largest``. It writes one JSON array per line: for each of
+the first ``limit`` matches ``["match", index of the file, line number, text]``, immediately; then ``["end", number of
+matches, number of files that were too large]``. For an invalid pattern it writes ``["invalid", reason]``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import stat
 import sys
 
 _WIDTH = 500
-"""Characters of a line that are shown."""
+"""Maximum characters of a line that are shown."""
 
 _LEAD = 100
-"""Characters before the match that are shown of a longer line."""
+"""Characters shown before the match in a longer line."""
 
-_BINARY_SIGN = 8192
-"""Bytes at the beginning of a file among which a NUL says that it is not text."""
+_BINARY_CHECK = 8192
+"""A file with a NUL among this many bytes at its beginning is binary."""
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         pattern = re.compile(request["pattern"])
     except (re.error, OverflowError, RecursionError) as error:
-        return say("invalid", str(error))
+        return send("invalid", str(error))
     found = too_large = 0
     for index, path in enumerate(request["files"]):
         data = content(path, request["largest"])
@@ -43,12 +43,12 @@ def main() -> None:
             if match:
                 found += 1
                 if found <= request["limit"]:
-                    say("match", index, number, excerpt(line, match.start()))
-    return say("end", found, too_large)
+                    send("match", index, number, excerpt(line, match.start()))
+    return send("end", found, too_large)
 
 
 def content(path: str, largest: int) -> bytes | None:
-    """A file's bytes: none where it cannot be read or is no text, None where it is too large."""
+    """Read a file: empty if it is unreadable or binary, None if it is too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -65,7 +65,7 @@ def content(path: str, largest: int) -> bytes | None:
         return b""
     finally:
         os.close(descriptor)
-    return b"" if b"\0" in data[:_BINARY_SIGN] else data
+    return b"" if b"\0" in data[:_BINARY_CHECK] else data
 
 
 def lines(data: bytes) -> list[str]:
@@ -76,7 +76,7 @@ def lines(data: bytes) -> list[str]:
 
 
 def excerpt(line: str, at: int) -> str:
-    """The line, or the part of a long one in which the match is."""
+    """Return the line, or the part of a long line around the match."""
     if len(line) <= _WIDTH:
         return line
     start = max(0, min(at - _LEAD, len(line) - _WIDTH))
@@ -84,7 +84,7 @@ def excerpt(line: str, at: int) -> str:
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
 
 
-def say(*message: object) -> None:
+def send(*message: object) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

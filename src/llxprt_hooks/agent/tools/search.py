@@ -1,4 +1,4 @@
-"""Finding files by name and by content."""
+"""Tools that find files by name and by content."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
-from llxprt_hooks.agent.tools.tool import Kind, Tool
-from llxprt_hooks.agent.tools.walk import Patience, walk
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.walk import Deadline, walk
 from llxprt_hooks.agent.tools.wording import counted, one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -28,10 +28,10 @@ TIME_LIMIT = 20.0
 """Seconds."""
 
 FILE_LIMIT = 1000
-"""Files that `glob` shows to the model."""
+"""Maximum files that `glob` shows to the model."""
 
 MATCH_LIMIT = 200
-"""Matches that `search_file_content` shows to the model."""
+"""Maximum matches that `search_file_content` shows to the model."""
 
 LARGEST_FILE = 10 * 1024 * 1024
 """Bytes; larger files are not searched."""
@@ -44,16 +44,16 @@ T = TypeVar("T")
 def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="glob",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
-            "Finds files by a pattern for their path, the most recently changed first. "
-            "Hidden folders such as .git are left out unless the pattern names them."
+            "Finds files whose path matches a pattern, most recently modified first. "
+            "Skips hidden folders such as .git unless the pattern names them."
         ),
         parameters=(
             Parameter(
                 "pattern",
-                "Pattern for paths from the working directory, such as `src/**/*.py`: `*`, `?` and `[…]` within a "
-                "name, `**` for any number of folders, `{a,b}` for alternatives.",
+                "Pattern for paths relative to the working directory, such as `src/**/*.py`: `*`, `?` and `[…]` within "
+                "a name, `**` for any number of folders, `{a,b}` for alternatives.",
             ),
         ),
         function=functools.partial(_glob, time_limit=time_limit),
@@ -63,18 +63,17 @@ def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
 def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="search_file_content",
-        kind=Kind.READ,
+        kind=ToolKind.READ,
         description=(
-            "Searches the lines of all text files below a folder; the result has a line `path:line: text` for each "
-            "that matches. Hidden folders such as .git, binary files, and files larger than "
-            f"{size(LARGEST_FILE)} are left out."
+            "Searches all text files below a folder. Returns one line `path:line: text` per matching line. "
+            f"Skips hidden folders such as .git, binary files, and files larger than {size(LARGEST_FILE)}."
         ),
         parameters=(
             Parameter(
                 "pattern",
-                "Regular expression in the syntax of Python. Upper and lower case differ, unless it begins with (?i).",
+                "Regular expression in Python syntax. Case-sensitive, unless it starts with (?i).",
             ),
-            Parameter("dir_path", "The folder to search; the working directory if not given.", required=False),
+            Parameter("dir_path", "The folder to search. Default: the working directory.", required=False),
         ),
         function=functools.partial(_search, time_limit=time_limit),
     )
@@ -82,12 +81,12 @@ def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
 
 async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> ToolResult:
     searches = [_start_and_pattern(workspace, alternative) for alternative in alternatives(pattern)]
-    patience = Patience(time_limit)
-    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, patience))), patience)
+    deadline = Deadline(time_limit)
+    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, deadline))), deadline)
     lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{one_line(pattern)}`."]
     if len(found) > FILE_LIMIT:
         lines.append(f"[{counted(len(found) - FILE_LIMIT, 'more file')} not shown.]")
-    if not patience.left():
+    if not deadline.left():
         lines.append(_incomplete(time_limit))
     return ToolResult(llm_content="\n".join(lines), return_display=f"found {counted(len(found), 'file')}")
 
@@ -95,15 +94,15 @@ async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> Too
 def _start_and_pattern(workspace: Workspace, pattern: str) -> tuple[Path, GlobPattern]:
     folder, names = split_at_wildcard(pattern)
     if not names:
-        raise ToolFailure("`pattern` names no file; an example of a pattern is `src/**/*.py`.")
+        raise ToolFailure("`pattern` contains no file name. Example: `src/**/*.py`.")
     if ".." in names:
-        raise ToolFailure(f"`{pattern}` has a `..` after a wildcard or at its end, where it has no meaning.")
+        raise ToolFailure(f"`{pattern}` has a `..` after a wildcard or at the end, which is not supported.")
     return workspace.locate(folder), GlobPattern(names)
 
 
-def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], patience: Patience) -> Iterator[Path]:
+def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], deadline: Deadline) -> Iterator[Path]:
     for start, pattern in searches:
-        for place in walk(workspace, start, pattern.leads_into, patience):
+        for place in walk(workspace, start, pattern.leads_into, deadline):
             if pattern.matches(place.relative_to(start).parts):
                 yield place
 
@@ -116,14 +115,14 @@ def _modified(place: Path) -> int:
     try:
         return place.lstat().st_mtime_ns
     except OSError:
-        return 0  # it has just gone
+        return 0  # deleted in the meantime
 
 
 async def _search(workspace: Workspace, pattern: str, dir_path: str = ".", *, time_limit: float) -> ToolResult:
     start = workspace.folder(dir_path)
-    patience = Patience(time_limit)
-    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, patience)), patience)
-    found = await _search_lines(workspace, pattern, files, patience)
+    deadline = Deadline(time_limit)
+    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, deadline)), deadline)
+    found = await _search_lines(workspace, pattern, files, deadline)
     where = f"{counted(len(files), 'file')} of {workspace.name(start)}"
     if not found.complete and not found.matches:
         raise ToolFailure(f"Nothing was found in {where} within {time_limit:g} s. {_ADVICE}")
@@ -150,8 +149,8 @@ class _Found:
     complete: bool
 
 
-async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], patience: Patience) -> _Found:
-    walked_all = bool(patience.left())
+async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], deadline: Deadline) -> _Found:
+    walked_all = bool(deadline.left())
     request = {
         "pattern": pattern,
         "files": [str(file) for file in files],
@@ -164,14 +163,14 @@ async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], p
             stdin=json.dumps(request).encode(),
             env=os.environ,
             cwd=str(workspace.root),
-            timeout=patience.left(),
+            timeout=deadline.left(),
         )
     except SpawnError as error:
         raise ToolFailure(str(error)) from error
-    return _understood(completed, walked_all=walked_all)
+    return _parse_output(completed, walked_all=walked_all)
 
 
-def _understood(completed: Completed, *, walked_all: bool) -> _Found:
+def _parse_output(completed: Completed, *, walked_all: bool) -> _Found:
     messages = [json.loads(line) for line in completed.stdout.splitlines(keepends=True) if line.endswith(b"\n")]
     matches = [(at, number, text) for kind, at, number, text in (m for m in messages if m[0] == "match")]
     match messages[-1:]:
@@ -180,12 +179,12 @@ def _understood(completed: Completed, *, walked_all: bool) -> _Found:
         case [["end", total, too_large]]:
             return _Found(matches, total, too_large, complete=walked_all)
     if not completed.timed_out:
-        last_words = completed.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise ToolFailure(f"The search ended before it was done. {last_words}".strip())
+        last_line = completed.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ToolFailure(f"The search failed before it was complete. {last_line}".strip())
     return _Found(matches, len(matches), 0, complete=False)
 
 
-_ADVICE = "A narrower pattern or dir_path helps."
+_ADVICE = "Use a narrower pattern or dir_path."
 
 
 def _incomplete(time_limit: float) -> str:
@@ -196,12 +195,12 @@ def _is_visible(folders: tuple[str, ...]) -> bool:
     return not folders[-1].startswith(".")
 
 
-async def _in_thread(function: Callable[[], T], patience: Patience) -> T:
-    """What a function gives that looks at our patience; cancelled, we have none left."""
+async def _in_thread(function: Callable[[], T], deadline: Deadline) -> T:
+    """Run a function that checks the deadline in a thread. Cancellation expires the deadline."""
     try:
         return await asyncio.to_thread(function)
     except asyncio.CancelledError:
-        patience.lose()
+        deadline.expire()
         raise
 
 

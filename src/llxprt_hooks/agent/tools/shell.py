@@ -1,4 +1,4 @@
-"""Running shell commands."""
+"""A tool that runs shell commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Kind, Tool
+from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.wording import size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -22,10 +22,10 @@ TIME_LIMIT = 120.0
 """Seconds."""
 
 OUTPUT_LIMIT = 64 * 1024
-"""Bytes of each stream that are shown to the model."""
+"""Maximum bytes of each stream that are shown to the model."""
 
-_KEPT = 10 * 1024 * 1024
-"""Bytes of each stream that are kept, to choose from."""
+_CAPTURE_LIMIT = 10 * 1024 * 1024
+"""Maximum bytes of each stream that are captured."""
 
 _TITLE_WIDTH = 80
 
@@ -33,15 +33,15 @@ _TITLE_WIDTH = 80
 def shell_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
     return declare(
         name="run_shell_command",
-        kind=Kind.EXECUTE,
+        kind=ToolKind.EXECUTE,
         description=(
-            "Runs a command line with `bash -c` (`sh -c` where there is no bash) and gives its output and how it "
-            f"ended. It has nothing to read on stdin, and is ended with all its children after {time_limit:g} s."
+            "Runs a command line with `bash -c` (`sh -c` without bash) and returns its output and exit code. "
+            f"Its stdin is empty. It is killed with all its children after {time_limit:g} s."
         ),
         parameters=(
             Parameter("command", "The command line."),
-            Parameter("description", "What the command is for, in a few words for the user.", required=False),
-            Parameter("dir_path", "The folder to run it in; the working directory if not given.", required=False),
+            Parameter("description", "What the command does, in a few words for the user.", required=False),
+            Parameter("dir_path", "The folder to run it in. Default: the working directory.", required=False),
         ),
         function=functools.partial(_run_shell_command, time_limit=time_limit),
     )
@@ -58,7 +58,7 @@ async def _run_shell_command(
             env=os.environ,
             cwd=str(folder),
             timeout=time_limit,
-            output_limit=_KEPT,
+            output_limit=_CAPTURE_LIMIT,
         )
     except SpawnError as error:
         raise ToolFailure(str(error)) from error
@@ -73,10 +73,10 @@ async def _run_shell_command(
 
 def _end(completed: Completed, time_limit: float) -> str:
     if completed.timed_out:
-        return f"took longer than {time_limit:g} s and was ended"
+        return f"took longer than {time_limit:g} s and was killed"
     if completed.signal is not None:
         return f"ended by signal {completed.signal}"
-    return "ended, how is not known" if completed.exit_code is None else f"exit code {completed.exit_code}"
+    return "ended with unknown status" if completed.exit_code is None else f"exit code {completed.exit_code}"
 
 
 def _report(completed: Completed, end: str) -> str:
@@ -89,14 +89,14 @@ def _report(completed: Completed, end: str) -> str:
 
 
 def _excerpt(data: bytes, *, cut: bool) -> str:
-    """The output as text; of more than the limit the beginning and the end, where errors are told."""
+    """Decode the output. Of long output, keep the beginning and the end, where errors usually are."""
     if len(data) <= OUTPUT_LIMIT:
         return _text(data)
     if cut:
-        return f"{_text(data[:OUTPUT_LIMIT])}\n[Cut here: there was more than {size(len(data))} of output.]"
+        return f"{_text(data[:OUTPUT_LIMIT])}\n[Truncated: there was more than {size(len(data))} of output.]"
     half = OUTPUT_LIMIT // 2
-    left_out = len(data) - 2 * half
-    return f"{_text(data[:half])}\n[{size(left_out)} of output left out here.]\n{_text(data[-half:])}"
+    omitted = len(data) - 2 * half
+    return f"{_text(data[:half])}\n[{size(omitted)} of output omitted.]\n{_text(data[-half:])}"
 
 
 def _text(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a tool is."""
+"""The definition of a tool."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.tool_result import ToolResult
 
 
-class Kind(StrEnum):
-    """What a tool does to the world, which settles whether it needs approval."""
+class ToolKind(StrEnum):
+    """What a tool can do. Determines whether it needs approval."""
 
     READ = "read"
     EDIT = "edit"
@@ -25,17 +25,17 @@ Run: TypeAlias = "Callable[[Workspace, Mapping[str, Any]], Awaitable[ToolResult]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: how the model sees it, and how it is run."""
+    """A tool: its declaration for the model, and the function that runs it."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments."""
-    kind: Kind
+    kind: ToolKind
     run: Run
 
     def declaration(self) -> dict[str, Any]:
-        """The function declaration for the model."""
+        """Return the function declaration for the model."""
         return {
             "name": self.name,
             "description": self.description,

@@ -1,4 +1,4 @@
-"""All files below a folder, in a time that has an end."""
+"""List all files below a folder, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
 
 
-class Patience:
-    """How long somebody waits for a thread, which looks here from time to time."""
+class Deadline:
+    """A time limit for a thread. The thread has to check it regularly."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds."""
+        """Return the remaining seconds."""
         return max(0.0, self._until - time.monotonic())
 
-    def lose(self) -> None:
-        """Nobody waits any longer."""
+    def expire(self) -> None:
+        """Make the thread stop at its next check."""
         self._until = 0.0
 
 
 def walk(
-    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], patience: Patience
+    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], deadline: Deadline
 ) -> Iterator[Path]:
-    """The files below a place, until patience is lost; a folder is asked for by its names from the place on.
+    """List the files below a place until the deadline; ``enter`` gets a folder's path relative to the place.
 
-    Links to files are files; links to folders are not entered, so that the walk has an end. What cannot be read is
-    passed over.
+    Links to files count as files. Links to folders are not followed, so the walk always ends. Unreadable folders are
+    skipped.
     """
-    waiting: list[tuple[str, ...]] = [()]
-    while waiting and patience.left():
-        names = waiting.pop()
+    pending: list[tuple[str, ...]] = [()]
+    while pending and deadline.left():
+        names = pending.pop()
         folder = start.joinpath(*names)
         try:
             entries = workspace.entries(folder)
@@ -48,4 +48,4 @@ def walk(
             if entry.is_file:
                 yield folder / entry.name
         folders = [(*names, entry.name) for entry in entries if entry.is_folder and not entry.is_link]
-        waiting.extend(inner for inner in reversed(folders) if enter(inner))
+        pending.extend(inner for inner in reversed(folders) if enter(inner))

@@ -1,4 +1,4 @@
-"""How numbers and foreign text are put into sentences."""
+"""Format numbers and untrusted text for messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def one_line(text: str) -> str:
 
 
 def lines_of(text: str) -> int:
-    """How many lines a text has, whether or not its last one is ended."""
+    """Count the lines of a text. The last line may lack a line ending."""
     ended = text.count("\n")
     return ended if not text or text.endswith("\n") else ended + 1
 

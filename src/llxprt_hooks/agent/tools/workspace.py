@@ -1,10 +1,10 @@
-"""The working directory as tools see it: nothing outside it can be named, reached, read or written.
+"""Confine file access to the working directory: nothing outside it can be listed, read or written.
 
-A path is first resolved as the system would, symbolic links and ``..`` included, and has to end up inside. What is
-found there is then opened folder by folder from the root, by descriptors and without following any link: a link that
-is slipped in between, at whatever place, is an error and no way out.
+A path is first resolved as the operating system would, including symbolic links and ``..``, and must end up inside. It
+is then opened folder by folder from the root, by descriptor and without following any link. So a link that another
+process creates in between causes an error instead of an escape.
 
-Not in its power: a hard link to a file outside, which cannot be told from the file.
+Limitation: a hard link to a file outside cannot be distinguished from a regular file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from llxprt_hooks.agent.tools.wording import one_line
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""Without waiting: opening a named pipe would wait for its other end, perhaps for ever."""
+"""O_NONBLOCK, because opening a named pipe would otherwise wait for its other end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a folder has under a name. A link counts as what it leads to, unless that is outside: then as nothing."""
+    """A directory entry. A link counts as its target; a link to the outside is neither folder nor file."""
 
     name: str
     is_folder: bool
@@ -36,45 +36,45 @@ class Entry:
 
 
 class Workspace:
-    """Access to the files below a root; every failure is a `ToolFailure`.
+    """Access to the files below a root. Every failure is a `ToolFailure`.
 
-    A *place* is a path that `locate` gave: real, absolute and inside.
+    A *place* is a path returned by `locate`: resolved, absolute and inside the root.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.realpath(root))
         self.editing = threading.Lock()
-        """Held from reading a file to writing it: calls of one answer run side by side and may change the same file."""
+        """Held from reading a file to writing it: calls of one answer run in parallel and may edit the same file."""
 
     def locate(self, path: str) -> Path:
-        """The place that a path means: from the root, or absolute; it need not exist."""
+        """Resolve a path, relative to the root or absolute. It need not exist."""
         if "\0" in path:
-            raise ToolFailure(f"`{path}` is no path: it has a NUL character.")
+            raise ToolFailure(f"`{path}` is not a valid path: it contains a NUL character.")
         try:
             place = Path(os.path.realpath(self.root / path))
         except (OSError, ValueError) as error:
-            raise ToolFailure(f"`{path}` is no path that this system can have: {error}.") from error
+            raise ToolFailure(f"`{path}` is not a valid path on this system: {error}.") from error
         if not place.is_relative_to(self.root):
-            raise ToolFailure(f"`{path}` is outside the working directory `{self.root}`, where paths have to stay.")
+            raise ToolFailure(f"`{path}` is outside the working directory `{self.root}`. Use a path inside it.")
         return place
 
     def name(self, place: Path) -> str:
-        """A place as model and user read it: from the root, on one line."""
+        """Format a place for messages: relative to the root, on one line."""
         return one_line(place.relative_to(self.root).as_posix())
 
     def folder(self, path: str) -> Path:
-        """The place of an existing folder."""
+        """Resolve the path of an existing folder."""
         place = self.locate(path)
         with self._opened_folder(place):
             return place
 
     def entries(self, place: Path) -> list[Entry]:
-        """What a folder has, by name."""
+        """List a folder, sorted by name."""
         with self._opened_folder(place) as descriptor, self._explained(place), os.scandir(descriptor) as found:
             return sorted((self._entry(place, entry) for entry in found), key=lambda entry: entry.name)
 
     def read(self, place: Path, limit: int) -> tuple[bytes, int]:
-        """The first ``limit`` bytes of a file, and how many it has."""
+        """Return the first ``limit`` bytes of a file, and its size."""
         with self._opened_parent(place) as folder:
             descriptor = os.open(place.name, os.O_RDONLY | _FILE, dir_fd=folder)
             with _closing(descriptor):
@@ -84,15 +84,15 @@ class Workspace:
         return data, max(status.st_size, len(data))
 
     def write(self, place: Path, data: bytes, *, overwrite: bool = True) -> bool:
-        """Make a file have this content, all at once, and whatever folders it needs; whether the file is new.
+        """Write a file atomically and create missing folders. Returns whether the file is new.
 
         An existing file keeps its permissions.
         """
         with self._opened_parent(place, create=True) as folder:
             mode = self._writable_mode(place, folder)
             if mode is not None and not overwrite:
-                raise ToolFailure(f"`{self.name(place)}` exists already.")
-            _put(folder, place.name, data, mode)
+                raise ToolFailure(f"`{self.name(place)}` already exists.")
+            _write_atomically(folder, place.name, data, mode)
         return mode is None
 
     @contextlib.contextmanager
@@ -138,7 +138,7 @@ class Workspace:
         return status
 
     def _writable_mode(self, place: Path, folder: int) -> int | None:
-        # Opened for writing, because replacing a file that its owner made read-only would succeed.
+        # Open for writing, because os.replace would succeed even if the file is read-only.
         try:
             descriptor = os.open(place.name, os.O_WRONLY | _FILE, dir_fd=folder)
         except FileNotFoundError:
@@ -153,12 +153,12 @@ def _open_folder(name: str, parent: int, *, create: bool) -> int:
     except FileNotFoundError:
         if not create:
             raise
-    with contextlib.suppress(FileExistsError):  # somebody else has just made it
+    with contextlib.suppress(FileExistsError):  # created concurrently
         os.mkdir(name, dir_fd=parent)
     return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
 
 
-def _put(folder: int, name: str, data: bytes, mode: int | None) -> None:
+def _write_atomically(folder: int, name: str, data: bytes, mode: int | None) -> None:
     temporary = f".llxprt-{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
     descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""``llxprt-hooks completion``: have a shell complete commands, options, events and hooks."""
+"""``llxprt-hooks completion``: print a shell completion script."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import click
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_LLXPRT_HOOKS_COMPLETE"
-"""By which the shell's script asks for completions."""
+"""The environment variable with which the shell's script requests completions."""
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print a script that makes a shell complete commands, options, events and the names of hooks.
+    """Print a script that completes commands, options, events and names of hooks in your shell.
 
-    SHELL is bash (4.4 or newer), zsh or fish. Load the script whenever a shell starts:
+    SHELL is bash (4.4 or newer), zsh or fish. To load the script whenever a shell starts:
 
     \b
       bash  echo 'eval "$(llxprt-hooks completion bash)"' >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""``llxprt-hooks demo``: every effect of a hook, in a recorded conversation."""
+"""``llxprt-hooks demo``: show every effect of a hook in a recorded conversation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import tempfile
 from pathlib import Path
 
 import click
+
+from llxprt_hooks.cli.commands.run import agent_options
+from llxprt_hooks.cli.terminal import print_line, stdout_console
 
 PROMPTS = (
     "Prepare the release.",
@@ -22,8 +25,8 @@ PROMPTS = (
 def command() -> int:
     """Show what hooks can do: block, rewrite, inject, restrict, redact, answer and stop.
 
-    A real session of the agent with recorded answers, in a temporary project with seven small hooks. No key is needed,
-    it takes a few seconds, and nothing of yours is read or changed.
+    Runs a real session of the agent with recorded answers, in a temporary project with seven small hooks. It needs no
+    API key, takes a few seconds, and does not read or change your files.
 
     \b
     Example:
@@ -35,23 +38,17 @@ def command() -> int:
         shutil.copytree(source / "project", project)
         (project / ".llxprt").mkdir()
         settings = (project / "settings.json").rename(project / ".llxprt" / "settings.json")
-        settings.chmod(0o600)  # settings that others may write are refused, and an installation may be laxer
+        settings.chmod(0o600)  # settings that others can write are refused
         asyncio.run(_show(project, source / "answers.jsonl"))
     return 0
 
 
 async def _show(project: Path, answers: Path) -> None:
-    try:
-        from llxprt_hooks.agent.approval import ApprovalMode
-        from llxprt_hooks.agent.assembly import AgentOptions, assemble
-    except ImportError as error:
-        raise click.ClickException(
-            f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
-        ) from error
+    options = agent_options(str(project), None, str(answers), "yolo")
+    from llxprt_hooks.agent.assembly import assemble
     from llxprt_hooks.cli.demo.narrator import Narrator
-    from llxprt_hooks.cli.terminal import say, stdout_console
 
-    # The hooks are ours and the home is the demo's own: nothing of the user's has a part in it.
+    # Trust the demo's own hooks, and hide the user's and the system's settings.
     os.environ |= {
         "LLXPRT_TRUST_PROJECT_HOOKS": "1",
         "HOME": str(project.parent),
@@ -59,11 +56,12 @@ async def _show(project: Path, answers: Path) -> None:
     }
     console = stdout_console()
     narrator = Narrator(console)
-    options = AgentOptions(str(project), replay=str(answers), approval_mode=ApprovalMode.YOLO)
     session = assemble(options, narrator, observer=narrator)
     for prompt in PROMPTS:
         narrator.prompt(prompt)
         await session.respond(prompt)
         session.clear()
-    say(console)
-    say(console, ("Next:", "bold"), " llxprt-hooks init makes a first hook, llxprt-hooks --help shows the rest")
+    print_line(console)
+    print_line(
+        console, ("Next:", "bold"), " llxprt-hooks init creates a first hook, llxprt-hooks --help lists all commands"
+    )

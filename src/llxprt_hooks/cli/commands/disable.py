@@ -1,4 +1,4 @@
-"""``llxprt-hooks disable``: switch a hook off."""
+"""``llxprt-hooks disable``: disable a hook."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from llxprt_hooks.cli.options import directory_option
 @click.argument("name", metavar="NAME", shell_complete=hook_names(enabled=True))
 @directory_option
 def command(name: str, directory: str) -> int:
-    """Switch a hook off, until `llxprt-hooks enable` switches it on again.
+    """Disable a hook until `llxprt-hooks enable` enables it again.
 
-    NAME is the hook's name or, if it has none, its command. It is put on the list `hooksConfig.disabled`: of the
-    project's settings for a hook of the project, of your own for any other; comments and formatting stay as they are.
-    If you have approved the project, the approval goes on to hold.
+    NAME is the hook's name or, if it has none, its command. It is added to the list `hooksConfig.disabled`: in the
+    project's settings for a hook of the project, in your own settings for any other hook. Comments and formatting are
+    kept. If you have approved the project, the approval stays valid.
 
     \b
     Examples:

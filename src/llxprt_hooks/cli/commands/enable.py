@@ -1,4 +1,4 @@
-"""``llxprt-hooks enable``: switch a hook on."""
+"""``llxprt-hooks enable``: enable a hook."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from llxprt_hooks.cli.options import directory_option
 @click.argument("name", metavar="NAME", shell_complete=hook_names(enabled=False))
 @directory_option
 def command(name: str, directory: str) -> int:
-    """Switch a hook on that `llxprt-hooks disable` has switched off.
+    """Enable a hook that `llxprt-hooks disable` disabled.
 
-    NAME is the hook's name or, if it has none, its command. It is taken off the list `hooksConfig.disabled` of every
-    settings file that has it there; comments and formatting stay as they are. If you have approved the project, the
-    approval goes on to hold.
+    NAME is the hook's name or, if it has none, its command. It is removed from the list `hooksConfig.disabled` in every
+    settings file. Comments and formatting are kept. If you have approved the project, the approval stays valid.
 
     \b
     Examples:

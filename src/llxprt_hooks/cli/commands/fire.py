@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import Trial
 
 JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
 
 @click.command("fire")
@@ -31,17 +30,19 @@ _TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
     "tool_name",
     metavar="NAME",
     shell_complete=tool_names,
-    help="The tool's name; write_file if not given.",
+    help="The tool's name. Default: write_file.",
 )
-@click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments, a JSON object.")
+@click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments as a JSON object.")
 @click.option(
     "--input",
     "given",
     metavar="JSON|@FILE|-",
-    help="The event's own fields as a JSON object, from a file, or from standard input. A recorded payload will do; "
-    "what is missing is filled in with an example.",
+    help="The event's own fields as a JSON object, from a file, or from standard input; a recorded payload also works. "
+    "Missing fields get example values.",
 )
-@click.option("--dry-run", is_flag=True, help="Show which hooks would run, and why others would not; run none.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
+)
 @json_option
 @directory_option
 def command(
@@ -53,16 +54,16 @@ def command(
     as_json: bool,
     directory: str,
 ) -> int:
-    """Run the configured hooks for one event and show what they did and what it means.
+    """Run the configured hooks for one event, and show what they did and what it means.
 
     EVENT is one of BeforeTool, AfterTool, BeforeModel, AfterModel, BeforeToolSelection, BeforeAgent, AfterAgent,
     SessionStart, SessionEnd, PreCompress and Notification. Without input, an example is sent.
 
-    The report shows which hooks were chosen and why, what they were sent, what they printed, how they ended and after
-    how long, what that was taken to mean, what all of them come to, and advice on mistakes that are often made.
+    The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
+    means, the merged result, and hints about common mistakes.
 
-    The exit status is 2 if the event was blocked, 3 if a hook stopped the agent, 0 otherwise: a hook that merely failed
-    allows. It is 1 if the hooks could not be fired at all, and 64 for wrong usage.
+    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 0 otherwise (a hook that only failed
+    allows), 1 if the hooks could not be run at all, 64 for wrong usage.
 
     \b
     Examples:
@@ -79,13 +80,13 @@ async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> int:
     from llxprt_hooks.cli.json_output import print_json
-    from llxprt_hooks.cli.spinner import Waiting
+    from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
     from llxprt_hooks.inspection.trial import InvalidInputError, attempt
 
     try:
-        with Waiting() as waiting:
-            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=waiting)
+        with HookSpinner() as spinner:
+            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=spinner)
     except InvalidInputError as error:
         raise click.UsageError(f"{error}.") from error
     if as_json:
@@ -106,8 +107,8 @@ def _status(trial: Trial) -> ExitStatus:
 def _hook_input(
     event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
 ) -> dict[str, Any]:
-    if event_name not in _TOOL_EVENTS and (tool_name is not None or tool_input is not None):
-        raise click.UsageError(f"--tool and --args are for tool events; {event_name} has no tool.")
+    if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
+        raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
     fields = _json_object(_text(given), "--input") if given is not None else {}
     if fields.get("hook_event_name", event_name) != event_name:
         raise click.UsageError(f"the input was recorded for {fields['hook_event_name']}, not for {event_name}.")
@@ -138,7 +139,7 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"{option} is no JSON: {error}") from error
+        raise click.UsageError(f"{option} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
     return value

@@ -1,4 +1,4 @@
-"""``llxprt-hooks init``: hooks to begin with, copied into a project or for all of the user's projects."""
+"""``llxprt-hooks init``: copy ready-made hooks into a project, or to the user's own settings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
@@ -31,11 +32,10 @@ from llxprt_hooks.text import PROSE, escape_for_terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.cli.terminal import Part
     from llxprt_hooks.recipes import Installation, PlannedFile, Recipe
 
 _WIDE = 80
-"""Columns from which on there is room for events in the list."""
+"""Minimum columns for showing events in the list."""
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -44,33 +44,33 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 
 @click.command("init")
 @click.argument("recipes", nargs=-1, metavar="[RECIPE]...", shell_complete=_complete)
-@click.option("--list", "listing", is_flag=True, help="List the recipes; with names, describe those.")
-@click.option("--force", is_flag=True, help="Overwrite scripts that differ from the recipe's, without asking.")
-@click.option("--user", "for_user", is_flag=True, help="Copy them to ~/.llxprt instead, for all your projects.")
+@click.option("--list", "listing", is_flag=True, help="List all recipes, or describe the named ones.")
+@click.option("--force", is_flag=True, help="Overwrite scripts that differ from the recipe, without asking.")
+@click.option("--user", "for_user", is_flag=True, help="Copy to ~/.llxprt instead, for all your projects.")
 @directory_option
 @click.pass_context
 def command(
     context: click.Context, recipes: tuple[str, ...], listing: bool, force: bool, for_user: bool, directory: str
 ) -> int:
-    """Copy ready-made hooks into a project; without a name, a first hook to begin with.
+    """Copy ready-made hooks into a project. Without a name, copy a first hook to start with.
 
-    Scripts go to .llxprt/hooks/, and .llxprt/settings.json gets what runs them. What is in that file stays, comments
-    too, and nothing is overwritten without asking. Running it again adds only what is missing.
+    Scripts go to .llxprt/hooks/, and the hooks are added to .llxprt/settings.json. Existing settings and comments are
+    kept, and nothing is overwritten without asking. Running the command again adds only what is missing.
 
-    The hooks of a project do nothing until you approve them with `llxprt-hooks trust`. With --user they are your own:
-    they go to ~/.llxprt, run in every project, and need no approval.
+    A project's hooks do nothing until you approve them with `llxprt-hooks trust`. With --user, hooks go to ~/.llxprt,
+    run in every project, and need no approval.
 
     \b
     Examples:
       llxprt-hooks init                                    a first hook, and what to try next
-      llxprt-hooks init --list                             all recipes, a line each
+      llxprt-hooks init --list                             all recipes, one per line
       llxprt-hooks init --list cost-cap                    one of them in full
       llxprt-hooks init secret-scanning protected-files    two recipes
       llxprt-hooks init -C ../shop git-checkpoint          into another project
       llxprt-hooks init --user secret-scanning             for all your projects
     """
     if for_user and context.get_parameter_source("directory") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--user is for all projects, and -C names one: leave one of them out")
+        raise click.UsageError("--user is for all projects, but -C names one. Use only one of them.")
     chosen = _chosen(recipes)
     if listing:
         _list(chosen)
@@ -81,17 +81,17 @@ def command(
     except InstallError as error:
         raise click.ClickException(str(error)) from error
     different = [file for file in installation.files if file.state is FileState.DIFFERENT]
-    kept = [] if force else _to_be_kept(different, installation)
+    kept = [] if force else _files_to_keep(different, installation)
     try:
         install(installation, keep=kept)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    _tell(installation, kept, chosen, directory)
+    _report(installation, kept, chosen, directory)
     return ExitStatus.OK
 
 
 def _chosen(names: Sequence[str]) -> list[Recipe]:
-    """The recipes of those names, in the order in which their hooks should run."""
+    """Find recipes by name, in the order in which their hooks should run."""
     try:
         recipes = [find_recipe(name) for name in dict.fromkeys(names)]
     except UnknownRecipeError as error:
@@ -100,21 +100,21 @@ def _chosen(names: Sequence[str]) -> list[Recipe]:
     return sorted(recipes, key=lambda recipe: order.index(recipe.name))
 
 
-def _to_be_kept(different: Sequence[PlannedFile], installation: Installation) -> list[PlannedFile]:
-    """Ask about each file that would be overwritten; where nobody can be asked, refuse."""
+def _files_to_keep(different: Sequence[PlannedFile], installation: Installation) -> list[PlannedFile]:
+    """Ask about each file that would be overwritten. Without a terminal, fail."""
     if not different:
         return []
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(_shown(file.path, installation) for file in different)
         raise click.ClickException(
-            f"{names}: there already, and not what the recipe has. Nothing was written. Overwrite with --force, or "
-            "move yours out of the way."
+            f"{names}: already exists and differs from the recipe. Nothing was written. Overwrite with --force, or "
+            "move your version first."
         )
     return [file for file in different if not _may_overwrite(file, _shown(file.path, installation))]
 
 
 def _may_overwrite(file: PlannedFile, name: str) -> bool:
-    click.echo(f"{name} is there already, and not what the recipe has.", err=True)
+    click.echo(f"{name} already exists and differs from the recipe.", err=True)
     while True:
         answer = click.prompt(
             "Overwrite it? (y = yes, n = keep mine, d = show the difference)",
@@ -127,55 +127,51 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
             return bool(answer == "y")
         there = file.path.read_text("utf-8", errors="replace").splitlines(keepends=True)
         lines = difflib.unified_diff(there, file.content.splitlines(keepends=True), f"{name} (yours)", f"{name} (new)")
-        click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file may be a stranger's
+        click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file is untrusted
 
 
-def _tell(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
-    from llxprt_hooks.cli.terminal import aligned, say, stdout_console
-
+def _report(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
     console = stdout_console()
-    words = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
+    labels = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
     rows: list[tuple[Part, ...]] = [
-        (("kept" if file in kept else words[file.state], "dim"), _shown(file.path, installation), "")
+        (("kept" if file in kept else labels[file.state], "dim"), _shown(file.path, installation), "")
         for file in installation.files
     ]
     changed = installation.settings_after != installation.settings_before
-    word = ("changed" if installation.settings_before else "created") if changed else "unchanged"
+    label = ("changed" if installation.settings_before else "created") if changed else "unchanged"
     count = installation.added_hooks
     added = f"{count} hook{'' if count == 1 else 's'} added" if count else ""
-    rows.append(((word, "dim"), _shown(installation.settings, installation), (added, "dim")))
+    rows.append(((label, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
-    say(console)
-    say(console, "Next:")
+    print_line(console)
+    print_line(console, "Next:")
     for step in _next_steps(installation, recipes, directory):
         _print_step(console, step)
     _warn(installation)
 
 
 def _print_step(console: Console, step: str) -> None:
-    from llxprt_hooks.cli.terminal import say
-
     command, mark, comment = step.partition("# ")
-    say(console, "  ", (command, "cyan"), (mark + comment, "dim"))
+    print_line(console, "  ", (command, "cyan"), (mark + comment, "dim"))
 
 
 def _next_steps(installation: Installation, recipes: Sequence[Recipe], directory: str) -> Iterator[str]:
-    """Lines for a shell: commands, and where they do not speak for themselves, why."""
+    """Yield shell commands to run next, with comments."""
     if directory != ".":
         yield f"cd {shlex.quote(directory)}"
     if installation.is_users:
-        yield "# nothing to approve: the hooks are your own, and run in every project"
+        yield "# no approval needed: these are your own hooks, and they run in every project"
     else:
-        yield "llxprt-hooks trust   # look at the hooks and approve them; until then they do nothing"
+        yield "llxprt-hooks trust   # review and approve the hooks; until then they do not run"
     for recipe in recipes:
         yield from _trial(recipe, installation.is_users)
     if [recipe.name for recipe in recipes] == [FIRST_HOOK]:
-        yield "llxprt-hooks init --list   # hooks for more than a first try"
+        yield "llxprt-hooks init --list   # more ready-made hooks"
 
 
 def _trial(recipe: Recipe, is_users: bool) -> Iterator[str]:
-    """Lines for a shell that show a recipe at work."""
+    """Yield shell commands that try a recipe."""
     trial = recipe.trial
     if trial is None:
         yield f"""llxprt-hooks fire {recipe.event} --tool write_file --args '{{"file_path": ".env", "content": "x"}}'"""
@@ -189,25 +185,27 @@ def _trial(recipe: Recipe, is_users: bool) -> Iterator[str]:
 def _warn(installation: Installation) -> None:
     name = _shown(installation.settings, installation)
     if installation.is_off:
-        click.echo(f'Hooks are off in {name}, and were left so. They run once it says "enableHooks": true.', err=True)
+        click.echo(
+            f'Hooks are disabled in {name}; this was not changed. To run them, set "enableHooks": true.', err=True
+        )
     for hook in installation.disabled:
-        turn_on = f"llxprt-hooks enable {hook}"
-        click.echo(f"{hook} is switched off in hooksConfig.disabled, and was left so. Turn it on: {turn_on}", err=True)
+        click.echo(
+            f"{hook} is disabled in hooksConfig.disabled; this was not changed. Run: llxprt-hooks enable {hook}",
+            err=True,
+        )
     if installation.writable_by_others:
-        so = "what it runs may be theirs" if installation.is_users else "it cannot be trusted"
-        click.echo(f"Others may write to {name}, so {so}: chmod go-w {name}", err=True)
+        risk = "they can add hooks that run as you" if installation.is_users else "it cannot be trusted"
+        click.echo(f"Other users can write to {name}, so {risk}. Run: chmod go-w {name}", err=True)
 
 
 def _list(recipes: Sequence[Recipe]) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
-
     console = stdout_console()
     if recipes:
         for recipe in recipes:
             _describe(console, recipe)
         return
     every = [find_recipe(name) for name in NAMES]
-    if not console.is_terminal:  # a line each, for grep
+    if not console.is_terminal:  # one line per recipe, for grep
         for recipe in every:
             click.echo(f"{recipe.name:20} {recipe.summary}")
         return
@@ -223,26 +221,24 @@ def _list(recipes: Sequence[Recipe]) -> None:
         when = [Text("\n".join(recipe.events), "dim")] if has_room else []
         table.add_row(Text(recipe.name, "cyan"), *when, recipe.summary)
     console.print(table)
-    say(console, "One in full: ", ("llxprt-hooks init --list NAME", "cyan"))
-    say(console, "Copy it here: ", ("llxprt-hooks init NAME", "cyan"))
+    print_line(console, "Describe one: ", ("llxprt-hooks init --list NAME", "cyan"))
+    print_line(console, "Copy one: ", ("llxprt-hooks init NAME", "cyan"))
 
 
 def _describe(console: Console, recipe: Recipe) -> None:
-    from llxprt_hooks.cli.terminal import say
-
     facts = f"**Runs at:** {', '.join(recipe.events)}. **Use it** {recipe.when}. **Needs:** {', '.join(recipe.needs)}."
     text = f"{recipe.description}\n{facts}\n"
     if console.is_terminal:
         from rich.markdown import Markdown
 
         console.print(Markdown(text))
-        say(console)
+        print_line(console)
     else:
         click.echo(text)
-    say(console, ("To try it", "bold"), ", once it is in a project and approved:")
-    for step in _trial(recipe, is_users=False):  # not as Markdown, which breaks lines that are to be copied
+    print_line(console, ("To try it", "bold"), ", after you added it to a project and approved it:")
+    for step in _trial(recipe, is_users=False):  # not Markdown, which would wrap lines that you copy
         _print_step(console, step)
-    say(console)
+    print_line(console)
 
 
 def _shown(path: Path, installation: Installation) -> str:

@@ -1,4 +1,4 @@
-"""``llxprt-hooks list``: what is configured, from where, and whether it may run."""
+"""``llxprt-hooks list``: list hooks, where they are configured, and whether they may run."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.terminal import Part, aligned, fits, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.cli.terminal import Part
     from llxprt_hooks.inspection.inventory import Inventory, Item
 
-NONE_CONFIGURED = "no hooks are configured; `llxprt-hooks init` makes a first one"
-NONE_USABLE = "no hooks that can be used; `llxprt-hooks validate` says why"
-COLUMNS = ("hook", "matcher", "source", "mode", "time-out", "state")
+NONE_CONFIGURED = "no hooks are configured; run `llxprt-hooks init` to create one"
+NONE_USABLE = "no usable hooks; run `llxprt-hooks validate` to see why"
+COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 
 
 @click.command("list")
 @json_option
 @directory_option
 def command(as_json: bool, directory: str) -> int:
-    """List the hooks that concern a project, grouped by event, in the order in which they are considered.
+    """List the hooks of a project, grouped by event, in the order in which they are considered.
 
-    For each hook: its name, the matcher of its group, the level of settings that it comes from, whether its group
-    runs in parallel or in sequence, after which time it is ended, and whether it is enabled or else disabled or not
-    approved; below, its command. One sequential group makes all hooks that run with it run one after another.
+    For each hook: its name, the matcher of its group, the settings level it comes from, whether its group runs in
+    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. One
+    sequential group makes all hooks that run with it run sequentially.
 
     \b
     Examples:
@@ -50,18 +50,17 @@ def command(as_json: bool, directory: str) -> int:
 
 
 def _print_hooks(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.terminal import fits, say, stdout_console
     from llxprt_hooks.inspection.inventory import TRUST_WORDS
 
     console = stdout_console()
     if not inventory.items:
-        say(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
+        print_line(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
     if (trust := inventory.settings.trust).counts:
-        say(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
+        print_line(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
     tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.of_event(event))}
     has_room = all(fits(console, table) for table in tables.values())
     for event, table in tables.items():
-        say(console, (event, "bold"))
+        print_line(console, (event, "bold"))
         items = inventory.of_event(event)
         if has_room:
             _print_table(console, table, items)
@@ -70,8 +69,6 @@ def _print_hooks(inventory: Inventory) -> None:
 
 
 def _table(inventory: Inventory, items: list[Item]) -> list[Text]:
-    from llxprt_hooks.cli.terminal import aligned
-
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in COLUMNS)
     return aligned([headings, *(_row(inventory, item) for item in items)], indent="  ")
 
@@ -85,27 +82,23 @@ def _print_table(console: Console, table: list[Text], items: list[Item]) -> None
 
 
 def _print_cards(console: Console, inventory: Inventory, items: list[Item]) -> None:
-    """For a terminal that is too narrow for a table."""
-    from llxprt_hooks.cli.terminal import say, tell
-
+    """Print hooks one below the other, for a terminal too narrow for a table."""
     for item in items:
         name, matcher, source, mode, timeout, state = _row(inventory, item)
-        say(console, "  ", name)
-        say(console, "    matcher ", matcher)
-        tell(console, "    ", source, ", ", mode, ", ", timeout)
-        tell(console, "    ", state)
+        print_line(console, "  ", name)
+        print_line(console, "    matcher ", matcher)
+        print_wrapped(console, "    ", source, ", ", mode, ", ", timeout)
+        print_wrapped(console, "    ", state)
         _print_below(console, item)
 
 
 def _print_below(console: Console, item: Item) -> None:
-    from llxprt_hooks.cli.terminal import say
-
     config = item.definition.config
-    say(console, (f"      {config.command or config.type}", "dim"))
+    print_line(console, (f"      {config.command}", "dim"))
     if config.fail_closed:
-        say(console, ("      blocks when it fails", "dim"))
+        print_line(console, ("      blocks when it fails", "dim"))
     if config.description:
-        say(console, (f"      {' '.join(config.description.split())}", "dim italic"))
+        print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 
 
 def _row(inventory: Inventory, item: Item) -> tuple[Part, ...]:
@@ -125,9 +118,8 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
     from llxprt_hooks.inspection.inventory import why_off
 
     off = why_off(inventory.settings) if inventory.items else None
     for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
-        tell(stderr_console(), (warning, "yellow"))
+        print_wrapped(stderr_console(), (warning, "yellow"))

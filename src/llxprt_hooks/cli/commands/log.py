@@ -1,37 +1,33 @@
-"""``llxprt-hooks log``: which hooks ran, what they decided, how long they took."""
+"""``llxprt-hooks log``: show which hooks ran, what they decided and how long they took."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from llxprt_hooks.cli.hook_names import recorded_names
 from llxprt_hooks.cli.options import EventType, json_option, project_option
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from llxprt_hooks.cli.terminal import Part
+from llxprt_hooks.cli.terminal import Part, print_line, print_wrapped, stderr_console, stdout_console
 
 SHORT_ID = 8
-"""Characters of an id that a line shows; they are enough to ask for it."""
+"""Characters of an id in the list. They are enough to look the execution up."""
 
 NARROW = 80
-"""Columns below which an execution takes two lines."""
+"""Terminals with fewer columns get several lines per execution."""
 
 Record = dict[str, Any]
 
 
 @click.command("log")
 @click.argument("execution", required=False, metavar="[ID]")
-@click.option("--follow", "-f", is_flag=True, help="Go on and print executions as they happen; Ctrl-C ends it.")
-@click.option("--event", type=EventType(), metavar="E", help="This event only.")
-@click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="This hook only.")
-@click.option("--failed", is_flag=True, help="Failed executions only; a block is no failure.")
-@click.option("--blocked", is_flag=True, help="Executions that blocked only.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing executions as they happen, until Ctrl-C.")
+@click.option("--event", type=EventType(), metavar="E", help="Only this event.")
+@click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only this hook.")
+@click.option("--failed", is_flag=True, help="Only failed executions. A block is not a failure.")
+@click.option("--blocked", is_flag=True, help="Only executions that blocked.")
 @click.option(
     "-n",
     "count",
@@ -39,7 +35,7 @@ Record = dict[str, Any]
     metavar="N",
     default=20,
     show_default=True,
-    help="How many of the latest.",
+    help="The number of latest executions to show.",
 )
 @json_option
 @project_option
@@ -54,10 +50,10 @@ def command(
     as_json: bool,
     project: str | None,
 ) -> int:
-    """Show the latest executions of hooks, one a line; with the ID of one, all that is known of it.
+    """Show the latest executions of hooks, one per line. With an ID, show all details of that execution.
 
-    `run` records executions in ~/.llxprt/logs, in a file of bounded size that only you can read; what hooks were sent
-    only with --log-payloads. Filters may be combined.
+    `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
+    of hooks only with --log-payloads. You can combine filters.
 
     \b
     Examples:
@@ -67,60 +63,45 @@ def command(
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log 1f3a9c02 --json | jq .payload | llxprt-hooks fire BeforeTool --input -
     """
+    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.inspection.log import LogFilter, LogReader, log_file
 
     reader = LogReader(where=LogFilter(execution, event, hook, project, failed, blocked))
     records = reader.read()
-    show = _print_json if as_json else _print_full if execution else _print_line
-    _show_all(records[-count:], show)
+    show = print_json if as_json else _print_full if execution else _print_line
+    for record in records[-count:]:
+        show(record)
     if follow:
-        _say_that_it_goes_on()
-        _show_all(reader.follow(), show)
+        _announce_following()
+        for record in reader.follow():
+            show(record)
     if execution and not records:
-        raise click.ClickException(f"no execution with the id {execution} is recorded")
+        raise click.ClickException(f"no recorded execution has the id {execution}")
     if not records and not as_json:
         click.echo("no recorded execution matches" if log_file().exists() else NOTHING_RECORDED, err=True)
     return 0
 
 
-NOTHING_RECORDED = "nothing is recorded yet: `llxprt-hooks run` records the hooks that it runs"
+NOTHING_RECORDED = "no executions are recorded yet: `llxprt-hooks run` records the hooks that it runs"
 
 
-def _say_that_it_goes_on() -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
-
+def _announce_following() -> None:
     console = stderr_console()
     if console.is_terminal:
-        tell(console, ("waiting for executions; Ctrl-C ends it", "dim"))
-
-
-# Printing.
-
-
-def _show_all(records: Iterable[Record], show: Callable[[Record], None]) -> None:
-    for record in records:
-        show(record)
-
-
-def _print_json(record: Record) -> None:
-    from llxprt_hooks.cli.json_output import print_json
-
-    print_json(record)
+        print_wrapped(console, ("waiting for executions; press Ctrl-C to stop", "dim"))
 
 
 def _print_line(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console, tell
-
     console = stdout_console()
     hook = " ".join(str(record.get("hook")).split())
     event, duration = str(record.get("event_name")), _duration(record)
     start: tuple[Part, ...] = ((str(record.get("id"))[:SHORT_ID], "dim"), "  ", (_local_time(record), "dim"))
     if console.width < NARROW:
-        say(console, *start, f"  {duration.strip()}")
-        say(console, f"  {event}  ", (hook, "bold"))
-        tell(console, "  ", *_outcome(record))
+        print_line(console, *start, f"  {duration.strip()}")
+        print_line(console, f"  {event}  ", (hook, "bold"))
+        print_wrapped(console, "  ", *_outcome(record))
     else:
-        say(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
+        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
 
 
 def _outcome(record: Record) -> tuple[Part, ...]:
@@ -132,13 +113,12 @@ def _outcome(record: Record) -> tuple[Part, ...]:
     if record.get("stopped"):
         return ("stopped", "yellow"), _after_colon(reason)
     changed = record.get("effects")
-    return ("allowed", "green"), f" with {', '.join(map(str, changed))}" if isinstance(
-        changed, list
-    ) and changed else ""
+    effects = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
+    return ("allowed", "green"), f" with {effects}" if effects else ""
 
 
-def _after_colon(words: str) -> str:
-    return f": {words}" if words else ""
+def _after_colon(text: str) -> str:
+    return f": {text}" if text else ""
 
 
 def _duration(record: Record) -> str:
@@ -157,18 +137,16 @@ def _local_time(record: Record) -> str:
 
 
 def _print_full(record: Record) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
-
     console = stdout_console()
     width = max(map(len, record))
     for name, value in record.items():
-        first, *others = _words(value).rstrip("\n").split("\n")
-        say(console, (f"{name:<{width}}  ", "dim"), first)
+        first, *others = _formatted(value).rstrip("\n").split("\n")
+        print_line(console, (f"{name:<{width}}  ", "dim"), first)
         for line in others:
-            say(console, f"{'':<{width}}  {line}")
+            print_line(console, f"{'':<{width}}  {line}")
 
 
-def _words(value: object) -> str:
+def _formatted(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""``llxprt-hooks migrate``: take over hooks from another agent's settings."""
+"""``llxprt-hooks migrate``: migrate hooks from another agent's settings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.migration import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
 from llxprt_hooks.settings import Level, settings_file
 
@@ -23,22 +24,22 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command("migrate")
-@click.option("--from", "agent", type=click.Choice(list(DIALECTS)), required=True, help="Whose hooks they are.")
+@click.option("--from", "agent", type=click.Choice(list(DIALECTS)), required=True, help="The agent to migrate from.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--yes", is_flag=True, help="Write the changes; without it they are only shown.")
+@click.option("--yes", is_flag=True, help="Write the changes. Without it, they are only shown.")
 @directory_option
 def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
-    """Take over the hooks of Claude Code or Gemini CLI into this project's settings.
+    """Migrate hooks from Claude Code or Gemini CLI to this project's settings.
 
-    FILE is .claude/settings.json or .gemini/settings.json in the project, if not given. It is read and never changed.
-    Events, tools, matchers, time-outs and variables get the names and units that they have here; comments and
-    formatting of .llxprt/settings.json stay. In the home folder, the user's own settings are taken over.
+    FILE defaults to .claude/settings.json or .gemini/settings.json in the project. It is read and never changed. Names
+    and units of events, tools, matchers, timeouts and variables are converted. Comments and formatting of
+    .llxprt/settings.json are kept. In the home folder, the command migrates the user's own settings.
 
-    What would change is printed as a diff. What has no counterpart here, what works differently, and scripts that still
+    The changes are printed as a diff. Settings without an equivalent, differences in behavior, and scripts that still
     use the other agent's names are listed on standard error. Nothing is written without --yes.
 
-    The exit status is 0 if all went well, also if there was nothing to do, 1 if a file could not be read or written,
-    and 64 for wrong usage.
+    Exit status: 0 on success, also if there was nothing to do, 1 if a file could not be read or written, 64 for wrong
+    usage.
 
     \b
     Examples:
@@ -54,7 +55,7 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
             write_migration(migration)
     except MigrationError as error:
         wanted = isinstance(error, NoSourceError) and file is None
-        hint = f". Name the file of {dialect.title} to read" if wanted else ""
+        hint = f". Pass the path of the {dialect.title} settings file" if wanted else ""
         raise click.ClickException(f"{error}{hint}") from error
     _print_diff(migration, project)
     _print_notes(migration, project, yes=yes)
@@ -64,13 +65,13 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
 
 
 def _print_diff(migration: Migration, project: Path) -> None:
-    from llxprt_hooks.cli.terminal import say, stdout_console
-
     console = stdout_console()
     for line in _diff(migration, project):
         if console.is_terminal:
-            say(console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], "")))
-        else:  # as it is, for patch
+            print_line(
+                console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], ""))
+            )
+        else:  # unchanged, for patch
             click.echo(line, nl=False)
 
 
@@ -86,39 +87,39 @@ def _diff(migration: Migration, project: Path) -> Iterable[str]:
 
 
 def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
-    from llxprt_hooks.cli.terminal import stderr_console, tell
-
     console = stderr_console()
-    _section(console, "No counterpart here, left out:", map(str, migration.left_out))
-    _section(console, "Taken over, but look at it:", map(str, migration.remarks))
-    _section(console, "Different here:", migration.differences)
-    _section(console, "Names in your scripts that are different here:", map(str, migration.in_scripts))
+    _section(console, "Not migrated, because there is no equivalent:", map(str, migration.left_out))
+    _section(console, "Migrated, but needs review:", map(str, migration.remarks))
+    _section(console, "Works differently here:", migration.differences)
+    _section(console, "Names in your scripts that have to change:", map(str, migration.in_scripts))
     if not migration.groups:
-        tell(console, f"Nothing to do: {migration.source} has no hooks that can be taken over.")
+        print_wrapped(console, f"Nothing to do: {migration.source} has no hooks that can be migrated.")
     elif migration.after == migration.before:
-        tell(console, f"Nothing to do: {migration.target} has all that can be taken over from {migration.source}.")
+        print_wrapped(
+            console,
+            f"Nothing to do: {migration.target} already has everything that can be migrated from {migration.source}.",
+        )
     elif yes:
         is_users = migration.target == settings_file(Level.USER, project)
         approve = "" if is_users else "Approve the hooks with `llxprt-hooks trust`. "
-        tell(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
+        print_wrapped(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
     else:
-        tell(console, "Nothing was written. Write it with --yes.")
+        print_wrapped(console, "Nothing was written. To write the changes, pass --yes.")
 
 
 def _section(console: Console, title: str, lines: Iterable[str]) -> None:
-    from llxprt_hooks.cli.terminal import say, tell
-
     lines = list(lines)
     if lines:
-        say(console, (title, "bold"))
+        print_line(console, (title, "bold"))
         for line in lines:
-            tell(console, ("  - ", "dim"), line)
-        say(console, "")
+            print_wrapped(console, ("  - ", "dim"), line)
+        print_line(console, "")
 
 
 def _mention_local_file(dialect: Dialect, project: Path, agent: str) -> None:
     local = project / dialect.local_file
     if dialect.local_file and local.is_file():
         click.echo(
-            f"There is {dialect.local_file} too: llxprt-hooks migrate --from {agent} {dialect.local_file}", err=True
+            f"{dialect.local_file} exists too; run: llxprt-hooks migrate --from {agent} {dialect.local_file}",
+            err=True,
         )

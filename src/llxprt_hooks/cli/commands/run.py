@@ -1,4 +1,4 @@
-"""``llxprt-hooks run``: the agent."""
+"""``llxprt-hooks run``: run the agent."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.option("-p", "--prompt", help="Work on this prompt and exit.")
-@click.option("--headless", is_flag=True, help="Never talk to a terminal; the prompt comes from -p or standard input.")
-@click.option("-m", "--model", help="The model to call (GEMINI_MODEL, else gemini-2.5-flash).")
+@click.option(
+    "--headless", is_flag=True, help="Never start an interactive session; the prompt is -p or standard input."
+)
+@click.option("-m", "--model", help="The model to call. Default: GEMINI_MODEL, else gemini-2.5-flash.")
 @click.option(
     "--replay",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Answer model calls from a recording, a JSON object a line, instead of calling the Gemini API.",
+    help="Answer model calls from a recording (one JSON object per line) instead of the Gemini API.",
 )
 @click.option(
     "-o",
@@ -31,15 +33,15 @@ if TYPE_CHECKING:
     type=click.Choice(["text", "json", "stream-json"]),
     default="text",
     show_default=True,
-    help="What to print: the answers, one JSON object at the end, or a JSON object a line as things happen.",
+    help="What to print: the answers, one JSON object at the end, or one JSON object per event.",
 )
-@click.option("-y", "--yolo", is_flag=True, help="Allow every tool call; short for --approval-mode yolo.")
+@click.option("-y", "--yolo", is_flag=True, help="Allow every tool call. Short for --approval-mode yolo.")
 @click.option(
     "--approval-mode",
     type=click.Choice(["default", "auto_edit", "yolo"]),
-    help="Ask before writing and running (default, unless another is given), allow edits (auto_edit), or all (yolo).",
+    help="Ask before edits and commands (default), allow edits (auto_edit), or allow everything (yolo).",
 )
-@click.option("--log-payloads", is_flag=True, help="Record also what hooks are sent, for `llxprt-hooks log`.")
+@click.option("--log-payloads", is_flag=True, help="Include the payloads sent to hooks in `llxprt-hooks log`.")
 @directory_option
 def command(
     prompt: str | None,
@@ -56,8 +58,8 @@ def command(
 
     The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set.
 
-    The exit status is 0 when the agent has answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent,
-    1 if the model could not be called, 64 for wrong usage, and 130 after Ctrl-C.
+    Exit status: 0 if the agent answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent, 1 if the
+    model could not be called, 64 for wrong usage, 130 after Ctrl-C.
 
     \b
     Examples:
@@ -67,22 +69,30 @@ def command(
       llxprt-hooks run -y -p "fix the tests" --replay answers.jsonl
     """
     if yolo and approval_mode not in (None, "yolo"):
-        raise click.UsageError("-y and --approval-mode say different things; give one of them.")
+        raise click.UsageError("-y and --approval-mode contradict each other. Use one of them.")
     interactive = prompt is None and not headless and sys.stdin is not None and sys.stdin.isatty()
     if interactive and output_format != "text":
-        raise click.UsageError("An interactive session has text output only; give a prompt with -p, or pipe one in.")
+        raise click.UsageError(
+            "An interactive session supports only text output. Pass a prompt with -p or pipe one in."
+        )
     if not interactive:
         prompt = _piped_prompt() if prompt is None else prompt
         if not prompt.strip():
-            raise click.UsageError("There is no prompt: give one with -p, or on standard input.")
-    options = _options(directory, model, replay, "yolo" if yolo else approval_mode or "default", log_payloads)
+            raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
+    options = agent_options(directory, model, replay, "yolo" if yolo else approval_mode or "default", log_payloads)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
-        return runner.run(_converse(options) if interactive else _run_once(options, prompt or "", output_format))
+        if interactive:
+            from llxprt_hooks.cli.tui.interactive import converse
+
+            return runner.run(converse(options))
+        from llxprt_hooks.cli.tui.once import run_once
+
+        return runner.run(run_once(options, prompt or "", output_format))
 
 
 def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report what goes wrong on the loop, but for what the SDK left open after an error that has been told already."""
+    """Report errors on the loop, except those from closing what the SDK left open after a reported error."""
     task = context.get("future")
     closing = isinstance(task, asyncio.Task) and getattr(task.get_coro(), "__name__", "") == "aclose"
     if "asyncgen" not in context and not closing:
@@ -90,30 +100,19 @@ def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, A
 
 
 def _piped_prompt() -> str:
-    """All of standard input, whatever bytes it has; nothing where it is closed."""
+    """Read all of standard input, valid UTF-8 or not. Empty if it is closed."""
     return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
 
 
-def _options(
-    directory: str, model: str | None, replay: str | None, approval_mode: str, log_payloads: bool
+def agent_options(
+    directory: str, model: str | None, replay: str | None, approval_mode: str, log_payloads: bool = False
 ) -> AgentOptions:
+    """Return the agent's options. Fails with advice if the agent's dependencies are not installed."""
     try:
         from llxprt_hooks.agent.approval import ApprovalMode
         from llxprt_hooks.agent.assembly import AgentOptions
     except ImportError as error:
         raise click.ClickException(
-            f"the agent needs more than the base package ({error}): pip install 'llxprt-hooks[agent]'"
+            f"the agent needs extra packages ({error}): pip install 'llxprt-hooks[agent]'"
         ) from error
     return AgentOptions(directory, model, replay, ApprovalMode(approval_mode), log_payloads)
-
-
-async def _run_once(options: AgentOptions, prompt: str, output_format: str) -> int:
-    from llxprt_hooks.cli.tui.once import run_once
-
-    return await run_once(options, prompt, output_format)
-
-
-async def _converse(options: AgentOptions) -> int:
-    from llxprt_hooks.cli.tui.interactive import converse
-
-    return await converse(options)

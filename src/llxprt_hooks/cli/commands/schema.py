@@ -1,4 +1,4 @@
-"""``llxprt-hooks schema``: JSON Schema for editors."""
+"""``llxprt-hooks schema``: print a JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import click
 
 @click.command("schema")
 def command() -> int:
-    """Print the JSON Schema of the hook part of settings.json, so that editors complete and check it.
+    """Print a JSON Schema of the hook settings in settings.json, for completion and checks in editors.
 
-    The schema (draft 2020-12) describes enableHooks, hooks, hooksConfig and tools.enableHooks, and leaves all other
-    settings alone. The same file fits an extension's hooks/hooks.json.
+    The schema (draft 2020-12) describes enableHooks, hooks, hooksConfig and tools.enableHooks, and allows all other
+    settings. It also applies to an extension's hooks/hooks.json.
 
     \b
     Examples:

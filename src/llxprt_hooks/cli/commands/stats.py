@@ -1,4 +1,4 @@
-"""``llxprt-hooks stats``: the executions of each hook in figures."""
+"""``llxprt-hooks stats``: show statistics about the executions of each hook."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import click
 
 from llxprt_hooks.cli.commands.log import NOTHING_RECORDED
 from llxprt_hooks.cli.options import json_option, project_option
+from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.cli.terminal import Part
     from llxprt_hooks.inspection.stats import Figures
 
 BAR = 24
-"""Characters of the longest bar."""
+"""Maximum width of a bar, in characters."""
 
 SHORTEST_BAR = 4
-"""Characters that it must have at least; where there is no room for them there is none for a table."""
+"""Minimum room for bars. With less, hooks are printed one below the other instead of as a table."""
 
 
 @click.command("stats")
 @json_option
 @project_option
 def command(as_json: bool, project: str | None) -> int:
-    """Show, for each hook, how often it ran, failed and blocked, and how long it took, the slowest first.
+    """Show for each hook how often it ran, failed and blocked, and how long it took, slowest first.
 
-    The figures come from the record that `llxprt-hooks log` shows. Half of the executions took no longer than p50, 95
-    of 100 no longer than p95, which the bars show.
+    The data comes from the log that `llxprt-hooks log` shows. 50 % of the executions took at most p50, 95 % at most
+    p95. The bars show p95.
 
     \b
     Examples:
@@ -56,8 +56,6 @@ _HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", 
 
 
 def _print_figures(figures: list[Figures]) -> None:
-    from llxprt_hooks.cli.terminal import aligned, stdout_console
-
     console = stdout_console()
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in _HEADINGS)
     table = aligned([headings, *map(_row, figures)], right=range(2, len(_HEADINGS)))
@@ -79,15 +77,15 @@ def _row(each: Figures) -> tuple[Part, ...]:
 
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
-    """For a terminal that is too narrow for a table."""
-    from llxprt_hooks.cli.terminal import say, tell
-
+    """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        say(console, (" ".join(each.hook.split()), "bold"))
-        say(console, f"  {each.event}")
-        tell(console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked")
-        tell(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
-        say(console, (f"  {bar}", "cyan"))
+        print_line(console, (" ".join(each.hook.split()), "bold"))
+        print_line(console, f"  {each.event}")
+        print_wrapped(
+            console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked"
+        )
+        print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
+        print_line(console, (f"  {bar}", "cyan"))
 
 
 def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:

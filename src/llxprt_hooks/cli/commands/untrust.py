@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import print_line, stdout_console
 
 
 @click.command("untrust")
@@ -16,7 +17,6 @@ def command(directory: str) -> int:
     Example:
       llxprt-hooks untrust -C path/to/project
     """
-    from llxprt_hooks.cli.terminal import say, stdout_console
     from llxprt_hooks.trust.status import TrustError, revoke_trust, trust_status
 
     try:
@@ -24,5 +24,7 @@ def command(directory: str) -> int:
     except TrustError as error:
         raise click.ClickException(str(error)) from error
     project = trust_status(directory).project
-    say(stdout_console(), f"the hooks of {project} no longer run" if withdrawn else f"{project} was not approved")
+    print_line(
+        stdout_console(), f"the hooks of {project} no longer run" if withdrawn else f"{project} was not approved"
+    )
     return 0

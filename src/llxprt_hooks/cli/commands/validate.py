@@ -1,4 +1,4 @@
-"""``llxprt-hooks validate``: what is wrong with settings files, where, and how to put it right."""
+"""``llxprt-hooks validate``: find mistakes in settings files, and how to fix them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.terminal import line, print_line, print_wrapped, stdout_console
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.diagnosis import Diagnostic, Inspection
 
-_COLOURS: Final = {"error": "bold red", "warning": "bold yellow", "hint": "bold cyan"}
+_COLORS: Final = {"error": "bold red", "warning": "bold yellow", "hint": "bold cyan"}
 _WIDEST_EXCERPT: Final = 160
 _NUMBER_WIDTH: Final = 4
 
@@ -26,37 +28,37 @@ _NUMBER_WIDTH: Final = 4
 @click.command("validate")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path))
 @json_option
-@click.option("--strict", is_flag=True, help="Let warnings count as errors in the exit status.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.option(
     "--tool",
     "tools",
     multiple=True,
     metavar="NAME",
-    help="A tool that your agent has, besides the known ones, for matchers to match; may be given several times.",
+    help="A tool of your agent that matchers may match, besides the known ones. Can be repeated.",
 )
 @directory_option
 @click.pass_context
 def command(
     context: click.Context, file: Path | None, as_json: bool, strict: bool, tools: tuple[str, ...], directory: str
 ) -> int:
-    """Find what is wrong, or hardly meant, in hook settings: with the place, the reason and the fix.
+    """Find mistakes and likely mistakes in hook settings, with location, reason and fix.
 
-    Without FILE all files that count for the project are looked at: its own .llxprt/settings.json, the user's, the
-    system's, and the hooks of the user's extensions. With FILE only that one; what the others say is then not known.
-    A file in a folder .llxprt belongs to the project around it, unless -C says otherwise.
+    Without FILE, checks all files that apply to the project: its own .llxprt/settings.json, the user's and the
+    system's settings, and the hooks of the user's extensions. With FILE, checks only that file. A file in a folder
+    .llxprt belongs to the project around it, unless -C names another.
 
-    Nothing is run: commands and shell scripts are only read by their shell (bash -n).
+    Nothing is run: shells only check the syntax of commands and scripts (bash -n).
 
-    An error means that what the file says will not happen: a misspelt event, a script that is not there. A warning
-    means that it will happen, but hardly as it was meant: a time-out of 600 milliseconds. A hint is worth knowing.
+    An error means that a setting has no effect: a misspelled event, a missing script. A warning means that it has an
+    effect, but probably not the intended one: a timeout of 600 milliseconds. A hint is additional information.
 
     Exit status: 0 without errors, 1 with errors (with --strict, with warnings too), 64 for wrong usage.
 
     \b
     Examples:
-      llxprt-hooks validate                              this project, and all that applies to it
+      llxprt-hooks validate                              this project, and all files that apply to it
       llxprt-hooks validate .llxprt/settings.json        one file
-      llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with a tool of its own
+      llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
     from llxprt_hooks.diagnosis import diagnose, inspect_file, inspect_project, project_of
@@ -91,54 +93,45 @@ def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
 
 
 def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
-    from llxprt_hooks.cli.terminal import stdout_console, tell
-
     console = stdout_console()
     for diagnostic in diagnostics:
         _print_diagnostic(console, diagnostic)
         console.print()
-    tell(console, _summary(inspection, counts))
+    print_wrapped(console, _summary(inspection, counts))
 
 
 def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
     from rich.cells import cell_len
 
-    from llxprt_hooks.cli.terminal import say, tell
     from llxprt_hooks.diagnosis.excerpt import excerpt
-    from llxprt_hooks.text import escape_for_terminal
 
-    colour = _COLOURS[diagnostic.severity]
-    tell(
+    color = _COLORS[diagnostic.severity]
+    print_wrapped(
         console,
         (f"{_path(diagnostic.file)}:{diagnostic.line}:{diagnostic.column}: ", "bold"),
-        (f"{diagnostic.severity}: ", colour),
+        (f"{diagnostic.severity}: ", color),
         escape_for_terminal(diagnostic.message),
         (f" [{diagnostic.code}]", "dim"),
     )
     if diagnostic.source is not None:
         number = f"{diagnostic.line:>{_NUMBER_WIDTH}}"
         before, meant, after = excerpt(diagnostic, max(10, min(console.width, _WIDEST_EXCERPT) - len(number) - 3))
-        say(console, (f"{number} | ", "dim"), before, (meant, colour), after)
-        marks = " " * cell_len(before), ("^" * max(1, cell_len(meant)), colour)
-        say(console, (" " * len(number) + " | ", "dim"), *marks)
+        print_line(console, (f"{number} | ", "dim"), before, (meant, color), after)
+        marks = " " * cell_len(before), ("^" * max(1, cell_len(meant)), color)
+        print_line(console, (" " * len(number) + " | ", "dim"), *marks)
     _print_advice(console, "why: ", diagnostic.rule.why)
     _print_advice(console, "fix: ", diagnostic.fix)
 
 
 def _print_advice(console: Console, label: str, advice: str) -> None:
-    """A label, and text that is indented by it."""
-    from llxprt_hooks.cli.terminal import line, say
-    from llxprt_hooks.text import escape_for_terminal
-
+    """Print a label and a text with a hanging indent."""
     indent = " " * (_NUMBER_WIDTH + 3)
     width = max(10, console.width - len(indent) - len(label))
     for number, part in enumerate(line(escape_for_terminal(advice)).wrap(console, width)):
-        say(console, indent, (label if number == 0 else " " * len(label), "dim"), part.plain.rstrip())
+        print_line(console, indent, (label if number == 0 else " " * len(label), "dim"), part.plain.rstrip())
 
 
 def _path(file: Path) -> str:
-    from llxprt_hooks.text import escape_for_terminal
-
     here = Path.cwd()
     return escape_for_terminal(str(file.relative_to(here) if file.is_relative_to(here) else file))
 
@@ -146,9 +139,9 @@ def _path(file: Path) -> str:
 def _summary(inspection: Inspection, counts: Counter[str]) -> str:
     if not inspection.found:
         places = ", ".join(map(_path, inspection.looked_for))
-        return f"There is no settings file to check; looked for {places}. `llxprt-hooks init` makes a first hook."
+        return f"No settings file found. Looked for {places}. Run `llxprt-hooks init` to create a first hook."
     files = ", ".join(map(_path, inspection.found))
     if not counts:
         return f"No problems found in {files}."
-    *first, last = [f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in _COLOURS if counts[each]]
+    *first, last = [f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in _COLORS if counts[each]]
     return f"Found {' and '.join(filter(None, (', '.join(first), last)))}; checked {files}."

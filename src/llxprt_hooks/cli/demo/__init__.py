@@ -1,1 +1,1 @@
-"""What ``llxprt-hooks demo`` shows: a project with hooks, and recorded answers of a model."""
+"""The content of ``llxprt-hooks demo``: a project with hooks, and recorded model answers."""

@@ -1,1 +1,1 @@
-"""The agent's modes of use: on one prompt (``-p``, piped input, ``--headless``), and interactive."""
+"""The agent's user interfaces: a single prompt (``-p``, piped input, ``--headless``) and interactive."""

@@ -30,11 +30,11 @@ from rich.table import Table
 from rich.text import Text
 
 from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Warned
-from llxprt_hooks.agent.tools.tool import Kind
+from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.tui.printing import tell_on_stderr
+from llxprt_hooks.cli.tui.printing import print_event
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.cli.tui.shown_text import excerpt
 from llxprt_hooks.cli.tui.shutdown import leave
@@ -55,45 +55,45 @@ log = debug_logger("agent")
 
 HELP = {
     "/hooks": "list the hooks",
-    "/hooks disable NAME": "switch a hook off for this session",
-    "/hooks enable NAME": "switch it on again",
-    "/compress": "put a summary in the place of the conversation",
-    "/clear": "forget the conversation",
-    "/help": "this help",
+    "/hooks disable NAME": "disable a hook for this session",
+    "/hooks enable NAME": "enable it again",
+    "/compress": "replace the conversation with a summary",
+    "/clear": "clear the conversation",
+    "/help": "show this help",
     "/quit": "end the session",
-    "Ctrl-C": "interrupt the agent at its work, or clear the line",
+    "Ctrl-C": "interrupt the agent, or clear the line",
     "Ctrl-D": "end the session",
     "Ctrl-R": "search earlier prompts",
-    "Alt-Enter": "begin a new line",
+    "Alt-Enter": "start a new line",
     "Tab": "complete a command",
 }
 
-_MOST_LINES_OF_AN_EDIT = 20
+_MAX_EDIT_LINES = 20
 
 
 async def converse(options: AgentOptions) -> ExitStatus:
-    """Talk with the user until they leave."""
+    """Run an interactive session until the user ends it."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # not every terminal has every character
+        sys.stdout.reconfigure(errors="replace")  # do not fail on characters the terminal lacks
     screen = Screen(Console(highlight=False, markup=False, emoji=False))
     conversation = _Conversation(screen)
-    with _logged_on(screen):
+    with _warnings_on(screen):
         try:
             session = conversation.session = assemble(options, screen, ask=conversation.ask, observer=screen)
         except AgentError as error:
-            tell_on_stderr(Warned(str(error)))
+            print_event(WarningEvent(str(error)))
             return ExitStatus.FAILED
         session.start()
         reason, status = await conversation.talk()
         session.end(reason)
         screen.leaving()
-        with suppress(asyncio.CancelledError):  # told to end once more
+        with suppress(asyncio.CancelledError):  # interrupted again
             await conversation.interruptible(leave(session, status))
         return status
 
 
 class _Conversation:
-    """Reads prompts and commands, and has them carried out."""
+    """Reads prompts and commands, and runs them."""
 
     session: Session
 
@@ -119,30 +119,30 @@ class _Conversation:
         return _line_editor()
 
     async def talk(self) -> tuple[SessionEndReason, ExitStatus]:
-        """Until the user leaves or the program is told to end; how that came, and what to exit with."""
-        self._heed_signals()
+        """Read and run lines until the session ends. Returns the reason and the exit status."""
+        self._handle_signals()
         self._greet()
         try:
             while True:
                 try:
                     line = await self._read()
                 except KeyboardInterrupt:
-                    self._screen.say("Ctrl-D or /quit ends the session.")
+                    self._screen.notice("Press Ctrl-D or type /quit to end the session.")
                     continue
                 except EOFError:
                     return SessionEndReason.PROMPT_INPUT_EXIT, ExitStatus.OK
                 if line.strip() in ("/quit", "/exit"):
                     return SessionEndReason.EXIT, ExitStatus.OK
                 if line.strip():
-                    with _typed_keys_unseen():
-                        await self.interruptible(self._carry_out(line))
+                    with _typed_keys_hidden():
+                        await self.interruptible(self._run(line))
         except (asyncio.CancelledError, OSError, termios.error):  # a signal, or the terminal is gone
             return SessionEndReason.OTHER, ExitStatus.INTERRUPTED
 
     async def ask(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        """Ask whether a tool may run; anything but yes is no."""
-        with self._screen.asking(_what_to_allow(tool, arguments)):
-            self._forget_typed_keys()
+        """Ask whether a tool may run. Any answer but yes means no."""
+        with self._screen.asking(_call_details(tool, arguments)):
+            self._discard_typed_keys()
             try:
                 answer = await self._questions.prompt_async(
                     [("bold", f"Allow {tool.name}?"), ("", " [y/N] ")], handle_sigint=False, set_exception_handler=False
@@ -155,23 +155,23 @@ class _Conversation:
         return answer.strip().lower() in ("y", "yes")
 
     async def interruptible(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do work that Ctrl-C ends, with the hooks and tools it runs; the session stays usable."""
+        """Run work that Ctrl-C cancels, including its hooks and tools. The session stays usable."""
         self._work = asyncio.ensure_future(work)
         try:
             await self._work
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            self._screen.tell(Warned("interrupted"))
+            self._screen.handle(WarningEvent("interrupted"))
         except AgentError as error:
-            self._screen.tell(Warned(str(error)))
-        except Exception as error:  # a mistake of ours is no reason to lose the user's session
-            self._screen.tell(Warned(f"this should not have happened: {error!r}"))
-            log.debug("the session goes on after an error", exc_info=True)
+            self._screen.handle(WarningEvent(str(error)))
+        except Exception as error:  # a bug in the agent must not end the session
+            self._screen.handle(WarningEvent(f"internal error: {error!r}"))
+            log.debug("the session continues after an internal error", exc_info=True)
         finally:
             self._work = None
 
-    def _heed_signals(self) -> None:
+    def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         task = asyncio.current_task()
@@ -185,28 +185,28 @@ class _Conversation:
             self._work.cancel()
 
     def _hang_up(self, task: asyncio.Task[Any]) -> None:
-        self._screen.console.quiet = True  # there is no terminal any more
+        self._screen.console.quiet = True  # the terminal is gone
         task.cancel()
 
     def _greet(self) -> None:
         system = self.session.config.get_hook_system()
         count = system.get_status().total_hooks if system else 0
-        hooks = {0: "No hooks are on.", 1: "1 hook is on."}.get(count, f"{count} hooks are on.")
-        self._screen.say(f"{hooks} Type a prompt, or /help.")
+        hooks = {0: "No hooks are enabled.", 1: "1 hook is enabled."}.get(count, f"{count} hooks are enabled.")
+        self._screen.notice(f"{hooks} Type a prompt, or /help.")
 
     async def _read(self) -> str:
         with self._screen.prompting():
             line = await self._prompts.prompt_async(handle_sigint=False, set_exception_handler=False)
-        return line.encode("utf-8", "replace").decode()  # bytes that are no UTF-8 arrive as lone surrogates
+        return line.encode("utf-8", "replace").decode()  # invalid UTF-8 arrives as lone surrogates
 
-    def _forget_typed_keys(self) -> None:
-        """What was typed before a question was seen is no answer to it."""
+    def _discard_typed_keys(self) -> None:
+        """Discard keys typed before the question was shown."""
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
         clear_typeahead(self._questions.input)
 
-    # What a line asks for.
+    # Commands.
 
-    async def _carry_out(self, line: str) -> None:
+    async def _run(self, line: str) -> None:
         name, _, argument = line.partition(" ")
         if name.startswith("/") and "/" not in name[1:] and "\n" not in line:
             await _COMMANDS.get(name, _Conversation._unknown)(self, argument.strip())
@@ -219,20 +219,20 @@ class _Conversation:
         if system is None:
             settings = self.session.config.settings
             for notice in settings.notices if settings else ():
-                self._screen.tell(Warned(notice))
-            self._screen.tell(Warned("hooks are disabled: set `enableHooks` to true in the settings"))
+                self._screen.handle(WarningEvent(notice))
+            self._screen.handle(WarningEvent("hooks are disabled: set `enableHooks` to true in the settings"))
             return
         await system.initialize()
         verb, _, name = argument.partition(" ")
         if verb in ("", "list"):
             self._list_hooks()
         elif verb not in ("enable", "disable") or not name.strip():
-            self._screen.tell(Warned("usage: /hooks [list | enable NAME | disable NAME]"))
+            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME]"))
         elif name.strip() not in self._hook_names():
-            self._screen.tell(Warned(f"no hook is called {name.strip()}; /hooks lists them"))
+            self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
         else:
             system.set_hook_enabled(name.strip(), verb == "enable")
-            self._screen.say(f"{name.strip()} is {verb}d for this session")
+            self._screen.notice(f"{name.strip()} is {verb}d for this session")
 
     def _list_hooks(self) -> None:
         system = self.session.config.get_hook_system()
@@ -245,24 +245,24 @@ class _Conversation:
 
     async def _compress(self, _: str) -> None:
         if not self.session.chat.history:
-            self._screen.say("there is nothing to compress yet")
+            self._screen.notice("nothing to compress yet")
             return
         with self._screen.working():
             done = await self.session.compress(PreCompressTrigger.MANUAL)
         if done:
-            self._screen.say("a summary has taken the place of the conversation")
+            self._screen.notice("the conversation was replaced with a summary")
         else:
-            self._screen.tell(Warned("nothing was compressed: there was no summary"))
+            self._screen.handle(WarningEvent("nothing was compressed: the model gave no summary"))
 
     async def _clear(self, _: str) -> None:
         self.session.clear()
-        self._screen.say("the conversation is forgotten")
+        self._screen.notice("the conversation was cleared")
 
     async def _help(self, _: str) -> None:
         self._screen.show(_aligned({what: Text(does) for what, does in HELP.items()}))
 
     async def _unknown(self, _: str) -> None:
-        self._screen.tell(Warned("no such command; /help lists them (a prompt may begin with a space)"))
+        self._screen.handle(WarningEvent("unknown command; see /help (or start the prompt with a space)"))
 
     def _completions(self) -> list[str]:
         switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
@@ -282,9 +282,9 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
 }
 
 
-def _what_to_allow(tool: Tool, arguments: Mapping[str, Any]) -> Table:
-    """A call as the user has to judge it: all of a command, enough of an edit."""
-    most_lines = None if tool.kind is Kind.EXECUTE else _MOST_LINES_OF_AN_EDIT
+def _call_details(tool: Tool, arguments: Mapping[str, Any]) -> Table:
+    """Show a call for approval: all of a command, the first lines of an edit."""
+    most_lines = None if tool.kind is ToolKind.EXECUTE else _MAX_EDIT_LINES
     texts = {
         name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
     }
@@ -303,7 +303,7 @@ def _aligned(rows: Mapping[str, Text]) -> Table:
 
 
 def _line_editor(*arguments: Any, **options: Any) -> PromptSession[str]:
-    """An editor that sends no control sequences to a terminal that does not know them."""
+    """Create a line editor that sends no control sequences to a dumb terminal."""
     if not is_dumb_terminal():
         return PromptSession(*arguments, **options)
     with create_app_session(output=DummyOutput()):
@@ -323,14 +323,14 @@ def _keys() -> KeyBindings:
             event.app.exit(exception=KeyboardInterrupt())
 
     @keys.add("escape", "enter")
-    def begin_line(event: KeyPressEvent) -> None:
+    def start_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline()
 
     return keys
 
 
 class _PromptHistory(FileHistory):
-    """Prompts of this and earlier sessions; a disk that is full is no reason to lose the session."""
+    """Prompts of this and earlier sessions. Write errors are ignored."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):
@@ -338,7 +338,7 @@ class _PromptHistory(FileHistory):
 
 
 def _history() -> History:
-    """Readable by the user only; kept in memory where it cannot be kept on disk."""
+    """Return the history on disk, readable by the user only, or one in memory if the file cannot be used."""
     file = user_folder() / "prompt_history"
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -353,13 +353,13 @@ def _history() -> History:
 
 
 @contextmanager
-def _typed_keys_unseen() -> Iterator[None]:
-    """Keys that are typed while the agent works are left for the next prompt and not shown among its output."""
+def _typed_keys_hidden() -> Iterator[None]:
+    """Turn off echo while the agent works. Typed keys stay in the buffer for the next prompt."""
     before = termios.tcgetattr(sys.stdin)
-    unseen = termios.tcgetattr(sys.stdin)
-    unseen[3] &= ~(termios.ECHO | termios.ICANON)
-    unseen[6][termios.VSUSP] = bytes([os.fpathconf(sys.stdin.fileno(), "PC_VDISABLE")])
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, unseen)
+    hidden = termios.tcgetattr(sys.stdin)
+    hidden[3] &= ~(termios.ECHO | termios.ICANON)
+    hidden[6][termios.VSUSP] = bytes([os.fpathconf(sys.stdin.fileno(), "PC_VDISABLE")])
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, hidden)
     try:
         yield
     finally:
@@ -368,7 +368,7 @@ def _typed_keys_unseen() -> Iterator[None]:
 
 
 class _ScreenLog(logging.Handler):
-    """Shows warnings where they do not get in the way of what is being drawn or typed."""
+    """Shows logged warnings through the screen, so that they do not disturb the display or the prompt."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__(logging.WARNING)
@@ -377,15 +377,15 @@ class _ScreenLog(logging.Handler):
         self._thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        note = Warned(record.getMessage())
+        event = WarningEvent(record.getMessage())
         if threading.get_ident() == self._thread:
-            self._screen.tell(note)
+            self._screen.handle(event)
         else:
-            self._loop.call_soon_threadsafe(self._screen.tell, note)
+            self._loop.call_soon_threadsafe(self._screen.handle, event)
 
 
 @contextmanager
-def _logged_on(screen: Screen) -> Iterator[None]:
+def _warnings_on(screen: Screen) -> Iterator[None]:
     root = logging.getLogger()
     before, root.handlers = root.handlers, [_ScreenLog(screen)]
     try:
@@ -395,6 +395,6 @@ def _logged_on(screen: Screen) -> Iterator[None]:
 
 
 def _is_cancelled() -> bool:
-    """Whether it is the whole program that has been told to end."""
+    """Whether the whole program is being cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""A run on one prompt, without a user to talk to: ``-p``, piped input and ``--headless`` alike."""
+"""Run the agent on one prompt, non-interactively: ``-p``, piped input and ``--headless``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.assembly import assemble
+from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.notes import Warned
 from llxprt_hooks.agent.session import Outcome
 from llxprt_hooks.agent.tally import HookTally
 from llxprt_hooks.cli.exit_status import ExitStatus
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 
 
 async def run_once(options: AgentOptions, prompt: str, output_format: str) -> ExitStatus:
-    """Work on one prompt and print what came of it."""
+    """Work on one prompt and print the outcome."""
     output = OUTPUTS[output_format]()
     tally = HookTally()
     try:
         session = assemble(options, output, observer=tally)
     except AgentError as error:
-        output.tell(Warned(str(error)))
+        output.handle(WarningEvent(str(error)))
         return ExitStatus.FAILED
-    _end_orderly_on(signal.SIGTERM)
+    if (task := asyncio.current_task()) is not None:  # SIGTERM cancels running hooks and tools, like Ctrl-C
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     session.start()
     outcome = Outcome()
     try:
         outcome = await session.respond(prompt)
         status = _status(outcome)
     except AgentError as error:
-        output.tell(Warned(str(error)))
+        output.handle(WarningEvent(str(error)))
         status = ExitStatus.FAILED
     except asyncio.CancelledError:
         status = ExitStatus.INTERRUPTED
@@ -49,10 +50,3 @@ def _status(outcome: Outcome) -> ExitStatus:
     if outcome.stop_reason is not None:
         return ExitStatus.STOPPED
     return ExitStatus.OK if outcome.blocked is None else ExitStatus.BLOCKED
-
-
-def _end_orderly_on(number: signal.Signals) -> None:
-    """End as on Ctrl-C: hooks and tools that run are ended too."""
-    task = asyncio.current_task()
-    if task is not None:
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)

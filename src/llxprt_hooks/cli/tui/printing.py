@@ -1,4 +1,4 @@
-"""What a non-interactive run prints: plain text, one JSON document, or a JSON object a line."""
+"""Output of a non-interactive run: plain text, one JSON object, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import click
-
-from llxprt_hooks.agent.notes import AnswerText, Audience, ModelBlocked, Note, Stopped, ToolState, Warned
+from llxprt_hooks.agent.audience import AgentEvent, AnswerText, Audience, ModelBlocked, Stopped, ToolState, WarningEvent
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
+from llxprt_hooks.cli.json_output import print_json
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.text import shorten
 
@@ -19,28 +18,28 @@ if TYPE_CHECKING:
 
 
 class RunOutput(Audience, Protocol):
-    """An audience that also prints the end of a run."""
+    """An audience that also prints the summary of a run."""
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """The run is over."""
+        """Print the end of the run."""
 
 
 class TextOutput:
-    """Answers on stdout as they come; all else, a line each, on stderr."""
+    """Prints answers to stdout as they arrive, and other events to stderr, one line each."""
 
     def __init__(self) -> None:
         self._within_line = False
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, AnswerText):
-            print(note.text, end="", flush=True)
-            self._within_line = not note.text.endswith("\n")
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            print(event.text, end="", flush=True)
+            self._within_line = not event.text.endswith("\n")
         else:
             self._end_line()
-            tell_on_stderr(note)
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """All has been said; an answer that broke off may have left its line open."""
+        """End the line of an interrupted answer."""
         self._end_line()
 
     def _end_line(self) -> None:
@@ -50,26 +49,26 @@ class TextOutput:
 
 
 class JsonOutput:
-    """One object at the end."""
+    """Prints one object at the end."""
 
-    def tell(self, note: Note) -> None:
-        if isinstance(note, (ModelBlocked, Stopped, Warned)):
-            tell_on_stderr(note)
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        _print_json(summary)
+        print_json(summary)
 
 
 class StreamJsonOutput:
-    """An object a line as things happen, and the summary as the last one."""
+    """Prints one object per event, and the summary at the end."""
 
-    def tell(self, note: Note) -> None:
-        _print_json(note.to_dict())
-        if isinstance(note, (ModelBlocked, Stopped, Warned)):
-            tell_on_stderr(note)
+    def handle(self, event: AgentEvent) -> None:
+        print_json(event.to_dict())
+        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+            print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        _print_json({"type": "result", **summary})
+        print_json({"type": "result", **summary})
 
 
 OUTPUTS: Mapping[str, Callable[[], RunOutput]] = {
@@ -80,7 +79,7 @@ OUTPUTS: Mapping[str, Callable[[], RunOutput]] = {
 
 
 def run_summary(session: Session, outcome: Outcome, tally: HookTally) -> dict[str, Any]:
-    """What ``-o json`` prints."""
+    """Return the object that ``-o json`` prints."""
     return {
         "session_id": session.config.session_id,
         "response": session.response,
@@ -91,8 +90,8 @@ def run_summary(session: Session, outcome: Outcome, tally: HookTally) -> dict[st
     }
 
 
-def call_line(call: ToolCall) -> str | None:
-    """A tool call's state as one line for people; None for states that are not worth one."""
+def _call_line(call: ToolCall) -> str | None:
+    """Describe a tool call in one line, or return None for states that are not shown."""
     if call.state is CallState.EXECUTING:
         return f"{call.name} {arguments_line(call.args)}"
     if call.state is not CallState.IDLE:
@@ -104,28 +103,24 @@ def call_line(call: ToolCall) -> str | None:
     return f"{call.name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{call.name}{first}"
 
 
-def tell_on_stderr(note: Note) -> None:
-    """A note as a line on stderr."""
-    line = _line(note)
+def print_event(event: AgentEvent) -> None:
+    """Print an event as a line on stderr."""
+    line = _line(event)
     if line:
         print(line, file=sys.stderr, flush=True)
 
 
-def _line(note: Note) -> str | None:
-    if isinstance(note, ToolState):
-        line = call_line(note.call)
+def _line(event: AgentEvent) -> str | None:
+    if isinstance(event, ToolState):
+        line = _call_line(event.call)
         return f"  {line}" if line else None
-    if isinstance(note, ModelBlocked):
-        return f"llxprt-hooks: the model call was blocked by a hook: {note.reason}"
-    if isinstance(note, Stopped):
-        return f"llxprt-hooks: stopped by a hook: {note.reason}"
-    return f"llxprt-hooks: {note.message}" if isinstance(note, Warned) else None
+    if isinstance(event, ModelBlocked):
+        return f"llxprt-hooks: the model call was blocked by a hook: {event.reason}"
+    if isinstance(event, Stopped):
+        return f"llxprt-hooks: stopped by a hook: {event.reason}"
+    return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None
 
 
 def arguments_line(arguments: Mapping[str, Any]) -> str:
-    """Arguments as JSON, cut to what fits a line."""
+    """Format arguments as JSON, shortened to fit a line."""
     return shorten(decode_text(write_json(dict(arguments))), 120)
-
-
-def _print_json(value: Mapping[str, Any]) -> None:
-    click.echo(write_json(value))  # as bytes: JSON is UTF-8 whatever the terminal's encoding is

@@ -1,9 +1,8 @@
-"""What the agent is doing right now, and who is being waited for, in lines with a spinner."""
+"""Show what the agent is doing and waiting for, in lines with a spinner."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,45 +10,41 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from llxprt_hooks.cli.tui.shown_text import call_words
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from llxprt_hooks.agent.scheduler import ToolCall
     from llxprt_hooks.engine.observer import HookStarted
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
 
-PATIENCE = 0.5
-"""Seconds after which the user is told which hook is being waited for."""
+NOTICE_DELAY = 0.5
+"""Seconds before the screen shows that a hook is running."""
 
-AWAITED = frozenset(
-    {
-        HookEventName.BEFORE_TOOL,
-        HookEventName.AFTER_TOOL,
-        HookEventName.BEFORE_MODEL,
-        HookEventName.AFTER_MODEL,
-        HookEventName.BEFORE_TOOL_SELECTION,
-    }
-)
-
-_MOST_CALLS = 5
+_MAX_CALLS = 5
 
 
 @dataclass(eq=False, slots=True)
 class Wait:
-    """Something that takes its time."""
+    """A running tool call or hook."""
 
     what: str
     event_name: HookEventName | None = None
     since: float = field(default_factory=time.monotonic)
 
     @property
+    def is_awaited(self) -> bool:
+        return self.event_name is not None and self.event_name.spec.awaited
+
+    @property
     def seconds(self) -> float:
         return time.monotonic() - self.since
 
 
-class UnderWay:
-    """What the agent is doing right now."""
+class Progress:
+    """The tool calls and hooks that are running now."""
 
     def __init__(self) -> None:
         self.working = False
@@ -63,10 +58,10 @@ class UnderWay:
         self.working, self.interrupted = True, False
 
     def end(self) -> None:
-        """Nothing is awaited any more; the end of hooks whose event was cancelled is not reported."""
+        """Stop working. Awaited hooks are removed: hooks of a cancelled event do not report their end."""
         self.working = False
         self._calls.clear()
-        self.hooks = {key: wait for key, wait in self.hooks.items() if wait.event_name not in AWAITED}
+        self.hooks = {key: wait for key, wait in self.hooks.items() if not wait.is_awaited}
 
     def call_started(self, call: ToolCall) -> None:
         self._calls[id(call)] = Wait(call_words(call))
@@ -86,13 +81,13 @@ class UnderWay:
         return len(list(self.lines("")))
 
     def lines(self, otherwise: str) -> Iterator[Text]:
-        """A line for each call that runs, and one for the hooks that are waited for; otherwise, this one."""
+        """Yield a line for each running call and one for awaited hooks, or ``otherwise`` if there are none."""
         calls = list(self._calls.values())
-        hooks = [wait for wait in self.hooks.values() if wait.event_name in AWAITED and wait.seconds > PATIENCE]
-        for wait in calls[:_MOST_CALLS]:
+        hooks = [wait for wait in self.hooks.values() if wait.is_awaited and wait.seconds > NOTICE_DELAY]
+        for wait in calls[:_MAX_CALLS]:
             yield self._line(wait.what, wait.seconds)
-        if len(calls) > _MOST_CALLS:
-            yield self._line(f"and {len(calls) - _MOST_CALLS} more")
+        if len(calls) > _MAX_CALLS:
+            yield self._line(f"and {len(calls) - _MAX_CALLS} more")
         if hooks:
             more = f" and {len(hooks) - 1} more" if len(hooks) > 1 else ""
             yield self._line(hooks[0].what + more, hooks[0].seconds)
@@ -101,8 +96,8 @@ class UnderWay:
         elif not (calls or hooks):
             yield self._line(otherwise)
 
-    def _line(self, words: str, seconds: float = 0.0) -> Text:
+    def _line(self, text: str, seconds: float = 0.0) -> Text:
         frame = self._spinner.render(time.monotonic())
         line = Text.assemble(*([frame] if isinstance(frame, Text) else []), no_wrap=True, overflow="ellipsis")
         line.append(f" {seconds:.0f} s" if seconds >= 1 else "", "dim")
-        return line.append(f" {words}")
+        return line.append(f" {text}")

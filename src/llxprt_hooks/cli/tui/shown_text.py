@@ -1,4 +1,4 @@
-"""Text of models, tools and hooks as a terminal may show it: harmless, and not too long."""
+"""Escape and shorten text from models, tools and hooks for the terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from llxprt_hooks.text import PROSE, escape_for_terminal, shorten
 if TYPE_CHECKING:
     from llxprt_hooks.agent.scheduler import ToolCall
 
-_LONGEST_LINE = 500
-_LONGEST_ARGUMENTS = 200
+_MAX_LINE_LENGTH = 500
+_MAX_ARGUMENTS_LENGTH = 200
 
 
 def excerpt(text: str, most_lines: int | None, *, keep: str = PROSE) -> str:
-    """Escape a text and cut it to so many lines of limited length; None is all of it."""
+    """Escape a text and cut it to ``most_lines`` lines of limited length. None means no limit."""
     whole = escape_for_terminal(text, keep=keep).rstrip()
     if most_lines is None:
         return whole
-    lines = [shorten(line, _LONGEST_LINE) for line in whole.split("\n")]
+    lines = [shorten(line, _MAX_LINE_LENGTH) for line in whole.split("\n")]
     more = len(lines) - most_lines
     return "\n".join(lines if more <= 0 else [*lines[:most_lines], f"… {more} more line{'s' if more > 1 else ''}"])
 
 
 def call_words(call: ToolCall) -> str:
-    """A call in a line: the tool's name and its arguments."""
+    """Describe a call in one line: the tool's name and its arguments."""
     arguments = " ".join(f"{name}={decode_text(write_json(value))}" for name, value in call.args.items())
-    return escape_for_terminal(f"{call.name} {shorten(arguments, _LONGEST_ARGUMENTS)}")
+    return escape_for_terminal(f"{call.name} {shorten(arguments, _MAX_ARGUMENTS_LENGTH)}")

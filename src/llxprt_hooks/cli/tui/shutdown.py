@@ -1,4 +1,4 @@
-"""The end of the program."""
+"""Shut the program down."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.triggers.lifecycle import settle
+
 if TYPE_CHECKING:
     from llxprt_hooks.agent.session import Session
 
-LAST_MOMENT = 5.0
-"""Seconds that events nobody awaits are given at exit."""
+SETTLE_TIMEOUT = 5.0
+"""Seconds that background events get to finish at exit."""
 
 
-async def leave(session: Session, status: int, last_words: Callable[[], None] = lambda: None) -> None:
-    """Wait a last moment for events that nobody awaits; those still running then are left to finish by themselves."""
+async def leave(session: Session, status: int, finish: Callable[[], None] = lambda: None) -> None:
+    """Wait for background events, then call ``finish``. Hooks that still run are left to finish by themselves."""
     try:
-        left = await session.events.settle(LAST_MOMENT)
+        left = await settle(session.config, SETTLE_TIMEOUT)
     finally:
-        last_words()
+        finish()
     if left:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status)  # an orderly exit would cancel them
+        os._exit(status)  # a normal exit would cancel them

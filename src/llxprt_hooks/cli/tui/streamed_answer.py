@@ -1,4 +1,4 @@
-"""An answer in Markdown that is rendered while it grows: what is finished once, what is not again and again."""
+"""Render a Markdown answer while it grows: finished lines once, unfinished lines repeatedly."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
-"""Without HTML, so that nothing is left out of ``Vec<T>``; an image, which cannot be shown, is a link."""
+"""Without HTML, so that ``Vec<T>`` is shown completely, and with images as links."""
 
 
 class _NumberedList(ListElement):
-    """Items are indented alike whatever comes after them, so that what has been printed of a list stays right."""
+    """Uses a fixed indent, so that later items do not change the layout of printed ones."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for number, item in enumerate(self.items, start=self.list_start or 0):
@@ -28,7 +28,7 @@ class _NumberedList(ListElement):
 
 
 class _Markdown(Markdown):
-    """Parsed Markdown. The address of a link is shown, not hidden behind its text."""
+    """Parsed Markdown. The address of a link is shown after its text."""
 
     elements = {**Markdown.elements, "ordered_list_open": _NumberedList}  # noqa: RUF012  # a ClassVar in the base
 
@@ -38,7 +38,7 @@ class _Markdown(Markdown):
 
 
 class StreamedAnswer:
-    """An answer on its way: text in, rendered lines out, each of them once, when no more text can change it."""
+    """Takes text and returns rendered lines, each one once, when further text can no longer change it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -47,15 +47,15 @@ class StreamedAnswer:
     def _begin(self) -> None:
         self._text = ""
         self._references: dict[str, Any] = {}
-        self._out = 0  # lines of the text's first block that are out already
-        self._width = 0  # at which they were rendered
+        self._out = 0  # lines of the first block that were returned
+        self._width = 0  # the width they were rendered at
         self._space_before = False
 
     def add(self, text: str) -> None:
         self._text += text.replace("\r", "")
 
     def rendered(self, *, room: int, final: bool) -> tuple[list[list[Segment]], list[list[Segment]]]:
-        """The lines that have become finished, and those that have not, as many as there is room for."""
+        """Return the newly finished lines, and as many unfinished lines as there is room for."""
         tokens = _parsed(self._text, self._references)
         line, index = (0, len(tokens)) if final else _last_block(tokens, self._text)
         finished = self._lines(tokens[:index])[self._out :]
@@ -87,7 +87,7 @@ class StreamedAnswer:
         return [[], *lines] if self._space_before else lines
 
     def _settled(self, tokens: list[Token], lines: list[list[Segment]], room: int) -> int:
-        """How many lines of a block that is taller than the room for it cannot change any more."""
+        """Count the lines of a block too tall for the room that can no longer change."""
         if tokens[0].type == "fence":
             complete = "\n".join(tokens[0].content.split("\n")[:-2])
             return min(len(lines) - room, len(self._lines([tokens[0].copy(content=complete)])) - 1) if complete else 0
@@ -99,7 +99,7 @@ class StreamedAnswer:
 
 
 def _trimmed(line: list[Segment]) -> list[Segment]:
-    """A line without the blanks at its end, other than those of a coloured background."""
+    """Remove trailing spaces from a line, except those with a background color."""
     while line and not (line[-1].style and line[-1].style.bgcolor):
         last = line.pop()
         if last.text.rstrip():
@@ -111,15 +111,15 @@ def _parsed(text: str, references: dict[str, Any]) -> list[Token]:
     tokens = _PARSER.parse(text, references)
     for token in tokens:
         for part in (token, *(token.children or ())):
-            # Not before parsing: control characters in links may be percent-encoded.
+            # After parsing, because control characters in links may be percent-encoded.
             part.content = escape_for_terminal(part.content, keep=PROSE)
     return tokens
 
 
 def _last_block(tokens: Sequence[Token], text: str) -> tuple[int, int]:
-    """The line and the token with which the last block begins: more text may change it.
+    """Return the line and the token where the last block starts. Further text may change this block.
 
-    A block that begins in a line whose end has not come may yet turn out to be part of the one before.
+    A block that starts in an incomplete line is ignored: it may turn out to be part of the previous block.
     """
     complete = text.count("\n")
     starts = [

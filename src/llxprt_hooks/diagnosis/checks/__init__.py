@@ -1,1 +1,1 @@
-"""The checks, each a small function; ``diagnose.py`` has them in tables."""
+"""The checks; ``diagnose.py`` lists them."""

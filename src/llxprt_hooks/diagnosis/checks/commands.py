@@ -1,4 +1,4 @@
-"""Commands: whether the shell can read them, and what it makes of their variables."""
+"""Checks of commands: syntax, variables, exit codes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from llxprt_hooks.diagnosis.rules import (
     UNRUNNABLE_COMMAND,
     UNSAFE_EXTENSION_PATH,
 )
-from llxprt_hooks.diagnosis.shell import command_error
-from llxprt_hooks.diagnosis.started_programs import MOST_PROGRAMS
-from llxprt_hooks.events import CAN_BLOCK
+from llxprt_hooks.diagnosis.shell_syntax import command_error
+from llxprt_hooks.diagnosis.started_programs import MAX_PROGRAMS
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
 from llxprt_hooks.shell.words import simple_commands
@@ -37,8 +36,8 @@ _IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))
 _WITHOUT_BRACES: Final = "|".join(filter(str.isidentifier, FOREIGN_VARIABLES))
 _FOREIGN: Final = re.compile(rf"\$(?:\{{({_IN_BRACES})\}}|({_WITHOUT_BRACES})\b)")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_ALIKE: Final = 0.84
-"""`LLXPRT_PROJECT` and `LLXPRT_PROJECT_ROOT` are as near as that, `LLXPRT_PROFILE_DIR` is not."""
+_SIMILARITY: Final = 0.84
+"""Includes `LLXPRT_PROJECT` and `LLXPRT_PROJECT_ROOT`, but not `LLXPRT_PROFILE_DIR`."""
 _LINE_NUMBER: Final = re.compile(r" in line \d+$")
 _READ_AS_CODE: Final = re.compile(r"-\w*c|eval")
 _EXIT_ONE: Final = re.compile(r"(?<!\|\| )\bexit\s+1\b")
@@ -46,30 +45,30 @@ _EXIT_TWO: Final = re.compile(r"\bexit\s+2\b")
 
 
 def check_characters(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """Characters that no command may have."""
+    """Find characters that a command must not contain."""
     node = hook.command_node
-    if node is not None and not _can_be_passed_on(hook.command):
+    if node is not None and not _is_encodable(hook.command):
         message = "the command has a character that cannot be passed to a program"
-        yield hook.file.at(UNRUNNABLE_COMMAND, node, message, r"Take out `\u0000` and halves of surrogate pairs.")
+        yield hook.file.at(UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
 
 
 def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A command that the shell cannot read."""
+    """Find commands that the shell cannot parse."""
     node = hook.command_node
-    if node is None or not _can_be_passed_on(hook.command):
+    if node is None or not _is_encodable(hook.command):
         return
     error = command_error(hook.command)
     if error is not None:
         if "\n" not in hook.command:
             error = _LINE_NUMBER.sub("", error)
-        fix = "Correct it; a longer command is better off in a script of its own."
-        yield hook.file.at(SHELL_SYNTAX, node, f"the shell cannot read this command: {error}", fix)
+        fix = "Fix it, or move a long command into a script."
+        yield hook.file.at(SHELL_SYNTAX, node, f"the shell cannot parse this command: {error}", fix)
 
 
 def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """The project folder in single quotes."""
+    """Find the project folder in single quotes."""
     node = hook.command_node
-    for words in islice(simple_commands(hook.command), MOST_PROGRAMS):
+    for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
         for before, word in zip((None, *words), words, strict=False):
             quoted = _IN_SINGLE_QUOTES.search(word.text)
             if node is None or quoted is None or (before and _READ_AS_CODE.fullmatch(before.text)):
@@ -80,12 +79,12 @@ def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[D
                 node,
                 (word.start + start, word.start + end),
                 f"the shell does not expand {quoted[0]}",
-                f"Write it without quotes, which is safe here for any folder: `{quoted[1]}`.",
+                f"Write it without quotes, which is safe here for any path: `{quoted[1]}`.",
             )
 
 
 def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """Variables that other agents set."""
+    """Find variables that only other agents set."""
     node = hook.command_node
     first = {found[1] or found[2]: found for found in reversed(list(_FOREIGN.finditer(hook.command)))}
     for name, found in first.items():
@@ -95,12 +94,12 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
 
 
 def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """Slips of the project folder's variable, unless they are set: here, or by the command itself."""
+    """Find typos of the project folder's variable that neither the environment nor the command sets."""
     node = hook.command_node
     known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}
     first = {found[1] or found[2]: found for found in reversed(list(_VARIABLE.finditer(hook.command)))}
     for name, found in first.items():
-        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, similarity=_ALIKE):
+        if not node or name in known or not closest(name, PROJECT_DIR_VARIABLES, similarity=_SIMILARITY):
             continue
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"
@@ -110,26 +109,26 @@ def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator
 
 
 def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """The extension's folder: where it cannot be put in, and where it is not known."""
+    """Find ``${extensionPath}`` where it is unknown or cannot be inserted safely."""
     node, at = hook.command_node, hook.command.find(PLACEHOLDER)
     if node is None or at < 0:
         return
     span = (at, at + len(PLACEHOLDER))
     if hook.file.extension is None:
-        message = f"`{PLACEHOLDER}` is known only in an extension's hooks.json"
+        message = f"`{PLACEHOLDER}` is available only in an extension's hooks.json"
         yield hook.file.inside(
             FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
         )
     elif place_path(hook.command, str(hook.file.extension)) is None:
-        message = f"the characters of {hook.file.extension} could be read as shell code here"
-        fix = "Rename that folder, or put the command into a script of the extension."
+        message = f"the shell could read parts of {hook.file.extension} as code here"
+        fix = "Rename that folder, or move the command into a script of the extension."
         yield hook.file.inside(UNSAFE_EXTENSION_PATH, node, span, message, fix)
 
 
 def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A guard that ends with 1 where 2 was meant."""
+    """Find guards that exit with 1 instead of 2."""
     node, found = hook.command_node, _EXIT_ONE.search(hook.command)
-    if not node or not found or hook.event not in CAN_BLOCK or hook.fails_closed:
+    if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
         return
     if not _EXIT_TWO.search(hook.command):
         yield hook.file.inside(
@@ -137,11 +136,11 @@ def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnost
             node,
             found.span(),
             f"`exit 1` does not block {hook.event}",
-            "To block, say why on stderr and `exit 2`.",
+            "To block, print the reason to stderr and `exit 2`.",
         )
 
 
-def _can_be_passed_on(command: str) -> bool:
+def _is_encodable(command: str) -> bool:
     try:
         return b"\0" not in os.fsencode(command)
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Tools by Claude Code's names in scripts and commands that were taken over: the hook runs, and does nothing."""
+"""Checks for Claude Code's tool names in migrated scripts and commands, which make a hook do nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
-from llxprt_hooks.diagnosis.shape import EVENTS
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
@@ -25,39 +24,39 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
 
 _MOST_SHOWN: Final = 4
-_MOST_READ: Final = 100
-"""Scripts; a hostile project could have any number."""
+_MAX_SCRIPTS: Final = 100
+"""A hostile project could have any number."""
 
 
 def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Each command, and once each script, that waits for a tool by a name that it does not have here."""
-    hooks = [hook for hook in inspection.hooks if hook.command_node and _is_told_of_a_tool(hook)]
+    """Find commands and scripts that compare the tool's name with a name it does not have here."""
+    hooks = [hook for hook in inspection.hooks if hook.command_node and _is_about_tool(hook)]
     for hook in hooks:
         if words := compared_tools(hook.command):
-            yield _told(hook, _span(hook.command, words[0]), "the command", words)
+            yield _diagnostic(hook, _span(hook.command, words[0]), "the command", words)
     started = [script for hook in hooks for script in scripts(inspection, hook)]
-    for file in islice(_files(inspection, hooks, started), _MOST_READ):
+    for file in islice(_files(inspection, hooks, started), _MAX_SCRIPTS):
         words = compared_tools(script_text(file) or "")
         place = place_of(file, started) or _mention(file, hooks, started) if words else None
         if place is not None:
-            yield _told(*place, _name(inspection, file), words)
+            yield _diagnostic(*place, _name(inspection, file), words)
 
 
-def _is_told_of_a_tool(hook: HookEntry) -> bool:
-    return hook.event is not None and EVENTS[hook.event].subject == "tool_name"
+def _is_about_tool(hook: HookEntry) -> bool:
+    return hook.event is not None and hook.event.spec.is_about_tool
 
 
 def _files(inspection: Inspection, hooks: list[HookEntry], started: list[Script]) -> dict[Path, None]:
-    """The scripts that may be shown: those that commands start, and all in the project that they could mean."""
+    """Return the scripts that may be shown: those that commands start, and those in the project that they may name."""
     files = [Path(os.path.realpath(script.path)) for script in started if script.may_be_shown]
     project = Path(os.path.realpath(inspection.directory))
-    with suppress(ScriptsError):  # that is told with the project's trust
+    with suppress(ScriptsError):  # reported by `check_trust`
         files += [project / name for name in project_scripts((hook.command for hook in hooks), project)]
     return dict.fromkeys(files)
 
 
 def _mention(file: Path, hooks: list[HookEntry], started: list[Script]) -> Place | None:
-    """Where a command has the file's name, other than in the path of a script that is known to be another."""
+    """Return where a command mentions the file's name, except in the path of another known script."""
     known = [(script.hook, script.word.span) for script in started]
     return next((place for place in mentions(file, hooks) if not any(_within(place, each) for each in known)), None)
 
@@ -67,21 +66,21 @@ def _within(place: Place, other: Place) -> bool:
     return hook is other_hook and other_start <= start and end <= other_end
 
 
-def _told(hook: HookEntry, span: tuple[int, int], where: str, words: list[ForeignWord]) -> Diagnostic:
+def _diagnostic(hook: HookEntry, span: tuple[int, int], where: str, words: list[ForeignWord]) -> Diagnostic:
     lines: dict[str, int] = {}
     for word in words:
         lines.setdefault(word.name, word.line)
     shown = list(lines.items())[:_MOST_SHOWN]
     by_line = groupby(shown, key=itemgetter(1))
-    told = ", ".join(f"{', '.join(f'`{name}`' for name, _ in names)} in line {line}" for line, names in by_line)
+    found = ", ".join(f"{', '.join(f'`{name}`' for name, _ in names)} in line {line}" for line, names in by_line)
     ours = ", ".join(dict.fromkeys(f"`{CLAUDE_TOOLS[name]}`" for name, _ in shown))
     more = " and more" if len(lines) > len(shown) else ""
     return hook.file.inside(
         SCRIPT_CLAUDE_TOOL,
         hook.command_node or hook.node,
         span,
-        f"{where} compares the tool's name with Claude Code's: {told}{more}",
-        f"Compare with {ours}; with both, where it is for Claude Code too.",
+        f"{where} compares the tool's name with Claude Code's: {found}{more}",
+        f"Compare with {ours}; with both, if Claude Code uses it too.",
     )
 
 

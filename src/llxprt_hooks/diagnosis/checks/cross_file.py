@@ -1,4 +1,4 @@
-"""Hooks among others: what runs twice, never, or one after another."""
+"""Checks across hooks and files: duplicates, disabled hooks, sequential groups."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_DISABLED_HOOK,
     UNREACHABLE_GROUP,
 )
-from llxprt_hooks.diagnosis.shape import EVENTS
+from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
     from llxprt_hooks.events import HookEventName
 
-_UNHEARD_OF: Final = "\x00"
-"""Stands for all that a matcher may be held against and nobody knows: a tool of an MCP server, say."""
+_UNKNOWN_SUBJECT: Final = "\x00"
+"""Represents every unknown name that a matcher may match, such as a tool of an MCP server."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Switched:
-    """An entry of ``hooksConfig.disabled``."""
+class _DisabledEntry:
+    """An entry of a list of disabled hooks."""
 
     file: SettingsFile
+    path: str
     node: Node
 
     @property
@@ -43,7 +45,7 @@ class _Switched:
 
 
 def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Commands that run already, and groups of which nothing is left."""
+    """Find hooks that already run, and groups of which no hook runs."""
     shadows = _shadows(inspection)
     disabled = {switched.name for switched in _disabled(inspection)}
     for group in _groups(inspection):
@@ -51,87 +53,88 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
         alive = [hook for hook in group.hooks if hook not in shadows and hook.identity not in disabled]
         if shadowed and not alive:
             first = shadows[shadowed[0]]
-            told = f"`{shadowed[0].identity}` runs already, by {first.file.place(first.node, seen_from=group.file)}"
-            rest = f", and the other {len(group.hooks) - 1} as little" if len(group.hooks) > 1 else ""
+            reason = f"`{shadowed[0].identity}` already runs, from {first.file.place(first.node, seen_from=group.file)}"
+            others = len(group.hooks) - 1
+            rest = {0: "", 1: "; neither does its other hook"}.get(others, f"; neither do its other {others} hooks")
             yield group.file.at(
-                UNREACHABLE_GROUP, group.node, f"nothing of this group runs: {told}{rest}", "Take the group out."
+                UNREACHABLE_GROUP, group.node, f"no hook of this group runs: {reason}{rest}", "Remove the group."
             )
             continue
         for hook in shadowed:
             place = shadows[hook].file.place(shadows[hook].node, seen_from=hook.file)
-            message = f"this command runs already for {hook.event}, by {place}"
-            yield hook.file.at(DUPLICATE_COMMAND, hook.command_node or hook.node, message, "Take one of them out.")
+            message = f"the same hook already runs for {hook.event}, from {place}"
+            yield hook.file.at(DUPLICATE_COMMAND, hook.main_node, message, "Remove one of them.")
 
 
 def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Hooks that are switched off."""
+    """Find disabled hooks."""
     off = {switched.name: switched for switched in _disabled(inspection)}
     for hook in inspection.hooks:
         switched = off.get(hook.identity)
         if switched is not None and hook.can_run:
             yield hook.file.at(
                 DISABLED_HOOK,
-                hook.name_node or hook.command_node or hook.node,
-                f"this hook is switched off, by {switched.file.place(switched.node, seen_from=hook.file)}",
-                "To let it run, take it out of `hooksConfig.disabled`.",
+                hook.name_node or hook.main_node,
+                f"this hook is disabled, by {switched.file.place(switched.node, seen_from=hook.file)}",
+                f"To enable it, remove it from `{switched.path}`.",
             )
 
 
 def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Names in ``hooksConfig.disabled`` that no hook has."""
+    """Find names in ``hooksConfig.disabled`` that no hook has."""
     hooks = list(inspection.hooks)
     names = {hook.identity for hook in hooks}
-    by_command = {hook.command: hook.name for hook in hooks if hook.name}
+    by_command = {hook.config.command: hook.name for hook in hooks if hook.name and hook.config}
     for switched in _disabled(inspection):
         if switched.name in names:
             continue
         meant = by_command.get(switched.name) or closest(switched.name, names)
         # Another level, or for the user's own file another project, may have a hook of that name.
         if meant or not inspection.alone:
-            fix = f"Did you mean `{meant}`?" if meant else "If it is of no other project, take it out."
+            fix = f"Did you mean `{meant}`?" if meant else "If no other project has it, remove it."
             yield switched.file.at(UNKNOWN_DISABLED_HOOK, switched.node, f"no hook is called `{switched.name}`", fix)
 
 
 def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Different hooks of one event that have one name."""
+    """Find different hooks of one event with the same name."""
     first: dict[tuple[HookEventName | None, str], HookEntry] = {}
     for hook in inspection.hooks:
         if not hook.name or not hook.name_node or not hook.can_run:
             continue
         other = first.setdefault((hook.event, hook.name), hook)
-        if other.effective_command != hook.effective_command:
+        if other.key != hook.key:
             place = other.file.place(other.name_node or other.node, seen_from=hook.file)
-            message = f"another hook, in {place}, is called `{hook.name}` too"
-            yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each of them a name of its own.")
+            message = f"another hook, in {place}, is also called `{hook.name}`"
+            yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each hook a unique name.")
 
 
 def check_escalation(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Sequential groups that make chains of others; told once for an event."""
+    """Find sequential groups that make other groups sequential; reported once per event."""
     for groups in _by_event(inspection).values():
         chains = [group for group in groups if group.sequential]
         subjects = set().union(*(_selected(inspection, group) for group in chains))
-        drawn_in = [group for group in groups if not group.sequential and subjects & _selected(inspection, group)]
-        if drawn_in and chains[0].sequential:
+        affected = [group for group in groups if not group.sequential and subjects & _selected(inspection, group)]
+        if affected and chains[0].sequential:
             file = chains[0].file
-            places = [group.file.place(group.node, seen_from=file) for group in drawn_in[:3]]
-            more = f" and {len(drawn_in) - 3} more" if len(drawn_in) > 3 else ""
+            places = [group.file.place(group.node, seen_from=file) for group in affected[:3]]
+            more = f" and {len(affected) - 3} more" if len(affected) > 3 else ""
             yield file.at(
                 SEQUENTIAL_ESCALATION,
                 chains[0].sequential,
-                f"this makes a chain of other groups' hooks as well: {', '.join(places)}{more}",
-                "If they shall run side by side, narrow the matchers until no two groups are for the same call.",
+                f"this makes hooks of other groups sequential too: {', '.join(places)}{more}",
+                "To run them in parallel, narrow the matchers until no two groups match the same call.",
             )
 
 
 def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:
-    """Hooks that never run, because the same command runs before for all that they are for; and by which."""
+    """Return hooks that never run because an earlier hook runs the same command for all they match; and that hook."""
     disabled = {switched.name for switched in _disabled(inspection)}
     earlier: dict[tuple[HookEventName | None, str], list[HookEntry]] = defaultdict(list)
     shadows: dict[HookEntry, HookEntry] = {}
     for hook in inspection.hooks:
         if not hook.can_run or hook.identity in disabled:
             continue
-        same = earlier[hook.event, hook.effective_command]
+        same = earlier[hook.event, hook.key]
         if same and _covers(inspection, same, hook):
             shadows[hook] = same[0]
         else:
@@ -147,21 +150,20 @@ def _covers(inspection: Inspection, earlier: Iterable[HookEntry], hook: HookEntr
 
 
 def _selected(inspection: Inspection, group: GroupEntry) -> set[str]:
-    """What the group is for, of all that is known, and of what is not."""
+    """Return the known names that the group matches, and a placeholder if it matches unknown ones."""
     event, matches = group.event.meant, group.matches
     if event is None or matches is None:
         return set()
-    shape = EVENTS[event]
-    known = shape.values or (inspection.tools if shape.subject else ())
-    return {subject for subject in (*known, _UNHEARD_OF) if matches(subject)}
+    known = event.spec.matched_values or (inspection.tools if event.spec.is_about_tool else ())
+    return {subject for subject in (*known, _UNKNOWN_SUBJECT) if matches(subject)}
 
 
 def _matcher_text(hook: HookEntry) -> object:
-    return hook.group.matcher.scalar if hook.group.matcher else None
+    return trimmed(str(hook.group.matcher.scalar)) if hook.group.matcher else None
 
 
 def _by_event(inspection: Inspection) -> dict[HookEventName, list[GroupEntry]]:
-    """The groups of which something runs, by event."""
+    """Return the groups with at least one hook that runs, by event."""
     disabled = {switched.name for switched in _disabled(inspection)}
     by_event: dict[HookEventName, list[GroupEntry]] = defaultdict(list)
     for group in _groups(inspection):
@@ -174,8 +176,10 @@ def _groups(inspection: Inspection) -> Iterator[GroupEntry]:
     return (group for file in inspection.files for event in file.events for group in event.groups)
 
 
-def _disabled(inspection: Inspection) -> Iterator[_Switched]:
+def _disabled(inspection: Inspection) -> Iterator[_DisabledEntry]:
     for file in inspection.files:
-        names = file.root.at("hooksConfig", "disabled")
-        if names is not None and file.role is not Role.EXTENSION:
-            yield from (_Switched(file, node) for node in names.items if node.kind is Kind.STRING)
+        for path in DISABLED_LISTS if file.role is not Role.EXTENSION else ():
+            names = file.root.at(*path)
+            for node in names.items if names else ():
+                if node.kind is Kind.STRING:
+                    yield _DisabledEntry(file, ".".join(path), node)

@@ -1,13 +1,14 @@
-"""Events, types and the other fields of a hook."""
+"""Checks of events, types and other fields of hooks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.keys import NO_EVENTS
+from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import (
     FAIL_CLOSED_NO_EFFECT,
+    INVALID_VALUE,
     PLUGIN_TYPE,
     TIMEOUT_LONG,
     TIMEOUT_NOT_POSITIVE,
@@ -15,11 +16,12 @@ from llxprt_hooks.diagnosis.rules import (
     UNKNOWN_EVENT,
     UNKNOWN_TYPE,
 )
-from llxprt_hooks.diagnosis.shape import HOOKS
 from llxprt_hooks.diagnosis.suggestions import claude_event
-from llxprt_hooks.engine.definitions import HookType
-from llxprt_hooks.events import CAN_BLOCK, HookEventName
+from llxprt_hooks.engine.executors import settings_executor
+from llxprt_hooks.engine.schema import supported_types
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Kind
+from llxprt_hooks.settings.shape import FieldReader
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -37,43 +39,52 @@ _OTHER_TYPES: Final = {"shell": "command", "script": "command", "bash": "command
 
 
 def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
-    """A name that is no event; switches that were put among the events are told as misplaced keys."""
+    """Find unknown events; switches among the events are reported as misplaced keys."""
     key = event.member.key
-    if event.name is None and key not in NO_EVENTS:
-        yield event.file.at_key(UNKNOWN_EVENT, event.member, f"there is no event `{key}`", _event_fix(key, event.meant))
+    if event.name is None and key not in NOT_EVENTS:
+        yield event.file.at_key(UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant))
 
 
 def _event_fix(key: str, meant: HookEventName | None) -> str:
     foreign = claude_event(key)
     if foreign and CLAUDE_EVENTS[foreign]:
-        return f"Did you mean `{meant}`? That is what Claude Code's `{foreign}` is called here."
+        return f"Did you mean `{meant}`? It is the counterpart of Claude Code's `{foreign}`."
     if foreign:
-        return f"Claude Code's `{foreign}` has no counterpart here; take it out."
+        return f"Claude Code's `{foreign}` has no counterpart here; remove it."
     return (
-        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HOOKS.fields)}."
+        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HookEventName)}."
     )
 
 
 def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A type that is unknown, or that cannot be run."""
+    """Find unknown and unsupported types."""
     node = hook.node.at("type")
-    if node is None or node.kind is not Kind.STRING or node.scalar == HookType.COMMAND:
+    if node is None or node.kind is not Kind.STRING:
         return
-    kind = str(node.scalar)
-    if kind == HookType.PLUGIN:
-        yield hook.file.at(
-            PLUGIN_TYPE, node, "a hook of type `plugin` cannot be run", 'Write `"type": "command"` and a `command`.'
-        )
+    name, executor = str(node.scalar), settings_executor(node.scalar)
+    if executor is None:
+        typo = closest(name, supported_types()) or _OTHER_TYPES.get(name.lower())
+        known = ", ".join(f"`{each}`" for each in supported_types())
+        fix = f"Did you mean `{typo}`?" if typo else f"Supported types: {known}. Call anything else from a script."
+        yield hook.file.at(UNKNOWN_TYPE, node, f"unknown type `{name}`", fix)
+    elif executor.unsupported:
+        yield hook.file.at(PLUGIN_TYPE, node, executor.unsupported, 'Write `"type": "command"` and a `command`.')
+
+
+def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Find values that fit the schema but that the hook's type rejects."""
+    executor = settings_executor(hook.fields.get("type"))
+    own, problems = FieldReader(executor.fields or {}).read(hook.fields) if executor else ({}, [])
+    if executor is None or any(problem.discards for problem in problems):
         return
-    slip = closest(kind, ["command"]) or _OTHER_TYPES.get(kind.lower())
-    fix = (
-        f"Did you mean `{slip}`?" if slip else 'The one type that can be run is `"command"`; call others from a script.'
-    )
-    yield hook.file.at(UNKNOWN_TYPE, node, f"there is no type `{kind}`", fix)
+    spec = executor.read(own)
+    for problem in spec if isinstance(spec, list) else ():
+        node = hook.node.at(problem.key) or hook.node
+        yield hook.file.at(INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
 
 
 def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """A time-out that is none, looks like seconds, or is longer than anybody waits."""
+    """Find timeouts that are invalid, look like seconds, or are implausibly long."""
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
@@ -82,8 +93,8 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         yield hook.file.at(
             TIMEOUT_NOT_POSITIVE,
             node,
-            f"a time-out of {written} ms cannot be kept",
-            "Write milliseconds: 60000 is a minute.",
+            f"{written} is not a valid timeout",
+            "Write milliseconds: 60000 is one minute.",
         )
     elif timeout < _SECOND:
         yield hook.file.at(
@@ -97,7 +108,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
             TIMEOUT_LONG,
             node,
             f"{written} is {_duration(timeout)}",
-            "Milliseconds are meant: 60000 is a minute, 600000 ten.",
+            "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten.",
         )
 
 
@@ -113,12 +124,12 @@ def _duration(milliseconds: float) -> str:
 
 
 def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """``failClosed`` where nothing can be blocked."""
+    """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
-    if node and hook.fails_closed and hook.event and hook.event not in CAN_BLOCK:
+    if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
         yield hook.file.at(
             FAIL_CLOSED_NO_EFFECT,
             node,
             f"`failClosed` has no effect for {hook.event}, which cannot be blocked",
-            "Take it out, or check before: with BeforeTool or BeforeModel.",
+            "Remove it, or use an earlier event: BeforeTool or BeforeModel.",
         )

@@ -1,7 +1,8 @@
-"""Keys and types: a file held against the declared shape of settings."""
+"""Checks of keys and types against the declared shape of settings."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -12,33 +13,33 @@ from llxprt_hooks.diagnosis.rules import (
     EMPTY_GROUP,
     ENVIRONMENT_MISTAKE,
     HOOK_OUTSIDE_GROUP,
+    INVALID_VALUE,
     MISPLACED_KEY,
     MISSING_KEY,
     MISSPELT_KEY,
     UNKNOWN_KEY,
     WRONG_TYPE,
 )
-from llxprt_hooks.diagnosis.shape import (
+from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
+from llxprt_hooks.engine.executors import settings_executor, settings_executors
+from llxprt_hooks.engine.schema import (
     ENVIRONMENT,
-    EVENTS,
     EXTENSION_HOOKS,
+    GROUPS,
     HOOK,
-    HOOKS,
+    HOOK_FIELDS,
     HOOKS_CONFIG,
     SETTINGS,
-    ArrayOf,
-    Field,
-    Scalar,
-    Shape,
-    Value,
+    hook_shape,
+    own_fields,
 )
-from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
-from llxprt_hooks.engine.definitions import HookType
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_fields import FieldReader
+from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import duplicate_members
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -47,38 +48,36 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.inspection import Inspection
 
-_ANY_GROUP: Final = EVENTS[HookEventName.BEFORE_TOOL].group
+_ANY_GROUP: Final = GROUPS[HookEventName.BEFORE_TOOL]
 _COMMENTS: Final = ("$schema", "$comment", "//", "_comment", "comment")
-"""Keys that are written for people or editors."""
+"""Keys for people or editors."""
 
-_IN_A_GROUP, _IN_A_HOOK, _AT_THE_TOP = (
-    "It belongs to the group, beside `hooks`.",
-    "It belongs to a hook, beside `type` and `command`.",
+_IN_A_GROUP, _IN_A_HOOK, _AT_THE_TOP, _NOT_IN_AN_EXTENSION = (
+    "Move it to the group, next to `hooks`.",
+    "Move it to a hook, next to `type`.",
     "Move it to the top level of the file.",
+    "An extension cannot turn hooks on or off; use a settings file.",
 )
 _BELONGS: Final[Mapping[str, Mapping[str, str]]] = {
     "hook": {
         "matcher": _IN_A_GROUP,
         "sequential": _IN_A_GROUP,
-        "hooks": "A hook has no hooks; list them in the group.",
+        "hooks": "A hook cannot contain hooks; list them in the group.",
     },
-    "group": dict.fromkeys((key for key in HOOK.fields if key != "description"), _IN_A_HOOK),
+    "group": dict.fromkeys(("type", *(key for key in HOOK_FIELDS if key != "description")), _IN_A_HOOK),
     "hooks": {
-        "enabled": "The switch is `enableHooks` at the top level of the file.",
+        **dict.fromkeys(SWITCHES, _NOT_IN_AN_EXTENSION),
         "enableHooks": _AT_THE_TOP,
-        "disabled": "The list is `hooksConfig.disabled`, beside `hooks`.",
-        "notifications": "It belongs to `hooksConfig`, beside `hooks`.",
+        "notifications": "Move it to `hooksConfig`, next to `hooks`.",
         "hooksConfig": _AT_THE_TOP,
     },
     "hooksConfig": {"enableHooks": _AT_THE_TOP, "hooks": _AT_THE_TOP},
-    "extension": dict.fromkeys(
-        ("enableHooks", "hooksConfig"), "An extension cannot switch hooks; do it in a settings file."
-    ),
+    "extension": dict.fromkeys(("enableHooks", "hooksConfig"), _NOT_IN_AN_EXTENSION),
 }
-"""Shape to the keys that are known elsewhere, and where they belong."""
+"""Per shape: misplaced keys, and where they belong."""
 
-NO_EVENTS: Final = frozenset(_BELONGS["hooks"])
-"""Keys that stand among the events by mistake."""
+NOT_EVENTS: Final = frozenset(_BELONGS["hooks"])
+"""Keys that are not events but are often put among them."""
 
 _OTHER_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "hook": {
@@ -95,37 +94,37 @@ _OTHER_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "hooksConfig": dict.fromkeys(("disable", "off", "disabledHooks"), "disabled"),
     "settings": dict.fromkeys(("hooksEnabled", "hooks_enabled"), "enableHooks"),
 }
-"""Shape to words that are used for one of its keys."""
+"""Per shape: other words for its keys."""
 
-_OWN_ADVICE: Final[Mapping[str, Mapping[str, str]]] = {
+_ADVICE: Final[Mapping[str, Mapping[str, str]]] = {
     "hook": {
         **FOREIGN_KEYS,
-        **dict.fromkeys(("enabled", "disabled"), "To switch the hook off, list its name in `hooksConfig.disabled`."),
+        **dict.fromkeys(("enabled", "disabled"), "To disable the hook, add its name to `hooksConfig.disabled`."),
     },
     "settings": {"disableAllHooks": 'Write `"enableHooks": false`.'},
 }
-"""Shape to keys that have no counterpart, and what to do instead."""
+"""Per shape: keys without a counterpart, and what to do instead."""
 
 
 def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Unknown, misspelt, misplaced and missing keys, and values of another type."""
+    """Find unknown, misspelt, misplaced and missing keys, and values of the wrong type."""
     shape = EXTENSION_HOOKS if file.role is Role.EXTENSION else SETTINGS
     return _object(file, shape, file.root)
 
 
 def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """A key that stood before in the same object."""
+    """Find duplicate keys."""
     for member in duplicate_members(file.root):
         yield file.at_key(
             DUPLICATE_KEY,
             member,
-            f"the key `{member.key}` stands twice in this object, and this last one counts",
-            "Merge the two, or take one out.",
+            f"duplicate key `{member.key}` in this object; the last one wins",
+            "Merge the two, or remove one.",
         )
 
 
 def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """A rule for variables in which something cannot be understood."""
+    """Find mistakes in ``hooksConfig.environment``."""
     mistakes = _Mistakes(file.document)
     read_environment(mistakes, file.root.at("hooksConfig"))
     for node, message in mistakes.found:
@@ -134,7 +133,7 @@ def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Di
 
 
 class _Mistakes(FieldReader):
-    """What the engine finds wrong, with where it stands."""
+    """Collects what the engine reports, with its position."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(document)
@@ -149,17 +148,17 @@ def _object(file: SettingsFile, shape: Shape, node: Node) -> Iterator[Diagnostic
     for member in node.members:
         field = shape.fields.get(member.key)
         if field is not None and field.value is ENVIRONMENT:
-            continue  # the engine has its own, stricter word on that: `check_environment`
+            continue  # `check_environment` is stricter
         if field is not None:
             yield from _member(file, member.key, field, member.value)
             continue
-        if shape is HOOKS:
+        if shape.name == "hooks":
             yield from _event(file, member)
             continue
-        slip = _slip(shape, node, member.key)
-        if slip is not None:
-            meant.add(slip)
-        yield from _unknown(file, shape, member, slip)
+        typo_of = _typo_of(shape, node, member.key)
+        if typo_of is not None:
+            meant.add(typo_of)
+        yield from _unknown(file, shape, member, typo_of)
     yield from _missing(file, shape, node, meant)
 
 
@@ -167,7 +166,7 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
     if node.kind is Kind.NULL and field.nullable:
         return
     if node.kind is field.value.kind:
-        yield from _value(file, field.value, node)
+        yield from _value(file, key, field.value, node)
         return
     yield file.at(
         WRONG_TYPE,
@@ -177,16 +176,37 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
     )
 
 
-def _value(file: SettingsFile, value: Value, node: Node) -> Iterator[Diagnostic]:
-    if isinstance(value, Shape):
+def _value(file: SettingsFile, key: str, value: Value, node: Node) -> Iterator[Diagnostic]:
+    if value is HOOK:
+        yield from _object(file, _hook_shape(node), node)
+    elif isinstance(value, Shape):
         yield from _object(file, value, node)
     elif isinstance(value, ArrayOf):
         yield from _array(file, value.element, node)
+    elif key not in _CHECKED_ELSEWHERE and not value.not_blank and not fits_limits(value, node.scalar):
+        message = f"`{key}` must be {expected_words(value)}, found {file.document.found(node)}"
+        yield file.at(INVALID_VALUE, node, message, "Write an allowed value.")
+
+
+_CHECKED_ELSEWHERE: Final = ("type", "timeout")
+"""Fields of a hook with their own checks."""
+
+
+def _hook_shape(hook: Node) -> Shape:
+    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelt."""
+    node = hook.at("type")
+    name = node.scalar if node else None
+    if settings_executor(name) is not None:
+        return hook_shape(name)
+    if isinstance(name, str):
+        return hook_shape(next((known for known in settings_executors() if same_letters(name, known)), None))
+    keys = {member.key for member in hook.members}
+    return hook_shape(max(settings_executors(), key=lambda known: len(keys & hook_shape(known).fields.keys())))
 
 
 def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnostic]:
     if element is HOOK and not node.items:
-        yield file.at(EMPTY_GROUP, node, "this group has no hooks", "Add a hook, or take the group out.")
+        yield file.at(EMPTY_GROUP, node, "this group has no hooks", "Add a hook, or remove the group.")
     for item in node.items:
         if item.kind is not element.kind:
             what = f"a {element.name}, {element.kind}," if isinstance(element, Shape) else str(element.kind)
@@ -197,81 +217,84 @@ def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnosti
             yield file.at(
                 HOOK_OUTSIDE_GROUP,
                 item,
-                "this is a hook, where a group of hooks is expected",
-                'Put it into a group: `{ "hooks": [ … ] }`.',
+                "expected a group of hooks here, found a hook",
+                'Put it in a group: `{ "hooks": [ … ] }`.',
             )
-            yield from _object(file, HOOK, item)
+            yield from _value(file, "", HOOK, item)
         else:
-            yield from _value(file, element, item)
+            yield from _value(file, "", element, item)
 
 
 def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
-    """What stands under a name that is no event; the name itself is told by another check."""
-    if member.key in NO_EVENTS:
+    """Check the value under an unknown event; another check reports the name itself."""
+    if member.key in NOT_EVENTS:
         fix = _BELONGS["hooks"][member.key]
-        yield file.at_key(MISPLACED_KEY, member, f"`{member.key}` is no event, and has no effect here", fix)
+        yield file.at_key(MISPLACED_KEY, member, f"`{member.key}` is not an event and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
         event = meant_event(member.key)
-        yield from _array(file, EVENTS[event].group if event else _ANY_GROUP, member.value)
+        yield from _array(file, GROUPS[event] if event else _ANY_GROUP, member.value)
 
 
-def _unknown(file: SettingsFile, shape: Shape, member: Member, slip: str | None) -> Iterator[Diagnostic]:
+def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | None) -> Iterator[Diagnostic]:
     key = member.key
-    home = _BELONGS.get(shape.name, {}).get(key)
-    advice = _OWN_ADVICE.get(shape.name, {}).get(key)
+    home = _belongs(shape).get(key)
+    advice = _ADVICE.get(shape.name, {}).get(key)
     if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and _is_event(member):
         home = "Move it into `hooks`."
     if home is not None:
         yield file.at_key(MISPLACED_KEY, member, f"`{key}` has no effect here", home)
-    elif slip is not None:
-        yield file.at_key(MISSPELT_KEY, member, f"there is no key `{key}` here", f"Did you mean `{slip}`?")
+    elif typo_of is not None:
+        yield file.at_key(MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
     elif advice is not None:
         yield file.at_key(UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
     elif not shape.open and key not in _COMMENTS:
         known = ", ".join(f"`{each}`" for each in shape.fields)
-        yield file.at_key(UNKNOWN_KEY, member, f"there is no key `{key}` here", f"Known here are {known}.")
+        yield file.at_key(UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
 
 
-def _slip(shape: Shape, node: Node, key: str) -> str | None:
-    """The key that was meant, unless it is there as well."""
-    if key in _COMMENTS or key in _BELONGS.get(shape.name, {}) or key in _OWN_ADVICE.get(shape.name, {}):
+def _belongs(shape: Shape) -> Mapping[str, str]:
+    """Return the misplaced keys of a shape, and where they belong."""
+    belongs = _BELONGS.get(shape.name, {})
+    return {**dict.fromkeys(own_fields(), _IN_A_HOOK), **belongs} if shape.name == "group" else belongs
+
+
+def _typo_of(shape: Shape, node: Node, key: str) -> str | None:
+    """Return the key that was most likely intended, unless it is also present."""
+    if key in _COMMENTS or key in _belongs(shape) or key in _ADVICE.get(shape.name, {}):
         return None
     words = _OTHER_WORDS.get(shape.name, {})
-    other = next((ours for word, ours in words.items() if same_letters(word, key)), None)
-    # Among keys that belong to others a name must be very like one of ours; "tool" is no slip of "tools".
+    other = next((ours for word, ours in words.items() if ours in shape.fields and same_letters(word, key)), None)
+    # An open object has unrelated keys, so the name must be very similar; "tool" is not a typo of "tools".
     candidates = [each for each in shape.fields if each != "tools"]
-    slip = other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
-    return slip if slip and node.at(slip) is None else None
+    intended = other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
+    return intended if intended and node.at(intended) is None else None
 
 
 def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> Iterator[Diagnostic]:
     for key, field in shape.fields.items():
-        if not field.required or key in meant or not _is_needed(shape, key, node):
+        if not field.required or key in meant:
             continue
         found = node.at(key)
         if found is None:
-            yield file.at(MISSING_KEY, node, f"this {shape.name} has no `{key}`", _MISSING_FIXES[shape.name, key])
+            yield file.at(MISSING_KEY, node, f"this {shape.name} has no `{key}`", _missing_fix(shape, key))
         elif isinstance(field.value, Scalar) and field.value.not_blank and not str(found.scalar).strip():
-            fix = _MISSING_FIXES[shape.name, key]
-            yield file.at(MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", fix)
+            yield file.at(MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", _missing_fix(shape, key))
 
 
-def _is_needed(shape: Shape, key: str, hook: Node) -> bool:
-    """A hook of another type than a command, which another check tells, needs no command."""
-    kind = hook.at("type")
-    if shape is not HOOK or key != "command" or kind is None:
-        return True
-    return kind.scalar == HookType.COMMAND or same_letters(str(kind.scalar), HookType.COMMAND)
+def _missing_fix(shape: Shape, key: str) -> str:
+    if (shape.name, key) in _MISSING_FIXES:
+        return _MISSING_FIXES[shape.name, key]
+    if shape.example and key in shape.example:
+        return f'Add what to run: `"{key}": {json.dumps(shape.example[key])}`.'
+    return "Add it."
 
 
 def _is_event(member: Member) -> bool:
     return member.value.kind is Kind.ARRAY and (member.key in tuple(HookEventName) or member.key in CLAUDE_EVENTS)
 
 
-_EXAMPLE_COMMAND: Final = '`"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"`'
 _MISSING_FIXES: Final = {
     ("hook", "type"): 'Add `"type": "command"`.',
-    ("hook", "command"): f"Say what to run: {_EXAMPLE_COMMAND}.",
     ("group", "hooks"): 'List its hooks: `"hooks": [{ "type": "command", "command": "…" }]`.',
     ("extension", "hooks"): 'Put the events under that key: `{ "hooks": { … } }`.',
 }
@@ -288,7 +311,7 @@ def _type_fix(key: str, value: Value, node: Node) -> str:
         if value.kind is Kind.NUMBER and (number := _DIGITS.fullmatch(node.scalar)):
             return f"Write milliseconds, without quotes: {float(number[1]) * _UNITS[number[2]]:.0f}."
     if value.kind is Kind.ARRAY and node.kind in (Kind.OBJECT, Kind.STRING):
-        return "Put it into brackets: `[ … ]`."
+        return "Put it in brackets: `[ … ]`."
     if value.kind is Kind.STRING and node.kind is Kind.ARRAY:
         return _JOINED.get(key, "Write one string.")
     return _WANTED[value.kind]

@@ -1,4 +1,4 @@
-"""Whether hooks are on, and whether this project's may run."""
+"""Checks whether hooks are on, and whether the project's hooks may run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.scripts import readable_fix
+from llxprt_hooks.diagnosis.checks.script_files import readable_fix
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile
 from llxprt_hooks.diagnosis.rules import (
@@ -25,7 +25,7 @@ from llxprt_hooks.diagnosis.rules import (
 from llxprt_hooks.diagnosis.started_programs import mentions, place_of, scripts
 from llxprt_hooks.settings import Document, Kind, Member, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
-from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.merge import merge_switches
 from llxprt_hooks.text import escape_for_terminal
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.inspection import Inspection
     from llxprt_hooks.trust.status import TrustStatus
 
-_SWITCH: Final = ("enableHooks",)
-_OTHER_SPELLINGS: Final = (("tools", "enableHooks"), ("hooksConfig", "enabled"))
+_SWITCH, *_OTHER_SPELLINGS = ENABLING_KEYS
 
 _OF_LLXPRT: Final = (
     ".llxprt/settings.jsonc",
@@ -56,7 +55,7 @@ _OF_OTHERS: Final = {
 
 
 def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Hooks that are configured, but not turned on."""
+    """Find hooks that are configured while hooks are off."""
     first = next((hook.file for hook in inspection.hooks), None)
     settings = [file for file in inspection.files if file.role is not Role.EXTENSION]
     switches = {file: read_hook_fields(file.document).enabled for file in settings}
@@ -65,36 +64,34 @@ def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     turn_on = 'Add `"enableHooks": true` at the top level.'
     deciding = next((file for file, switch in switches.items() if switch is not None), None)
     if deciding is not None:
-        node = next(node for node in _switches(deciding) if node.scalar is False)
-        fix = f"Write true, if the hooks of {first.document.file} shall run."
-        yield deciding.at(HOOKS_OFF, node, "there are hooks, but this turns hooks off", fix)
+        switches_off = (node for path in ENABLING_KEYS if (node := _boolean(deciding, path)) and node.scalar is False)
+        fix = f"Write true to run the hooks of {first.document.file}."
+        yield deciding.at(HOOKS_OFF, next(switches_off), "hooks are configured, but this turns them off", fix)
     elif not inspection.alone:
-        message = "there are hooks, but no settings file turns hooks on"
+        message = "hooks are configured, but no settings file turns them on"
         yield from _at_hooks(first, HOOKS_OFF, message, turn_on)
     elif first.role is not Role.EXTENSION:
         yield from _at_hooks(
-            first, HOOKS_OFF_HERE, "this file does not turn hooks on", f"{turn_on} Or let another level do it."
+            first, HOOKS_OFF_HERE, "this file does not turn hooks on", f"{turn_on} Or turn them on at another level."
         )
 
 
 def check_conflicting_switches(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Spellings of the switch that contradict each other."""
+    """Find spellings of the switch that contradict each other."""
     switch = _boolean(file, _SWITCH)
     others = {".".join(path): node for path in _OTHER_SPELLINGS if (node := _boolean(file, path))}
     for spelling, node in others.items():
         if switch is not None and node.scalar is not switch.scalar:
-            message = f"`{spelling}` says the opposite of `enableHooks`, which alone counts"
-            yield file.at(CONFLICTING_SWITCHES, node, message, "Take it out.")
+            message = f"`{spelling}` contradicts `enableHooks`, which takes precedence"
+            yield file.at(CONFLICTING_SWITCHES, node, message, "Remove it.")
     if switch is None and len({node.scalar for node in others.values()}) > 1:
-        on, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
+        on, *_, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
         message = f"`{on}` is true, but `{off}` is false, so hooks are off"
-        yield file.at(
-            CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead of both."
-        )
+        yield file.at(CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead.")
 
 
 def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Project settings that are refused or not approved, and settings that others may change."""
+    """Find project settings that are refused or not approved, and settings that others may change."""
     if file.role is not Role.PROJECT:
         if file.role in (Role.USER, Role.SYSTEM) and file.document.mode & WRITABLE_BY_OTHERS:
             message = f"group or others may write to this file (mode {file.document.mode:04o})"
@@ -106,28 +103,31 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         return
     for problem in status.problems:
         yield diagnostic_of_file(
-            problem.file, TRUST_STORE, problem.message, "Correct the file, or take it away and approve again."
+            problem.file or file.document.file,
+            TRUST_STORE,
+            problem.message,
+            "Fix the file, or delete it and approve again.",
         )
     if status.state in _NOT_APPROVED and not inspection.alone:
-        fix = f"Look at the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, say in CI."
+        fix = f"Review the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, as in CI."
         changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""
         yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 
 def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic:
     if file.document.real_file != Path(os.path.realpath(inspection.directory)) / FOLDER / FILE_NAME:
-        fix = "Put the file itself there, not a link."
+        fix = "Replace the link with a regular file."
     elif file.document.mode & WRITABLE_BY_OTHERS:
         fix = f"Run `chmod go-w {quote(str(file.document.file))}`."
     elif unreadable := _unreadable_script(inspection, file, status):
         return unreadable
     else:
-        fix = "Let the commands name files that can be read, and not too many."
+        fix = "Use commands that name readable files, and fewer of them."
     return _of_file(file, REFUSED_SETTINGS, status.problems[0].message, fix)
 
 
 def _unreadable_script(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic | None:
-    """The script that nobody can tell about, where a command names it."""
+    """Return a diagnostic for the unreadable script, if a command names it."""
     unreadable = _unreadable_path(status)
     if unreadable is None:
         return None
@@ -143,7 +143,7 @@ def _unreadable_script(inspection: Inspection, file: SettingsFile, status: Trust
 
 def _unreadable_path(status: TrustStatus) -> Path | None:
     try:
-        project_scripts((hook.command for hook in status.commands), status.project)
+        project_scripts(status.script_texts, status.project)
     except ScriptsError as error:
         return Path(error.__cause__.filename) if isinstance(error.__cause__, OSError) else None
     return None
@@ -156,24 +156,24 @@ _NOT_APPROVED: Final = {
 
 
 def check_manifest(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Hooks of an extension that is none."""
+    """Find hooks of extensions without a manifest."""
     extension = file.extension
     if extension is None or file.document.file.parent.name != "hooks":
         return
     if not any((extension / manifest).is_file() for manifest in MANIFESTS):
-        message = f"these hooks are ignored: there is no {MANIFESTS[0]} in {extension}"
-        yield _of_file(file, EXTENSION_WITHOUT_MANIFEST, message, f'Make one: `{{ "name": "{extension.name}" }}`.')
+        message = f"these hooks are ignored: {extension} has no {MANIFESTS[0]}"
+        yield _of_file(file, EXTENSION_WITHOUT_MANIFEST, message, f'Create one: `{{ "name": "{extension.name}" }}`.')
 
 
 def check_unread_files(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Hooks of the project in files that are not read."""
+    """Find hooks of the project in files that are not read."""
     if inspection.alone:
         return
     for path in _OF_LLXPRT:
         yield from _unread(inspection, path, "Move its hooks to `.llxprt/settings.json`.")
     if not any(file.role is Role.PROJECT and file.events for file in inspection.files):
         for path, agent in _OF_OTHERS.items():
-            yield from _unread(inspection, path, f"Run `llxprt-hooks migrate --from {agent}` to bring them over.")
+            yield from _unread(inspection, path, f"Run `llxprt-hooks migrate --from {agent}` to migrate them.")
 
 
 def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]:
@@ -181,7 +181,7 @@ def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]
     if isinstance(document, Document):
         file = SettingsFile(document, Role.FILE)
         if file.events:
-            yield from _at_hooks(file, UNREAD_FILE, "there are hooks in this file, which is not read", fix)
+            yield from _at_hooks(file, UNREAD_FILE, "this file contains hooks but is not read", fix)
 
 
 def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:
@@ -189,14 +189,10 @@ def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:
     return node if node and node.kind is Kind.BOOLEAN else None
 
 
-def _switches(file: SettingsFile) -> Iterator[Node]:
-    return (node for path in (_SWITCH, *_OTHER_SPELLINGS) if (node := _boolean(file, path)))
-
-
 def _at_hooks(file: SettingsFile, rule: Rule, message: str, fix: str) -> Iterator[Diagnostic]:
     members: dict[str, Member] = {member.key: member for member in file.root.members}
-    told = next((members[key] for key in ("hooks", "hooksConfig", "enableHooks", "tools") if key in members), None)
-    yield file.at_key(rule, told, message, fix) if told else _of_file(file, rule, message, fix)
+    member = next((members[key] for key in ("hooks", "hooksConfig", "enableHooks", "tools") if key in members), None)
+    yield file.at_key(rule, member, message, fix) if member else _of_file(file, rule, message, fix)
 
 
 def _of_file(file: SettingsFile, rule: Rule, message: str, fix: str) -> Diagnostic:

@@ -1,4 +1,4 @@
-# Answers a question that it knows, without a call of the model.
+# Answers a known question without calling the model.
 if grep -q 'capital of France'; then
     echo '{"decision": "block", "reason": "the answer is known",
         "hookSpecificOutput": {"llm_response": {"text": "Paris. (From the answer book; the model was not asked.)"}}}'

@@ -1,2 +1,2 @@
-# Stops the agent: enough is enough.
+# Stops the agent when the budget is used up.
 echo '{"continue": false, "stopReason": "the budget for this session is used up"}'

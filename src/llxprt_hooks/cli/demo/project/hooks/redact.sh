@@ -1,4 +1,4 @@
-# Takes e-mail addresses out of answers.
+# Removes e-mail addresses from answers.
 answer=$(sed -n 's/.*"llm_response":{"text":"\([^"]*\)".*/\1/p')
 case $answer in
     *@*)

@@ -1,0 +1,84 @@
+"""The agent's events, and the interface of an audience that shows them: a screen, JSON or JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.scheduler import ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent:
+    """Base class of events. ``type`` is the event's name in JSON output."""
+
+    type: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerText(AgentEvent):
+    """A piece of the model's answer, to show immediately."""
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEnd(AgentEvent):
+    """The answer is complete. ``text`` is the whole text that was shown."""
+
+    type: ClassVar[str] = "answer"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolState(AgentEvent):
+    """A tool call changed its state."""
+
+    type: ClassVar[str] = "tool_call"
+    call: ToolCall
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **self.call.to_dict(), "state": self.call.state.value}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBlocked(AgentEvent):
+    """A hook blocked the model call and supplied no answer instead."""
+
+    type: ClassVar[str] = "blocked"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(AgentEvent):
+    """A hook stopped the agent."""
+
+    type: ClassVar[str] = "stopped"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarningEvent(AgentEvent):
+    """A warning for the user."""
+
+    type: ClassVar[str] = "warning"
+    message: str
+
+
+class Audience(Protocol):
+    """Shows events to the user."""
+
+    def handle(self, event: AgentEvent) -> None:
+        """Show an event."""
+
+
+class NullAudience:
+    """An audience that shows nothing."""
+
+    def handle(self, event: AgentEvent) -> None:
+        return

@@ -1,0 +1,102 @@
+"""The seam for hook types: what an executor declares, and what it is given to run a hook.
+
+A hook type is one module in this folder with a subclass of ``Executor``, and one line in the table ``EXECUTORS``. All
+other parts (settings, trust, ``list``, ``fire``, ``log``, ``validate``, the JSON Schema) ask the executor.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from llxprt_hooks.protocol.json_codec import write_json
+
+if TYPE_CHECKING:
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.protocol.exit_codes import HookVerdict
+    from llxprt_hooks.settings.shape import Field, FieldProblem
+
+DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
+"""Bytes that are kept of a hook's answer; of a command, of each of its two streams."""
+
+Spec = TypeVar("Spec")
+Made = TypeVar("Made")
+HookInput = Mapping[str, Any]
+
+
+class Executor(ABC, Generic[Spec]):
+    """One hook type. ``Spec`` is what its settings are read into: frozen data, comparable by value."""
+
+    fields: ClassVar[Mapping[str, Field] | None] = {}
+    """Its own settings keys, beside those of every hook; None if only a program can create such hooks."""
+    described: ClassVar[Sequence[str]] = ()
+    """The keys that ``describe`` shows in full, most important first. Approval lists all others below."""
+    example: ClassVar[Mapping[str, object]] = {}
+    """The fields of a typical hook, without its type."""
+    unsupported: ClassVar[str] = ""
+    """Why hooks of this type always fail; empty if they can be run."""
+
+    @abstractmethod
+    def read(self, fields: Mapping[str, Any]) -> Spec | list[FieldProblem]:
+        """The spec for the declared fields, whose types have been checked, or why there is none."""
+
+    @abstractmethod
+    def describe(self, spec: Spec) -> str:
+        """What the hook does, in one line for approval, lists and logs. No secrets."""
+
+    def key(self, spec: Spec) -> str:
+        """Hooks of this type with the same key run once per event (HOOK-091). Empty: their names decide."""
+        return self.describe(spec)
+
+    def script_texts(self, spec: Spec) -> Iterable[str]:
+        """The texts in which files of the project may be named; their content is approved with the hook."""
+        return ()
+
+    @abstractmethod
+    async def run(self, spec: Spec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
+        """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
+
+
+class Shared:
+    """Objects that executors keep between hooks, one of each factory, created when first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[Callable[[], Any], Any] = {}
+
+    def shared(self, factory: Callable[[], Made]) -> Made:
+        """The one object of a factory, such as a class."""
+        try:
+            made: Made = self._made[factory]
+        except KeyError:
+            made = self._made.setdefault(factory, factory())
+        return made
+
+
+class Runtime(Shared):
+    """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
+
+    def __init__(self, inherited: Callable[[], Mapping[str, str]], output_limit: int = DEFAULT_OUTPUT_LIMIT) -> None:
+        super().__init__()
+        self.inherited = inherited
+        """The part of this process's environment that hooks may have."""
+        self.output_limit = output_limit
+
+
+class EventRun(Shared):
+    """What all hooks of one event share: the payload, encoded once, and the environment at that moment."""
+
+    def __init__(self, event_name: HookEventName, hook_input: HookInput, runtime: Runtime, event_id: str = "") -> None:
+        super().__init__()
+        self.event_name = event_name
+        self.event_id = event_id
+        self.hook_input = hook_input
+        self.runtime = runtime
+        self.environment = runtime.inherited()
+        self._payload: bytes | None = None
+
+    def payload(self) -> bytes:
+        """The input as JSON, encoded on the first call: a large one takes time."""
+        if self._payload is None:
+            self._payload = write_json(self.hook_input)
+        return self._payload

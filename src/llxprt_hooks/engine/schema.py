@@ -1,0 +1,207 @@
+"""The settings for hooks, declared once: the keys of every object, their types, defaults and meaning.
+
+``definitions`` reads hooks by it, ``diagnosis`` checks files against it, and the JSON Schema is generated from it. What
+a hook may contain depends on its type: each executor declares its own fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from llxprt_hooks.engine.executors import settings_executor, settings_executors
+from llxprt_hooks.events import EVENTS, EventSpec, HookEventName, MatchKind
+from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
+
+DEFAULT_TIMEOUT = 60_000.0
+"""Milliseconds (HOOK-120)."""
+
+_BOOLEAN: Final = Scalar(Kind.BOOLEAN)
+
+HOOK_FIELDS: Final[Mapping[str, Field]] = {
+    "timeout": Field(
+        Scalar(Kind.NUMBER, above=0),
+        "Milliseconds after which the hook is ended and counts as failed.",
+        default=int(DEFAULT_TIMEOUT),
+        nullable=True,
+    ),
+    "name": Field(
+        Scalar(Kind.STRING),
+        "What lists, logs and `hooksConfig.disabled` call the hook; its command if not given.",
+        nullable=True,
+    ),
+    "description": Field(Scalar(Kind.STRING), "What the hook is for, for people.", nullable=True),
+    "failClosed": Field(
+        _BOOLEAN,
+        "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2) blocks. For BeforeTool "
+        "and BeforeModel; without it a failed hook allows.",
+        default=False,
+        nullable=True,
+    ),
+}
+"""What a hook of any type may have beside its type."""
+
+
+def hook_shape(type_name: object) -> Shape:
+    """What a hook of a type may have; of an unknown type, what hooks of all types may have, and nothing required."""
+    executor = settings_executor(type_name)
+    if executor is not None:
+        example = {"type": type_name, **executor.example} if executor.example else None
+        return Shape("hook", "What to run, and how.", {**_type_field(), **(executor.fields or {}), **HOOK_FIELDS},
+                     example=example)  # fmt: skip
+    fields = {key: replace(field, required=False) for key, field in own_fields().items()}
+    return Shape("hook", "What to run, and how.", {**_type_field(), **fields, **HOOK_FIELDS})
+
+
+def own_fields() -> dict[str, Field]:
+    """The fields that belong to hooks of one type, of all types."""
+    return {key: field for executor in settings_executors().values() for key, field in (executor.fields or {}).items()}
+
+
+def shell_fields() -> tuple[str, ...]:
+    """The fields that are command lines for the shell."""
+    return tuple(
+        key for key, field in own_fields().items() if isinstance(field.value, Scalar) and field.value.is_command_line
+    )
+
+
+def supported_types() -> tuple[str, ...]:
+    """The types that can be written in settings and run."""
+    return tuple(name for name, executor in settings_executors().items() if not executor.unsupported)
+
+
+def _type_field() -> dict[str, Field]:
+    names = ", ".join(f"`{name}`" for name in supported_types())
+    others = [f"`{name}`" for name in settings_executors() if name not in supported_types()]
+    unsupported = f" Accepted, but never run: {', '.join(others)}." if others else ""
+    value = Scalar(Kind.STRING, choices=supported_types())
+    return {"type": Field(value, f"What the hook is: {names}.{unsupported}", required=True)}
+
+
+HOOK: Final = Shape("hook", "What to run, and how.", HOOK_FIELDS)
+"""A hook of any type, for the shapes below. ``hook_shape`` is the shape of a hook of one type."""
+
+_EXAMPLE: Final = {"type": "command", "name": "check", "command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
+
+
+def _group(spec: EventSpec) -> Shape:
+    return Shape(
+        "group",
+        "Hooks, and what they are for.",
+        {
+            "matcher": _matcher(spec),
+            "hooks": Field(ArrayOf(HOOK), "The hooks of the group.", required=True),
+            "sequential": Field(
+                _BOOLEAN,
+                "Whether the hooks run sequentially, each seeing what the one before changed, up to the first "
+                "that blocks. One such group makes a chain of all hooks that match the event.",
+                default=False,
+                nullable=True,
+            ),
+        },
+        example={"hooks": [_EXAMPLE]},
+    )
+
+
+def _matcher(spec: EventSpec) -> Field:
+    field = spec.matched_field
+    if spec.match is MatchKind.EXACT:
+        value = Scalar(Kind.STRING, suggestions=("*", *spec.matched_values))
+        return Field(value, f"For which `{field}` the group is: compared exactly. None, empty or `*`: for all.",
+                     default="*", nullable=True)  # fmt: skip
+    if spec.match is MatchKind.SEARCHED:
+        value = Scalar(Kind.STRING, suggestions=("*", "^write_file$", "^(write_file|replace)$", "^run_shell_command$"))
+        return Field(
+            value,
+            f"For which `{field}` the group is: an ECMAScript regular expression that is found anywhere in the "
+            "name, so `^write_file$` for exactly that. None, empty or `*`: for all.",
+            default="*",
+            nullable=True,
+        )
+    return Field(Scalar(Kind.STRING), "Ignored: this event has nothing to match.", nullable=True, deprecated=True)
+
+
+GROUPS: Final[Mapping[HookEventName, Shape]] = {event: _group(spec) for event, spec in EVENTS.items()}
+"""The hook group of each event."""
+
+_EVENT_FIELDS: Final = {
+    event.value: Field(ArrayOf(group), event.spec.description, default=[]) for event, group in GROUPS.items()
+}
+_HOOKS_EXAMPLE: Final = {"BeforeTool": [{"matcher": "^write_file$", "hooks": [_EXAMPLE]}]}
+_HOOKS_DESCRIPTION: Final = "The hooks: event names, each with its groups of hooks."
+_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
+_DISABLED: Final = Field(
+    ArrayOf(Scalar(Kind.STRING)),
+    "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
+    "files are joined.",
+    default=[],
+)
+
+HOOKS: Final = Shape(
+    "hooks",
+    _HOOKS_DESCRIPTION,
+    {
+        **_EVENT_FIELDS,
+        "enabled": _ENABLED,
+        "disabled": replace(_DISABLED, description="Another spelling of `hooksConfig.disabled`.", deprecated=True),
+    },
+    example=_HOOKS_EXAMPLE,
+)
+"""The ``hooks`` of a settings file."""
+
+ENVIRONMENT: Final = Shape(
+    "environment",
+    "Which variables of the environment hooks inherit. A name is written out, or ends with a `*` for any rest.",
+    {
+        "allow": Field(ArrayOf(Scalar(Kind.STRING)), "Only these are inherited; all, if not given.", default=["*"]),
+        "deny": Field(ArrayOf(Scalar(Kind.STRING)), "These are not inherited.", default=[]),
+    },
+    example={"deny": ["AWS_*", "GITHUB_TOKEN"]},
+)
+
+HOOKS_CONFIG: Final = Shape(
+    "hooksConfig",
+    "About all hooks.",
+    {
+        "enabled": _ENABLED,
+        "disabled": _DISABLED,
+        "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
+        "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
+    },
+)
+
+TOOLS: Final = Shape(
+    "tools",
+    "About tools.",
+    {
+        "enableHooks": Field(
+            _BOOLEAN, "Another spelling of the top-level `enableHooks`, read where that is absent.", deprecated=True
+        )
+    },
+    open=True,
+)
+
+SETTINGS: Final = Shape(
+    "settings",
+    "The hook settings in `.llxprt/settings.json`. Other keys belong to other parts of the agent.",
+    {
+        "enableHooks": Field(
+            _BOOLEAN, "Whether hooks run. The project's word counts over the user's and the system's.", default=False
+        ),
+        "hooks": Field(HOOKS, _HOOKS_DESCRIPTION, default={}),
+        "hooksConfig": Field(HOOKS_CONFIG, "About all hooks."),
+        "tools": Field(TOOLS, "About tools."),
+    },
+    open=True,
+)
+
+EXTENSION_EVENTS: Final = Shape("hooks", _HOOKS_DESCRIPTION, _EVENT_FIELDS, example=_HOOKS_EXAMPLE)
+
+EXTENSION_HOOKS: Final = Shape(
+    "extension",
+    "The hooks of an extension.",
+    {"hooks": Field(EXTENSION_EVENTS, _HOOKS_DESCRIPTION, required=True)},
+    open=True,
+)

@@ -1,0 +1,100 @@
+"""The hook format: model data as hook scripts read and write it, with any SDK (HOOK-071 to 074)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypedDict, TypeVar
+
+
+class TranslationError(Exception):
+    """Model data cannot be translated. The message states what was found and what was expected."""
+
+
+class LLMMessage(TypedDict):
+    """The text of one message; ``role`` is ``user``, ``model`` or ``system``."""
+
+    role: str
+    content: str
+
+
+class LLMConfig(TypedDict, total=False):
+    """The generation settings that hooks see and may change; unset ones are omitted."""
+
+    temperature: float
+    maxOutputTokens: int
+    topP: float
+    topK: float
+    stopSequences: list[str]
+    candidateCount: int
+    presencePenalty: float
+    frequencyPenalty: float
+
+
+class HookToolConfig(TypedDict, total=False):
+    """Which tools the model may call; ``mode`` is ``AUTO``, ``ANY`` or ``NONE`` (HOOK-074)."""
+
+    mode: str
+    allowedFunctionNames: list[str]
+
+
+class LLMRequest(TypedDict, total=False):
+    """A model request as hooks see it (HOOK-072). They may return any part of it."""
+
+    model: str
+    messages: list[LLMMessage]
+    config: LLMConfig
+    toolConfig: HookToolConfig
+
+
+class LLMContent(TypedDict):
+    """The text parts of a candidate, in order."""
+
+    role: str
+    parts: list[str]
+
+
+class LLMSafetyRating(TypedDict, total=False):
+    """One safety rating. The SDK's ``blocked`` is omitted on purpose (HOOK-077)."""
+
+    category: str
+    probability: str
+
+
+class LLMCandidate(TypedDict, total=False):
+    """One of the answers in a response."""
+
+    content: LLMContent
+    finishReason: str
+    index: int
+    safetyRatings: list[LLMSafetyRating]
+
+
+class LLMUsage(TypedDict, total=False):
+    """The tokens that a call used."""
+
+    promptTokenCount: int
+    candidatesTokenCount: int
+    totalTokenCount: int
+
+
+class LLMResponse(TypedDict, total=False):
+    """A model response as hooks see it (HOOK-073); ``text`` repeats the first candidate's text."""
+
+    text: str
+    candidates: list[LLMCandidate]
+    usageMetadata: LLMUsage
+
+
+DataT = TypeVar("DataT", bound=Mapping[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class HookFormat(Generic[DataT]):
+    """Marks a request or a response that is already in hook format, such as a recorded one: it is not translated.
+
+    >>> HookFormat({"messages": [{"role": "user", "content": "Hello"}], "config": {}}).data["config"]
+    {}
+    """
+
+    data: DataT

@@ -1,0 +1,52 @@
+"""The translators by name. Each one is imported on first use."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from llxprt_hooks.model.format import TranslationError
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
+
+
+class _Translator(NamedTuple):
+    """The module and class of a translator, and the extra of this package that installs its SDK, if it needs one."""
+
+    module: str
+    name: str
+    extra: str | None = None
+
+
+TRANSLATORS = {
+    "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", extra="agent"),
+    "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator"),
+}
+DEFAULT = "google-genai"
+
+
+def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
+    """Return a translator, given as an object or by name; None is google-genai's, which the first call imports.
+
+    Raises ``TranslationError`` if the name is unknown or the SDK cannot be imported.
+    """
+    translator = DEFAULT if translator is None else translator
+    return _translator_named(translator) if isinstance(translator, str) else translator
+
+
+@cache
+def _translator_named(name: str) -> AnyTranslator:
+    try:
+        entry = TRANSLATORS[name]
+    except KeyError:
+        raise TranslationError(f"Unknown translator {name!r}; expected one of {', '.join(TRANSLATORS)}.") from None
+    try:
+        translator: AnyTranslator = getattr(import_module(f"{__package__}.{entry.module}"), entry.name)()
+    except ImportError as error:
+        install = f": install it with pip install 'llxprt-hooks[{entry.extra}]'" if entry.extra else ""
+        raise TranslationError(
+            f"Translating model requests needs {name}, which cannot be imported ({error}){install}."
+        ) from error
+    return translator

@@ -1,0 +1,276 @@
+"""Checks for extensions of llxprt-hooks: ``check_translator`` tests a translator against the common contract.
+
+>>> from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
+>>> request = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+>>> check_translator(OpenAIChatTranslator(), [Sample(request)])
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from llxprt_hooks.model.format import HookToolConfig, LLMMessage, TranslationError
+from llxprt_hooks.model.restriction import Restriction, combine
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.conversation import Turn
+    from llxprt_hooks.model.translator import AnyTranslator
+
+_SETTINGS: Mapping[str, Any] = {
+    "temperature": 0.125,
+    "maxOutputTokens": 1234,
+    "topP": 0.375,
+    "topK": 17,
+    "stopSequences": ["stop here"],
+    "candidateCount": 3,
+    "presencePenalty": 0.625,
+    "frequencyPenalty": 0.875,
+}
+_MALFORMED = {"model": 7, "messages": "none", "config": ["x"], "toolConfig": 3, "unknown": {}}
+
+
+class Sample(NamedTuple):
+    """A request and, optionally, a response in the SDK's own form, for ``check_translator``."""
+
+    request: Any
+    response: Any = None
+    hidden: Sequence[Any] = ()
+    """Values in the request that hooks do not see: they must survive even if a hook removes every message."""
+    tool_names: Sequence[str] = ("read_file", "write_file")
+    """Names of tools that the request declares."""
+
+
+def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any]) -> None:
+    """Raise an ``AssertionError`` that names the rule that a translator breaks, and the sample.
+
+    A sample is a ``Sample``, a tuple of its fields, or just a request. The more data a sample has that hooks do not see
+    (images, tool calls with their results, signatures, a system prompt, unknown fields), the more is checked.
+
+    - A request that hooks do not change stays the same object. Data that hooks do not see survives every change.
+    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes.
+    - Nothing is inserted between a tool call and its result. A system message is the last message.
+    - A response that hooks replace has their text. No argument is ever changed.
+    """
+    given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
+    assert given, "check_translator needs at least one sample"
+    for number, sample in enumerate(given):
+        _Check(translator, sample, f"{type(translator).__name__}, sample {number}").run()
+
+
+def _sample(sample: Any) -> Sample:
+    return Sample(*sample) if isinstance(sample, tuple) and not hasattr(sample, "_fields") else Sample(sample)
+
+
+class _Check:
+    """Checks one sample against each rule."""
+
+    def __init__(self, translator: AnyTranslator, sample: Sample, name: str) -> None:
+        self.translator = translator
+        self.sample = sample
+        self.name = name
+        self.request = translator.read_request(sample.request)
+        self.shown = translator.to_hook_llm_request(self.request)
+        texts = [message["content"] for message in self.shown["messages"]]
+        unseen = _leaves(_plain(self.request)) - _leaves(dict(self.shown))
+        self.hidden = {leaf for leaf in unseen if not any(leaf in text for text in texts)}
+        """The values in the request that hooks do not see."""
+
+        self.inputs = copy.deepcopy(_plain((self.request, sample.response)))
+
+    def run(self) -> None:
+        self.payload()
+        self.unchanged()
+        self.messages()
+        self.fields()
+        self.tool_choice()
+        self.system_message()
+        if self.sample.response is not None:
+            self.response()
+        self.untouched("all of it")
+
+    def untouched(self, what: str) -> None:
+        self.require(_plain((self.request, self.sample.response)) == self.inputs, f"{what}: an input was changed")
+
+    def require(self, condition: object, message: str) -> None:
+        if not condition:
+            raise AssertionError(f"{self.name}: {message}")
+
+    def payload(self) -> None:
+        """Hooks receive the hook format, as JSON, and the translator declines to read the hook format as a request."""
+        self.require(isinstance(self.shown.get("messages"), list), "`messages` in a payload must be a list")
+        self.require(isinstance(self.shown.get("config"), dict), "`config` in a payload must always be an object")
+        for message in self.shown["messages"]:
+            self.require(message["role"] in ("user", "model", "system"), f"unknown role {message['role']!r}")
+            self.require(message["content"], "a message without text is shown")
+        json.dumps(self.shown)
+        self.declines(self.translator.read_request, self.shown, "a request in hook format")
+        self.declines(self.translator.read_request, object(), "any object as a request")
+
+    def declines(self, read: Any, value: Any, what: str) -> None:
+        try:
+            read(value)
+        except TranslationError:
+            return
+        raise AssertionError(f"{self.name}: `{read.__name__}` must raise TranslationError for {what}")
+
+    def unchanged(self) -> None:
+        for answer in ({}, self.shown, _MALFORMED):
+            same = self.translator.from_hook_llm_request(answer, self.request) is self.request
+            self.require(same, f"a request that no hook changes must stay the same object (answer: {answer})")
+
+    def messages(self) -> None:
+        """Change, remove and move every message; add messages at every position."""
+        shown = self.shown["messages"]
+        for index, message in enumerate(shown):
+            edited: LLMMessage = {"role": message["role"], "content": f"changed {message['content']}"}
+            changed = [*shown[:index], edited, *shown[index + 1 :]]
+            self.rewritten(changed, f"message {index} changed", self.hidden, in_order=True)
+            self.rewritten([*shown[:index], *shown[index + 1 :]], f"message {index} removed", in_order=True)
+        for index in range(len(shown) + 1):
+            for role in ("user", "model"):
+                new: LLMMessage = {"role": role, "content": f"new from {role}"}
+                self.rewritten([*shown[:index], new, *shown[index:]], f"{role} message added at {index}", self.hidden)
+        self.rewritten([], "all messages removed")
+        self.rewritten(shown[::-1], "all messages reversed")
+
+    def rewritten(
+        self, wanted: list[LLMMessage], what: str, hidden: AbstractSet[str] = frozenset(), *, in_order: bool = False
+    ) -> None:
+        request = self.translator.from_hook_llm_request({"messages": wanted}, self.request)
+        self.untouched(what)
+        shown = self.translator.to_hook_llm_request(request)
+        has, expected = [_pair(message) for message in shown["messages"]], [_pair(message) for message in wanted]
+        same = has == expected if in_order else sorted(has) == sorted(expected)
+        self.require(same, f"{what}: hooks wanted {expected}, the request has {has}")
+        self.require(_rest(shown) == _rest(self.shown), f"{what}: more than the messages changed: {_rest(shown)}")
+        self.survives(request, what, hidden)
+        self.unbroken(request, what)
+
+    def survives(self, request: Any, what: str, hidden: AbstractSet[str]) -> None:
+        """Data that hooks do not see is still there; the role and similar fields of a removed message may be gone."""
+        lost = sorted({*hidden, *map(_leaf, self.sample.hidden)} - _leaves(_plain(request)))
+        self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
+
+    def unbroken(self, request: Any, what: str) -> None:
+        """Between a tool call and its result is what was there before, and nothing else."""
+        before, after = self.translator.turns(self.request), self.translator.turns(request)
+        for call, result in _exchanges(before):
+            spans = [span for span in _exchanges(after) if _keys(after, span) == _keys(before, (call, result))]
+            self.require(spans, f"{what}: a tool call or its result is gone")
+            start, end = spans[0]
+            self.require(end - start <= result - call, f"{what}: a message was put between a tool call and its result")
+
+    def fields(self) -> None:
+        changes: list[dict[str, Any]] = [{"model": "another-model"}]
+        changes += [{"config": {name: _SETTINGS[name]}} for name in self.translator.SETTINGS]
+        for change in changes:
+            request = self.translator.from_hook_llm_request(change, self.request)
+            self.untouched(f"{change} set")
+            shown: dict[str, Any] = dict(self.translator.to_hook_llm_request(request))
+            expected: dict[str, Any] = {**self.shown, **change}
+            expected["config"] = {**self.shown["config"], **change.get("config", {})}
+            self.require(shown == expected, f"a hook set {change}, and the request then has {shown}")
+            self.survives(request, f"{change} set", self.hidden)
+
+    def tool_choice(self) -> None:
+        if not self.translator.tools_of(self.request):
+            return
+        first, *_ = names = list(self.sample.tool_names)
+        choices: list[HookToolConfig] = [
+            {"mode": "NONE"},
+            {"mode": "AUTO"},
+            {"mode": "ANY"},
+            {"allowedFunctionNames": []},
+            {"allowedFunctionNames": [first]},
+            {"mode": "ANY", "allowedFunctionNames": [first]},
+            {"mode": "ANY", "allowedFunctionNames": names},
+            {"mode": "AUTO", "allowedFunctionNames": names},
+        ]
+        given = self.translator.tool_config_of(self.request)
+        for choice in choices:
+            expected = combine(self.translator.to_hook_tool_config(given), choice)
+            direct = self.translator.with_tool_config(
+                self.request, self.translator.from_hook_tool_config(choice, given)
+            )
+            for request in (direct, self.translator.from_hook_llm_request({"toolConfig": choice}, self.request)):
+                has = self.translator.to_hook_tool_config(self.translator.tool_config_of(request))
+                same = has.get("mode") == expected.get("mode") and Restriction.of(has) == Restriction.of(expected)
+                self.require(same, f"the tool choice {choice} became {has}, expected {expected}")
+                shown = self.translator.to_hook_llm_request(request)
+                same = {**shown, "toolConfig": 0} == {**self.shown, "toolConfig": 0}
+                self.require(same, f"the tool choice {choice} changed other fields: {shown}")
+
+    def system_message(self) -> None:
+        request = self.translator.with_system_message(self.request, "Be brief.")
+        shown = self.translator.to_hook_llm_request(request)
+        same = shown["messages"][:-1] == self.shown["messages"] and "Be brief." in shown["messages"][-1]["content"]
+        self.require(same, f"a system message must be the last message, found {shown['messages']}")
+        self.require(_rest(shown) == _rest(self.shown), "a system message changed other fields")
+        self.survives(request, "a system message", self.hidden)
+
+    def response(self) -> None:
+        translator = self.translator
+        base = translator.read_response(self.sample.response)
+        shown = translator.to_hook_llm_response(base)
+        self.require(isinstance(shown.get("text"), str), "a response in hook format must have a `text`")
+        json.dumps(shown)
+        self.declines(translator.read_response, shown, "a response in hook format")
+        self.declines(lambda answer: translator.from_hook_llm_response(answer, base), {}, "an answer without text")
+        for given in (base, None):
+            replaced = translator.to_hook_llm_response(translator.from_hook_llm_response({"text": "Replaced."}, given))
+            self.require(replaced["text"] == "Replaced.", f"a replaced response has the text {replaced['text']!r}")
+            old = {text for candidate in shown["candidates"] for text in candidate["content"]["parts"]}
+            left = old & _leaves(_plain(translator.from_hook_llm_response({"text": "Replaced."}, given)))
+            self.require(not left, "a replaced response still has the text of the model")
+
+
+def _pair(message: LLMMessage) -> tuple[str, str]:
+    return message["role"], message["content"]
+
+
+def _rest(shown: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in shown.items() if name != "messages"}
+
+
+def _exchanges(turns: Sequence[Turn]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of each call and its result."""
+    for index, turn in enumerate(turns):
+        for call in turn.calls:
+            for place in range(index + 1, len(turns)):
+                if any(set(call) & set(result) for result in turns[place].results):
+                    yield index, place
+                    break
+
+
+def _keys(turns: Sequence[Turn], span: tuple[int, int]) -> tuple[Any, Any]:
+    return turns[span[0]].calls, turns[span[1]].results
+
+
+def _plain(value: Any) -> Any:
+    """Convert the objects of any library to dicts, lists and leaves."""
+    if hasattr(value, "model_dump"):
+        return _plain(value.model_dump(exclude_none=True))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _leaves(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set().union(*map(_leaves, value.values())) if value else set()
+    if isinstance(value, list):
+        return set().union(*map(_leaves, value)) if value else set()
+    return set() if value is None else {_leaf(value)}
+
+
+def _leaf(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)

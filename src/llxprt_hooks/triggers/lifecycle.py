@@ -1,0 +1,84 @@
+"""The six fire-and-forget events: session, prompt, compression and notification (HOOK-203).
+
+Each function starts the hooks on the running event loop and returns; the answers of hooks have no effect. Call
+``settle`` before the program ends to give hooks that are still running some time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.triggers.relevance import handler_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.config import Config
+
+log = debug_logger("triggers:lifecycle")
+
+_running: WeakKeyDictionary[Config, set[asyncio.Task[Any]]] = WeakKeyDictionary()
+
+
+def fire_session_start_hook(config: Config, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
+    """Run the SessionStart hooks: a session begins."""
+    observe(config, HookEventName.SESSION_START, source=source)
+
+
+def fire_session_end_hook(config: Config, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
+    """Run the SessionEnd hooks: a session ends."""
+    observe(config, HookEventName.SESSION_END, reason=reason)
+
+
+def fire_before_agent_hook(config: Config, prompt: str) -> None:
+    """Run the BeforeAgent hooks: the agent is about to work on a prompt."""
+    observe(config, HookEventName.BEFORE_AGENT, prompt=prompt)
+
+
+def fire_after_agent_hook(config: Config, prompt: str, prompt_response: str, stop_hook_active: bool = False) -> None:
+    """Run the AfterAgent hooks: the agent is done with a prompt."""
+    fields = {"prompt": prompt, "prompt_response": prompt_response, "stop_hook_active": stop_hook_active}
+    observe(config, HookEventName.AFTER_AGENT, **fields)
+
+
+def fire_pre_compress_hook(config: Config, trigger: PreCompressTrigger) -> None:
+    """Run the PreCompress hooks: the conversation is about to be compressed."""
+    observe(config, HookEventName.PRE_COMPRESS, trigger=trigger)
+
+
+def fire_notification_hook(
+    config: Config, notification_type: str, message: str, details: Mapping[str, Any] | None = None
+) -> None:
+    """Run the Notification hooks: the user is notified or asked something."""
+    fields = {"notification_type": notification_type, "message": message, "details": details or {}}
+    observe(config, HookEventName.NOTIFICATION, **fields)
+
+
+def observe(config: Config, event_name: HookEventName, **fields: Any) -> None:
+    """Start the hooks of an event, if there are any, and return without waiting for them."""
+    try:
+        handler = handler_for(config, event_name, fields.get(event_name.spec.matched_field))
+        if handler is None:
+            return
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(handler.fire_event(event_name, fields))
+    except Exception:
+        log.warning("%s hooks failed", event_name, exc_info=True)
+        return
+    running = _running.setdefault(config, set())
+    running.add(task)
+    task.add_done_callback(running.discard)
+
+
+async def settle(config: Config, seconds: float = 5.0) -> int:
+    """Wait for the events that still run on this event loop; return how many are left after the timeout."""
+    loop = asyncio.get_running_loop()
+    running = {task for task in tuple(_running.get(config, ())) if task.get_loop() is loop}
+    if not running:
+        return 0
+    _, left = await asyncio.wait(running, timeout=seconds)
+    return len(left)

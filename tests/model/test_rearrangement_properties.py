@@ -1,0 +1,285 @@
+"""Whatever a hook does to the messages, the conversation stays whole (D-13), for generated conversations."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections import Counter
+from itertools import count
+from typing import Any
+from unittest import mock
+
+import pytest
+from google.genai import types
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llxprt_hooks.model import (
+    GenerateContentParameters,
+    TranslationError,
+    alignment,
+    mark_request,
+    mark_response,
+    request_payload,
+    response_payload,
+)
+from llxprt_hooks.model.answers import (
+    CANDIDATE,
+    CONFIG,
+    CONTENT,
+    RATING,
+    RESPONSE,
+    USAGE,
+)
+from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
+
+pytestmark = pytest.mark.slow
+
+TRANSLATOR = HookTranslatorGenAIv1()
+
+# Few texts, so that messages repeat and alignment has something to get wrong.
+TEXTS = st.sampled_from(["yes", "no", "go on", "look at this", "look at that", "\ud800"])
+ROLES = st.sampled_from(["user", "model"])
+MESSAGES = st.builds(lambda role, text: {"role": role, "content": text}, ROLES, TEXTS)
+
+
+@st.composite
+def conversations(draw: st.DrawFn, text_in_responses: bool = True) -> Any:
+    """Contents of text, images, thoughts and answered calls, each call and image one of its kind."""
+    numbers = count()
+    contents: list[types.Content] = []
+
+    def maybe_text(role_is_likely: bool = True) -> list[types.Part]:
+        return [types.Part(text=draw(TEXTS))] if role_is_likely and draw(st.booleans()) else []
+
+    def image() -> list[types.Part]:
+        data = str(next(numbers)).encode()
+        return [types.Part.from_bytes(data=data, mime_type="image/png")] if draw(st.booleans()) else []
+
+    def exchange() -> None:
+        calls = [f"call-{next(numbers)}" for _ in range(draw(st.integers(1, 3)))]
+        with_ids = draw(st.booleans())
+        asked = [types.FunctionCall(id=name if with_ids else None, name=name, args={}) for name in calls]
+        contents.append(
+            types.Content(role="model", parts=[*maybe_text(), *(types.Part(function_call=call) for call in asked)])
+        )
+        answered = [
+            types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={}))
+            for call in asked
+        ]
+        batches = [answered] if draw(st.booleans()) else [[part] for part in answered]
+        contents.extend(types.Content(role="user", parts=[*maybe_text(text_in_responses), *b]) for b in batches)
+
+    def plain() -> None:
+        parts = [*image(), *maybe_text(), *image(), *maybe_text()]
+        contents.append(types.Content(role=draw(ROLES), parts=parts))
+
+    def thought() -> None:
+        contents.append(types.Content(role="model", parts=[types.Part(text="hm", thought=True), *image()]))
+
+    for kind in draw(st.lists(st.sampled_from([exchange, plain, plain, thought]), max_size=6)):
+        kind()
+    return GenerateContentParameters("m", contents)
+
+
+@st.composite
+def edited(draw: st.DrawFn, messages: Any) -> Any:
+    """The messages after what hooks do to them: insert, remove, edit, repeat, move, reverse."""
+    messages = list(messages)
+    for edit in draw(st.lists(st.sampled_from(["insert", "remove", "edit", "repeat", "move", "reverse"]), max_size=4)):
+        place = draw(st.integers(0, len(messages)))
+        if edit == "insert":
+            messages.insert(place, draw(MESSAGES))
+        elif edit == "reverse":
+            messages.reverse()
+        elif place < len(messages):
+            chosen = messages[place]
+            if edit in ("remove", "move"):
+                del messages[place]
+            if edit in ("repeat", "move"):
+                messages.insert(draw(st.integers(0, len(messages))), dict(chosen))
+            if edit == "edit":
+                messages[place] = {**chosen, "content": draw(TEXTS)}
+    return messages
+
+
+@st.composite
+def changes(draw: st.DrawFn, text_in_responses: bool = True) -> Any:
+    base = draw(conversations(text_in_responses))
+    shown = TRANSLATOR.to_hook_llm_request(base)["messages"]
+    return base, draw(st.one_of(edited(shown), st.lists(MESSAGES, max_size=6)))
+
+
+def is_text(part: types.Part) -> bool:
+    return part.text is not None and not part.thought
+
+
+def silent_parts(request: GenerateContentParameters) -> list[int]:
+    """The identities of all parts that hooks do not see, in order."""
+    return [id(part) for content in request.contents for part in content.parts if not is_text(part)]
+
+
+def places(request: GenerateContentParameters) -> dict[str, tuple[int, int]]:
+    """For each function: in which content it is called, and in which it is answered."""
+    calls = {p.function_call.name: i for i, c in enumerate(request.contents) for p in c.parts if p.function_call}
+    answers = {
+        p.function_response.name: i for i, c in enumerate(request.contents) for p in c.parts if p.function_response
+    }
+    return {name: (calls[name], answers[name]) for name in calls}
+
+
+@pytest.mark.requirement("HOOK-078")
+@settings(max_examples=200, deadline=None)
+@given(changes())
+def test_every_part_without_text_survives_once_and_in_order(change: Any) -> None:
+    base, messages = change
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    assert silent_parts(result) == silent_parts(base)
+
+
+@pytest.mark.requirement("HOOK-078")
+@settings(max_examples=200, deadline=None)
+@given(changes())
+def test_a_response_stays_as_near_to_its_call_as_it_was(change: Any) -> None:
+    base, messages = change
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    assert {name: answer - call for name, (call, answer) in places(result).items()} == {
+        name: answer - call for name, (call, answer) in places(base).items()
+    }
+
+
+@pytest.mark.requirement("HOOK-078")
+@settings(max_examples=200, deadline=None)
+@given(changes())
+def test_the_texts_are_the_hooks(change: Any) -> None:
+    base, messages = change
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    shown = TRANSLATOR.to_hook_llm_request(result)["messages"]
+    assert Counter(tuple(entry.values()) for entry in shown) == Counter(tuple(entry.values()) for entry in messages)
+
+
+@pytest.mark.requirement("HOOK-078")
+@settings(max_examples=200, deadline=None)
+@given(changes(text_in_responses=False))
+def test_where_responses_have_no_text_the_texts_are_the_hooks_in_the_hooks_order(change: Any) -> None:
+    base, messages = change
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    assert TRANSLATOR.to_hook_llm_request(result)["messages"] == messages
+
+
+@pytest.mark.requirement("HOOK-078")
+@settings(deadline=None)
+@given(changes(text_in_responses=False))
+def test_a_conversation_too_long_to_compare_stays_as_whole(change: Any) -> None:
+    base, messages = change
+
+    with mock.patch.object(alignment, "COMPARED_PAIRS", 0):
+        result = TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    assert silent_parts(result) == silent_parts(base)
+    assert TRANSLATOR.to_hook_llm_request(result)["messages"] == messages
+
+
+@pytest.mark.requirement("HOOK-078", "HOOK-039")
+@settings(deadline=None)
+@given(conversations(), st.lists(MESSAGES, max_size=3), st.lists(MESSAGES, max_size=3))
+def test_added_before_and_after_leaves_every_content_as_it_was(base: Any, before: Any, after: Any) -> None:
+    shown = TRANSLATOR.to_hook_llm_request(base)["messages"]
+    unlike = [{**entry, "content": "new: " + entry["content"]} for entry in before + after]
+    before, after = unlike[: len(before)], unlike[len(before) :]
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": [*before, *shown, *after]}, base)
+
+    old = {id(content) for content in base.contents}
+    assert [content for content in result.contents if id(content) in old] == base.contents
+    if shown:
+        assert [id(content) in old for content in result.contents] == (
+            [False] * len(before) + [True] * len(base.contents) + [False] * len(after)
+        )
+
+
+@settings(deadline=None)
+@given(changes())
+def test_the_base_is_never_changed(change: Any) -> None:
+    base, messages = change
+    before = copy.deepcopy(base)
+
+    TRANSLATOR.from_hook_llm_request({"messages": messages}, base)
+
+    assert base == before
+
+
+@settings(deadline=None)
+@given(conversations())
+def test_what_comes_back_unchanged_changes_nothing(base: Any) -> None:
+    assert TRANSLATOR.from_hook_llm_request(TRANSLATOR.to_hook_llm_request(base), base) is base
+
+
+@settings(deadline=None)
+@given(conversations())
+def test_objects_dicts_and_json_are_shown_alike(base: Any) -> None:
+    shown = TRANSLATOR.to_hook_llm_request(base)
+
+    for by_alias in (False, True):
+        contents = [content.model_dump(by_alias=by_alias, exclude_none=True) for content in base.contents]
+        assert TRANSLATOR.to_hook_llm_request(GenerateContentParameters("m", contents)) == shown
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+NAMES = st.sampled_from(
+    [
+        *("contents", "role", "content", "text"),
+        *(
+            name
+            for table in (REQUEST, CONFIG, TOOL_CONFIG, RESPONSE, CANDIDATE, CONTENT, RATING, USAGE)
+            for name in table
+        ),
+    ]
+)
+WORDS = st.sampled_from(["user", "model", "ANY", "NONE", "STOP", "LOW", "Hello"])
+JSON = st.recursive(
+    SCALARS | WORDS, lambda value: st.lists(value, max_size=3) | st.dictionaries(NAMES, value, max_size=4)
+)
+REQUESTS = st.dictionaries(NAMES, JSON) | st.fixed_dictionaries(
+    {}, optional={"model": JSON, "messages": st.lists(JSON), "config": JSON, "toolConfig": JSON}
+)
+
+
+@settings(deadline=None)
+@given(REQUESTS)
+def test_any_json_that_a_hook_answers_makes_a_request(answer: Any) -> None:
+    base = GenerateContentParameters("m", [types.UserContent("Hello")], types.GenerateContentConfig(temperature=0.5))
+
+    result = TRANSLATOR.from_hook_llm_request(answer, base)
+
+    types._GenerateContentParameters(model=result.model, contents=result.contents, config=result.config.model_dump())
+    TRANSLATOR.from_hook_tool_config(answer, None)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(NAMES, JSON) | st.fixed_dictionaries({"candidates": st.lists(JSON)}))
+def test_any_json_that_a_hook_answers_is_a_response_or_a_clear_error(answer: Any) -> None:
+    try:
+        response = TRANSLATOR.from_hook_llm_response(answer)
+    except TranslationError:
+        return
+    assert response.candidates
+    assert TRANSLATOR.to_hook_llm_response(response)["text"] == (response.text or "")
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_any_json_is_a_payload_or_a_clear_error(value: Any) -> None:
+    for mark, payload in ((mark_request, request_payload), (mark_response, response_payload)):
+        for data in (value, mark(value, TRANSLATOR)):
+            with contextlib.suppress(TranslationError):
+                assert isinstance(payload(data, TRANSLATOR), dict)

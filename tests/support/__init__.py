@@ -1,0 +1,14 @@
+"""What tests share.
+
+| module | |
+|---|---|
+| ``project`` | a throwaway project: home, settings of each level, scripts, hooks that record their input, trust |
+| ``cli`` | the command line, run in this process or as a process of its own |
+| ``agent`` | the agent: one run with recorded answers or over HTTP |
+| ``gemini`` | the Gemini API on a loopback socket |
+| ``terminal``, ``display`` | a program in a pseudo-terminal, and what its user sees |
+| ``processes`` | waiting for other processes, and whether they live |
+| ``fixtures`` | fixtures for all folders |
+
+A folder's own helpers stay in that folder; what two folders need comes here.
+"""

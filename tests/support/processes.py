@@ -1,0 +1,68 @@
+"""Waiting for other processes, and whether they live."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+DEADLINE = 60.0
+"""Seconds after which something counts as hanging."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that is bound to happen."""
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < give_up, "it did not happen"
+        time.sleep(0.01)
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait, as a coroutine, for something that is bound to happen."""
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < give_up, "it did not happen"
+        await asyncio.sleep(0.005)
+
+
+async def written(path: Path) -> str:
+    """The content of a file that a process writes, in one line, when it is ready."""
+    await eventually(lambda: path.exists() and path.read_text().endswith("\n"))
+    return path.read_text().strip()
+
+
+def pids_in(file: Path, count: int) -> list[int]:
+    """The process ids that a script writes to a file; waits for them."""
+    until(lambda: file.exists() and len(file.read_text().split()) == count)
+    return [int(pid) for pid in file.read_text().split()]
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be collected does not."""
+    try:
+        os.kill(pid, 0)
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and _state(pid) not in ("", "Z")
+
+
+def end(*pids: int) -> None:
+    """Kill processes that a test let live."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _state(pid: int) -> str:
+    """Where there is no /proc."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()[:1]
