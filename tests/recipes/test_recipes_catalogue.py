@@ -104,7 +104,7 @@ async def test_no_recipe_fails_on_its_sample(name: str, bench: RecipeProject) ->
 
 async def test_all_recipes_get_along(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init(*(name for name in NAMES if name not in ("read-only", "policy-service")))
-    bench.write("tests/test_a.py")
+    bench.write("tests/test_a.py", "assert a\n")
 
     assert await bench.verdict("write_file", file_path="a.py", content="x = 1\n") is None
     await bench.fire("AfterModel", llm_request={"messages": []}, llm_response=response("fine"))

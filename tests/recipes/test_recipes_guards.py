@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ async def test_the_first_hook_blocks_a_write_to_env_and_nothing_else(bench: Reci
     bench.init()
 
     assert await bench.verdict("write_file", file_path="config/.env", content="x")
+    assert await bench.verdict("write_file", file_path=".ENV.local", content="x")
+    assert await bench.verdict("write_file", file_path=".env.example", content="x") is None
     assert await bench.verdict("write_file", file_path="env.py", content="x") is None
     assert await bench.verdict("read_file", file_path=".env") is None
 
@@ -235,7 +238,6 @@ async def test_dangerous_commands_are_blocked_and_everyday_ones_are_not(bench: R
             "terraform plan",
             "kubectl get pods",
             "fdisk -l",
-            'echo "unclosed',
             "(cd build && rm -rf cache)",
         ],
     )
@@ -326,6 +328,25 @@ async def test_protected_files_in_commands(bench: RecipeProject) -> None:
     )
 
 
+async def test_protected_files_are_not_shown_by_a_search(bench: RecipeProject) -> None:
+    bench.init("protected-files")
+    bench.write(".env", "TOKEN=x\n")
+    bench.write("src/app.py", "TOKEN = load()\n")
+
+    assert "would show lines of .env" in str(await bench.verdict("search_file_content", pattern="TOKEN"))
+    assert await bench.verdict("search_file_content", pattern="load") is None
+    assert await bench.verdict("search_file_content", pattern="TOKEN", dir_path="src") is None
+
+
+@pytest.mark.parametrize("command", ["cat " + "* " * 40_000, "cat */*/*/*/*/*", "cat " + "*a" * 2000], ids=len)
+async def test_protected_files_answer_in_time_whatever_the_patterns(command: str, bench: RecipeProject) -> None:
+    bench.init("protected-files")
+    for number in range(50):
+        bench.write(f"a/b{number}/c/d/e/f.txt")
+
+    assert await bench.verdict("run_shell_command", command=command) is None
+
+
 async def test_protected_files_let_the_rest_pass(bench: RecipeProject) -> None:
     bench.init("protected-files")
     for path in ("README.md", ".env.example", "environment.py", "src/key.py", "id_rsa.pub", ".gitignore", "lock.py"):
@@ -381,6 +402,8 @@ async def test_test_first_asks_for_a_test_before_the_code(bench: RecipeProject) 
     assert "test_price.py" in str(await bench.verdict("write_file", file_path="shop/price.py", content=""))
     assert await bench.verdict("write_file", file_path="tests/test_price.py", content="") is None
     bench.write("tests/test_price.py")
+    assert await bench.verdict("write_file", file_path="shop/price.py", content=""), "an empty test"
+    bench.write("tests/test_price.py", "assert price(1) == 2\n")
     assert await bench.verdict("write_file", file_path="shop/price.py", content="") is None
 
 
@@ -391,10 +414,12 @@ async def test_test_first_knows_the_habits_of_languages(bench: RecipeProject) ->
         "web/list.tsx": "web/list.spec.ts",
         "store/cart.go": "store/cart_test.go",
         "src/Cart.java": "src/CartTest.java",
+        "tools/till.PY": "tests/test_till.py",
+        "src/cart.c": "tests/test_cart.c",
         "lib/cart.rb": "spec/cart_spec.rb",
     }.items():
         assert await bench.verdict("replace", file_path=source, old_string="a", new_string="b"), source
-        bench.write(test)
+        bench.write(test, "expect(cart)")
         assert await bench.verdict("replace", file_path=source, old_string="a", new_string="b") is None, source
 
 
@@ -414,11 +439,11 @@ async def test_test_first_leaves_alone_what_needs_no_test(bench: RecipeProject) 
 async def test_test_first_may_ask_for_a_changed_test(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-first")
     monkeypatch.setenv("TEST_FIRST", "changed")
-    test = bench.write("tests/test_price.py", "old\n")
+    test = bench.write("tests/test_price.py", "assert old\n")
     commit_all(bench.root)
 
     assert "as in the last commit" in str(await bench.verdict("write_file", file_path="price.py", content=""))
-    test.write_text("new\n")
+    test.write_text("assert new\n")
     assert await bench.verdict("write_file", file_path="price.py", content="") is None
 
 
@@ -562,8 +587,31 @@ async def test_without_a_service_the_call_is_denied(
 
 # All of them
 
+UNREADABLE = {
+    "lone surrogate": b'{"cwd": "/", "session_id": "s", "tool_name": "x", "tool_input": {"command": "$(\\udc80)"}}',
+    "nested too deeply": b'{"tool_input": ' + b"[" * 100_000,
+    "not JSON": b"",
+    "not what is expected": b"[]",
+}
+GUARDS = ["secret-scanning", "dangerous-commands", "protected-files", "ci-safety-net"]
 
-@pytest.mark.parametrize("recipe", ["secret-scanning", "dangerous-commands", "protected-files", "ci-safety-net"])
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("recipe", GUARDS)
+def test_a_guard_blocks_what_it_cannot_read(recipe: str, name: str, bench: RecipeProject, home: Path) -> None:
+    bench.init(recipe)
+    script = bench.root / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"
+
+    done = subprocess.run(
+        [sys.executable, "-I", script], input=UNREADABLE[name], env={**os.environ, "CI": "1"}, capture_output=True
+    )
+
+    has_nothing_to_hide = name == "lone surrogate" and recipe in ("secret-scanning", "protected-files")
+    assert done.returncode == (0 if has_nothing_to_hide else 2), done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("recipe", GUARDS)
 async def test_a_guard_that_breaks_blocks(recipe: str, bench: RecipeProject) -> None:
     bench.init(recipe)
     script = bench.root / ".llxprt" / "hooks" / f"{recipe.replace('-', '_')}.py"

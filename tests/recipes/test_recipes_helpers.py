@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from llxprt_hooks.recipes import find_recipe
 from tests.recipes.recipe_project import RecipeProject, mode_of, request, response, serving
 
 # pii-redaction
@@ -24,6 +28,9 @@ PERSONAL = {
     "SSN 219-09-9999.": "SSN [social security number].",
     "Call +44 20 7946 0018 or (212) 555-0147.": "Call [phone] or [phone].",
     "From 8.8.8.8": "From [address]",
+    "From 2001:4860:4860::8888": "From [address]",
+    "Call 020 7946 0018 or phone 4155550132": "Call [phone] or phone [phone]",
+    "Card 4111\u00a01111\u00a01111\u00a01111": "Card [card]",
 }
 IMPERSONAL = (
     "Order 4111 1111 1111 1112 of 2026-11-15",
@@ -32,6 +39,7 @@ IMPERSONAL = (
     "DE00 3704 0044 0532 0130 00",
     "@decorator and a@b",
     "x = 3.14159265358979",
+    "At 12:30:45 on ::1, order 4155550132",
 )
 
 
@@ -320,6 +328,19 @@ async def test_answers_at_the_same_time_are_all_counted(
     assert (mode_of(account), mode_of(account.parent)) == (0o600, 0o700)
 
 
+async def test_an_account_that_was_emptied_stops_the_agent(bench: RecipeProject, home: Path) -> None:
+    bench.init("cost-cap")
+    await after_model(bench, response("…", (10, 1)))
+    [account] = (home / ".cache" / "llxprt-hooks" / "cost-cap").iterdir()
+    account.write_text("")
+
+    event = {"session_id": "s1", "hook_event_name": "BeforeModel", "llm_request": request("?")}
+    script = bench.root / ".llxprt" / "hooks" / "cost_cap.py"
+    done = subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
+
+    assert done.returncode == 1  # which blocks: the hook is failClosed
+
+
 # response-cache
 
 
@@ -429,16 +450,67 @@ async def test_the_audit_log_has_what_the_agent_did(bench: RecipeProject) -> Non
     assert (file.parent / ".gitignore").read_text() == "*\n"
 
 
-async def test_a_changed_audit_log_is_noticed(bench: RecipeProject) -> None:
+def with_a_digit_changed(lines: list[str]) -> list[str]:
+    return [line.replace('"pattern": "3"', '"pattern": "4"') for line in lines]
+
+
+def rewritten(lines: list[str]) -> list[str]:
+    """The whole chain made anew, as somebody would who knows how it works."""
+    previous, made = "", []
+    for line in lines:
+        made.append(json.dumps({**json.loads(line), "input": {}, "previous": previous}))
+        previous = hashlib.sha256(made[-1].encode()).hexdigest()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "noticed"),
+    [
+        (with_a_digit_changed, "is not the one that was written"),
+        (lambda lines: lines[:3] + lines[4:], "line 4 is missing"),
+        (lambda lines: lines[:-1], "lines 8 to 8 are missing at the end"),
+        (lambda lines: lines[2:], "line 1 is missing"),
+        (lambda lines: [], "lines 1 to 8 are missing at the end"),
+        (rewritten, "line 8 is not the one that was written"),
+        (lambda lines: [*lines, lines[-1]], "line 9 is missing; line 8 is in its place"),
+    ],
+    ids=["changed", "taken out", "cut at the end", "cut at the beginning", "emptied", "rewritten", "added to"],
+)
+async def test_a_changed_audit_log_is_noticed(
+    change: Callable[[list[str]], list[str]], noticed: str, bench: RecipeProject
+) -> None:
     bench.init("audit-log")
     await asyncio.gather(*(bench.verdict("glob", pattern=str(number)) for number in range(8)))
     file = bench.root / ".llxprt" / "state" / "audit.jsonl"
     assert len(audit_lines(bench)) == 8
     assert verify(bench).returncode == 0
 
-    file.write_text(file.read_text().replace('"pattern": "3"', '"pattern": "4"'))
+    file.write_text("".join(f"{line}\n" for line in change(file.read_text().splitlines())))
 
-    assert "not the one that was written" in verify(bench).stderr
+    assert noticed in verify(bench).stderr
+
+
+async def test_a_deleted_audit_log_is_noticed(bench: RecipeProject) -> None:
+    bench.init("audit-log")
+    await bench.verdict("glob", pattern="*")
+    (bench.root / ".llxprt" / "state" / "audit.jsonl").unlink()
+
+    assert "1 lines were written" in verify(bench).stderr
+
+
+@pytest.mark.parametrize("name", [".gitignore", "audit.jsonl"])
+async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: RecipeProject, tmp_path: Path) -> None:
+    bench.init("audit-log")
+    target = tmp_path / "elsewhere"
+    state = bench.root / ".llxprt" / "state"
+    state.mkdir()
+    (state / name).symlink_to(target)
+
+    event = {"timestamp": "t", "session_id": "s", "hook_event_name": "BeforeAgent", "cwd": str(bench.root)}
+    script = bench.root / ".llxprt" / "hooks" / "audit_log.py"
+    subprocess.run([sys.executable, script], input=json.dumps(event), text=True, capture_output=True)
+
+    assert not target.exists()
 
 
 # chat-notification
@@ -543,3 +615,102 @@ async def test_recipes_that_add_to_requests_and_redact_answers_go_together(bench
 
     assert output.system_message is not None
     assert len((output.hook_specific_output or {})["llm_request"]["messages"]) == 2
+
+
+# In a project that nobody approved
+
+
+def run_among_the_users_own(recipe: str, project: Path, tmp_path: Path, event: dict[str, Any], **variables: str) -> str:
+    """What a recipe prints that is not part of the project, as with ``init --user``."""
+    [(name, content)] = find_recipe(recipe).scripts.items()
+    script = tmp_path / "users" / name
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(content)
+    program = sys.executable if name.endswith(".py") else "sh"
+    base = {"timestamp": "t", "session_id": "s", "cwd": str(project)}
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [program, script],
+        cwd=project,
+        input=json.dumps({**base, **event}),
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WRITTEN = {
+    "hook_event_name": "AfterTool",
+    "tool_name": "write_file",
+    "tool_input": {"file_path": "a.py"},
+    "tool_response": {"llmContent": ""},
+}
+ASKED = {"hook_event_name": "BeforeModel", "llm_request": request("?")}
+TO_WRITE = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a.py"}}
+
+
+def hostile_project(bench: RecipeProject) -> Path:
+    """A project in which every program of its own leaves a file behind."""
+    mark = 'touch "$(dirname "$0")/../../ran"'
+    fake_formatter(bench, mark)
+    bench.write("Makefile", "test:\n\ttouch ran\n")
+    bench.write("a.py", "x=1\n")
+    bench.write("b.py", "x=2\n")
+    git(bench.root, "init", "-q")
+    git(bench.root, "add", "a.py")
+    git(bench.root, "commit", "-qm", "one")
+    bench.write("a.py", "x=3\n")
+    bench.write(".gitattributes", "*.py filter=evil\n")
+    for name, value in {
+        "filter.evil.clean": "touch ran; cat",
+        "core.fsmonitor": "touch ran; false",
+        "log.showSignature": "true",
+        "gpg.program": "touch ran; false",
+    }.items():
+        git(bench.root, "config", name, value)
+    return bench.root / "ran"
+
+
+@pytest.mark.parametrize("variables", [{"LLXPRT_PROJECT_TRUSTED": "0"}, {}], ids=["not approved", "not said"])
+@pytest.mark.parametrize(
+    ("recipe", "event"),
+    [
+        ("format-on-write", WRITTEN),
+        ("test-after-edit", WRITTEN),
+        ("git-context", ASKED),
+        ("git-checkpoint", TO_WRITE),
+    ],
+)
+def test_no_program_of_a_project_runs_that_is_not_approved(
+    recipe: str, event: dict[str, Any], variables: dict[str, str], bench: RecipeProject, tmp_path: Path
+) -> None:
+    ran = hostile_project(bench)
+
+    run_among_the_users_own(recipe, bench.root, tmp_path, event, **variables)
+
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(("recipe", "event"), [("format-on-write", WRITTEN), ("test-after-edit", WRITTEN)])
+def test_programs_of_an_approved_project_run(
+    recipe: str, event: dict[str, Any], bench: RecipeProject, tmp_path: Path
+) -> None:
+    ran = hostile_project(bench)
+
+    run_among_the_users_own(recipe, bench.root, tmp_path, event, LLXPRT_PROJECT_TRUSTED="1")
+
+    assert ran.exists()
+
+
+def test_git_context_still_names_the_branch_of_a_project_that_is_not_approved(
+    bench: RecipeProject, tmp_path: Path
+) -> None:
+    hostile_project(bench)
+
+    told = run_among_the_users_own("git-context", bench.root, tmp_path, ASKED, LLXPRT_PROJECT_TRUSTED="0")
+
+    assert "Branch: main" in told
+    assert "one" in told
+    assert "not approved" in told

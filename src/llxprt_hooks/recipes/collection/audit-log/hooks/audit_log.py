@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Writes down what the agent does: a JSON object a line in .llxprt/state/audit.jsonl, never more than the user may see.
+"""Writes down what the agent does: one JSON object per line in .llxprt/state/audit.jsonl, readable by the user alone.
 
-Each line has the SHA-256 of the line before it, so a line that was changed or taken out is noticed:
+Each line has a number and the SHA-256 of the line before it. Outside the project, in
+~/.local/state/llxprt-hooks/audit/, a small file has the number of the first line and the number and hash of the last
+one. So a log that was changed, cut at either end, emptied, replaced or deleted is noticed:
 
     python3 .llxprt/hooks/audit_log.py --verify
 """
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
+import stat
 import sys
 
 LONGEST = 200  # characters of an argument; of longer ones the length and the hash are kept
 LARGEST = 10 * 1024 * 1024  # bytes, then a new file is begun and one old one is kept
 FIELDS = ("tool_name", "source", "reason", "trigger", "notification_type", "message")
+FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def shortened(value):
@@ -43,64 +48,109 @@ def record(event):
 
 
 def line_hash(line):
-    return hashlib.sha256(line.rstrip("\n").encode("ascii")).hexdigest()
-
-
-def last_line(opened):
-    """The last line of the file, read from its end."""
-    size = opened.seek(0, os.SEEK_END)
-    block = 8192
-    while True:
-        start = max(0, size - block)
-        opened.seek(start)
-        lines = opened.read(size - start).rstrip(b"\n").split(b"\n")
-        if len(lines) > 1 or start == 0:
-            return lines[-1].decode("ascii", "replace")
-        block *= 4
+    return hashlib.sha256(line).hexdigest()
 
 
 def state_folder(project):
-    folder = os.path.join(project, ".llxprt", "state")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    ignore = os.path.join(folder, ".gitignore")
-    if not os.path.exists(ignore):
-        with open(ignore, "w", encoding="ascii") as opened:
-            opened.write("*\n")
+    """The folder of the log, opened. Nothing on the way to it may be a link, which would lead out of the project."""
+    folder = os.open(project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in (".llxprt", "state"):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=folder)
+        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    try:
+        ignore = os.open(".gitignore", FLAGS | os.O_EXCL, 0o600, dir_fd=folder)
+    except FileExistsError:
+        pass  # a link too, wherever it leads
+    else:
+        os.write(ignore, b"*\n")
+        os.close(ignore)
     return folder
+
+
+def open_in(folder, name, flags=FLAGS):
+    opened = os.open(name, flags, 0o600, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        raise OSError(f"{name} is not a regular file")
+    return os.fdopen(opened, "r+b" if flags & os.O_RDWR else "rb")
+
+
+def anchor_file(project):
+    """Where the number and the hash of the first and last line are kept: out of reach of tools in the project."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    folder = os.path.join(base, "llxprt-hooks", "audit")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    name = hashlib.sha256(os.path.realpath(project).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return os.path.join(folder, f"{name}.json")
 
 
 def write(project, entry):
     folder = state_folder(project)
-    path = os.path.join(folder, "audit.jsonl")
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(os.path.join(folder, "audit.lock"), flags, 0o600), "rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(path) and os.path.getsize(path) > LARGEST:
-            os.replace(path, f"{path}.1")
-        with os.fdopen(os.open(path, flags | os.O_APPEND, 0o600), "r+b") as opened:
-            before = last_line(opened)
-            entry["previous"] = line_hash(before) if before else ""
-            opened.seek(0, os.SEEK_END)
-            opened.write(json.dumps(entry).encode("ascii") + b"\n")
+    with os.fdopen(os.open(anchor_file(project), FLAGS, 0o600), "r+b") as head:
+        fcntl.flock(head, fcntl.LOCK_EX)  # hooks that run at once take turns
+        anchor = json.loads(head.read() or b"{}")
+        size = os.stat("audit.jsonl", dir_fd=folder).st_size if "audit.jsonl" in os.listdir(folder) else 0
+        if size > LARGEST:
+            os.replace("audit.jsonl", "audit.jsonl.1", src_dir_fd=folder, dst_dir_fd=folder)
+        if size > LARGEST or not anchor:
+            anchor["first"] = anchor.get("last", 0) + 1
+        number = anchor.get("last", 0) + 1
+        line = json.dumps({"number": number, **entry, "previous": anchor.get("hash", "")}).encode("ascii")
+        with open_in(folder, "audit.jsonl", FLAGS | os.O_APPEND) as log:
+            log.write(line + b"\n")
+        anchor.update({"project": project, "last": number, "hash": line_hash(line)})
+        head.seek(0)
+        head.truncate()
+        head.write(json.dumps(anchor).encode("ascii"))
 
 
-def verify(path):
-    previous = None
-    with open(path, encoding="ascii") as opened:
-        for number, line in enumerate(opened, start=1):
-            said = json.loads(line)["previous"]
-            if previous is not None and said != previous:
-                sys.exit(f"{path}, line {number}: the line before it is not the one that was written")
-            previous = line_hash(line)
-    print(f"{path}: unbroken")
+def verify(project):
+    """What is wrong with the log, or None."""
+    try:
+        with open(anchor_file(project), "rb") as head:
+            anchor = json.loads(head.read() or b"{}")
+    except FileNotFoundError:
+        anchor = {}
+    try:
+        with open_in(state_folder(project), "audit.jsonl", os.O_RDONLY | os.O_NOFOLLOW) as log:
+            lines = log.read().split(b"\n")[:-1]
+    except OSError as error:
+        return f"it cannot be read ({error}), and {anchor['last']} lines were written" if anchor else None
+    if not anchor:
+        return (
+            "it was not written by this user on this machine, so there is nothing to compare it with" if lines else None
+        )
+    expected, previous = anchor["first"], None
+    for line in lines:
+        try:
+            entry = json.loads(line)
+            number, said = entry["number"], entry["previous"]
+        except (ValueError, KeyError, TypeError):
+            return f"the line after number {expected - 1} is not one of the log"
+        if number != expected:
+            return f"line {expected} is missing; line {number} is in its place"
+        if previous is not None and said != previous:
+            return f"line {number - 1} is not the one that was written"
+        previous = line_hash(line)
+        expected += 1
+    if expected - 1 != anchor["last"]:
+        return f"lines {expected} to {anchor['last']} are missing at the end"
+    return None if previous == anchor["hash"] else f"line {anchor['last']} is not the one that was written"
 
 
 def main():
     if sys.argv[1:] == ["--verify"]:
-        verify(os.path.join(os.getcwd(), ".llxprt", "state", "audit.jsonl"))
+        path = os.path.join(os.getcwd(), ".llxprt", "state", "audit.jsonl")
+        problem = verify(os.getcwd())
+        if problem:
+            sys.exit(f"{path}: {problem}")
+        print(f"{path}: unbroken")
         return
     event = json.loads(sys.stdin.buffer.read())
     write(event["cwd"], record(event))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -40,29 +40,55 @@ LEAVES_THE_MACHINE = {
     "tofu": {"apply", "destroy", "import", "taint"},
     "pulumi": {"up", "destroy", "import"},
     "ansible-playbook": None,
+    "ansible": None,
+    **dict.fromkeys(
+        ["lerna", "changeset", "gradle", "gradlew", "sbt", "vsce", "ovsx"], frozenset({"publish", "release"})
+    ),
+    **dict.fromkeys(["firebase", "serverless", "sls", "cdk", "sam", "eb"], frozenset({"deploy", "destroy", "remove"})),
+    **dict.fromkeys(["dotnet", "nuget", "cf", "oras", "crane"], frozenset({"push"})),
+    "oc": {"apply", "create", "delete", "replace", "patch", "scale", "rollout", "exec", "set"},
+    **dict.fromkeys(["goreleaser", "semantic-release", "np", "skopeo", "cosign", "argocd", "flux", "hub"], None),
+    **dict.fromkeys(["gsutil", "s3cmd", "rclone", "ftp", "lftp", "socat", "netcat", "mutt", "swaks", "doas"], None),
     **dict.fromkeys(["aws", "gcloud", "az", "vercel", "netlify", "fly", "flyctl", "heroku", "wrangler"], None),
     **dict.fromkeys(["ssh", "scp", "sftp", "rsync", "nc", "ncat", "telnet", "mail", "sendmail", "sudo", "su"], None),
 }
-PREFIXES = {"env", "nohup", "time", "timeout", "command", "exec", "xargs", "nice", "if", "then", "do", "!", "{"}
-SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
+PREFIXES = {"env", "nohup", "time", "timeout", "command", "exec", "xargs", "nice", "ionice", "stdbuf", "setsid",
+            "builtin", "coproc", "busybox", "npx", "bunx", "if", "then", "do", "else", "elif", "while", "until", "!",
+            "{"}  # fmt: skip
+SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
+# What a program is given as code is searched for these.
+INLINE = re.compile(
+    r"environ|process\.env|\bENV\b|ENVIRON|socket|urllib|requests|http|subprocess|popen|system|exec|fetch\("
+)
 MODULES = {"twine": None, "flit": {"publish"}, "hatch": {"publish"}, "poetry": {"publish"}}
 
+SECRET = r"\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIAL)\w*"
 ENVIRONMENT = re.compile(
-    r"\bprintenv\b|/proc/[\w$*]+/environ|\b(?:export|declare|typeset)\s+-[px]+\s*(?:$|[|;>&)])"
-    r"|(?:^|[;&|(`]|\$\()\s*(?:env|set)\s*(?:$|[|;>&)])"
-    r"|\b(?:echo|printf|cat\s*<<<)\b[^;&|]*\$\{?\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL)",
+    rf"\bprintenv\b|/proc/[\w$*{{}}]+/environ|\bcompgen\s+-e|\bps\s+[\w-]*e[\w-]*w|\$\{{?!?{SECRET}"
+    r"|\b(?:export|declare|typeset)\s*(?:-[px]+)?\s*(?:$|[|;>&)])"
+    r"|(?:^|[;&|(`]|\$\()\s*(?:env|set)(?:\s+(?:-0|--null|-[vi]))*\s*(?:$|[|;>&)])",
     re.IGNORECASE | re.MULTILINE,
 )
 PIPELINE = re.compile(
-    r"(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.woodpecker|\.azuredevops|\.llxprt)/"
+    r"(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.woodpecker|\.azuredevops|\.llxprt)(?:/|$)"
     r"|(?:^|/)(?:\.gitlab-ci\.yml|\.travis\.yml|\.drone\.yml|jenkinsfile|azure-pipelines\.yml|bitbucket-pipelines\.yml"
     r"|appveyor\.yml|codeowners|action\.ya?ml)$"
 )
+SECRET_FILE = (
+    r"(?:^|[\s@=/'\"<])\.env(?![\w.-])|/run/secrets/|/var/run/secrets/|\.git-credentials|\.docker/config\.json"
+)
+READERS = {"cat", "ls", "grep", "rg", "head", "tail", "less", "diff", "wc", "find", "stat", "file", "actionlint",
+           "echo", "printf", "test", "[", "sort", "cut", "jq", "yq", "tree"}  # fmt: skip
+GIT_READERS = {"diff", "log", "show", "status", "add", "commit", "blame", "ls-files", "grep"}
 
 
 # A part of a command line, up to what ends a command outside of quotes; and commands inside of others.
 PART = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^;&|\n()`])+", re.DOTALL)
 INSIDE = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+
+
+class Refused(Exception):
+    """Why a command line cannot be judged."""
 
 
 def words_of(text):
@@ -76,18 +102,22 @@ def words_of(text):
         while words and (os.path.basename(words[0]) in PREFIXES or re.match(r"\w+=|-|\d+[smh]?$", words[0])):
             words.pop(0)
         if words:
+            if re.search(r"^\$|\$[{(@*\w]|[*?{}]", words[0]) and words[0] not in ("{", "}"):
+                raise Refused("which program runs depends on an expansion: write its name out")
             yield os.path.basename(words[0]), words[1:]
 
 
 def leaving(text, depth=0):
     """The program and action by which something would leave the machine, or None."""
     for program, arguments in words_of(text):
+        if depth > 5:
+            raise Refused("it is nested too deeply")
+        found = inside(program, arguments, depth) or uploads(program, arguments)
+        if found:
+            return found
         actions = [word for word in arguments if not word.startswith("-")]
-        if program in SHELLS and "-c" in " ".join(arguments) and depth < 3:
-            for argument in arguments:
-                found = leaving(argument, depth + 1) if " " in argument else None
-                if found:
-                    return found
+        if program == "git" and any(word.startswith("alias.") for word in arguments):
+            return "git with an alias"
         if re.fullmatch(r"python[\d.]*|py", program) and "-m" in arguments[:-1]:
             module = arguments[arguments.index("-m") + 1]
             if module in MODULES and (MODULES[module] is None or MODULES[module] & set(actions)):
@@ -96,10 +126,59 @@ def leaving(text, depth=0):
             blocked = LEAVES_THE_MACHINE[program]
             if blocked is None:
                 return program
-            found = blocked & set(actions[:3])
-            if found:
-                return f"{program} {min(found)}"
+            named = {word.split(":")[-1] for word in actions[:4]} | set(actions[:4])
+            if any("$" in word for word in actions[:1]):
+                raise Refused("what it does depends on an expansion: write it out")
+            if blocked & named:
+                return f"{program} {min(blocked & named)}"
     return None
+
+
+def inside(program, arguments, depth):
+    """What a shell, `eval` or an interpreter is given to run."""
+    if program == "eval":
+        return leaving(" ".join(arguments), depth + 1) or "eval"
+    if program in SHELLS:
+        if any(word.startswith("<") for word in arguments) or all(word.startswith(("-", "+")) for word in arguments):
+            raise Refused("a shell would run what it reads: put the commands in the call itself")
+        for index, word in enumerate(arguments):
+            if re.fullmatch(r"-\w*c\w*", word):
+                texts = [each for each in arguments[index + 1 :] if not each.startswith("-")][:1]
+                if any("$" in each for each in texts):
+                    raise Refused("a shell runs a text with an expansion: write it out")
+                return leaving(texts[0], depth + 1) if texts else None
+    if re.fullmatch(r"(?:python|perl|ruby|node|php)[\d.]*", program):
+        has_code = any(re.fullmatch(r"-\w*[cepr]|--eval|--print|-", word) for word in arguments)
+        if has_code and INLINE.search(" ".join(arguments)):
+            return f"{program} with code that uses the network, programs or the environment"
+    if program in ("awk", "gawk") and re.search(r"ENVIRON|system\(|\|", " ".join(arguments)):
+        return f"{program} with code that uses programs or the environment"
+    return None
+
+
+def uploads(program, arguments):
+    """Whether curl or wget would send something to another machine."""
+    if program not in ("curl", "wget", "http", "https", "xh"):
+        return None
+    text = " ".join(arguments)
+    sends = re.search(
+        r"(?:^| )(?:-\w*[dFT]\b|-d\S|--data|--form|--upload|--post|--body|--json|-X ?P|--request[= ]P|--method)", text
+    )
+    if program in ("http", "https", "xh"):
+        sends = re.search(r"\b(?:POST|PUT|PATCH)\b|\w=", text)
+    hosts = re.findall(r"(?:https?://)([\w.-]+)", text) or re.findall(r"(?:^| )([\w-]+\.[\w.-]+)(?:[/: ]|$)", text)
+    local = hosts and all(re.fullmatch(r"localhost|127\.[\d.]+|0\.0\.0\.0", host) for host in hosts)
+    local = local or re.search(r"(?:^| )localhost[:/]", text)
+    return f"{program} with data" if sends and not local else None
+
+
+def changes_pipeline(text):
+    for program, arguments in words_of(text):
+        reads = program in READERS or (program == "git" and set(arguments[:2]) & GIT_READERS)
+        if not reads and any(PIPELINE.search(os.path.normpath(each).casefold()) for each in arguments if each):
+            return True
+    written = re.findall(r">\|?\s*[\"']?([^\s\"'<>|;&]+)", text)
+    return any(PIPELINE.search(os.path.normpath(path).casefold()) for path in written)
 
 
 def too_many_calls(event):
@@ -121,14 +200,16 @@ def reason_to_block(event):
     command = given.get("command")
     if isinstance(command, str):
         if len(command) > LONGEST:
-            return "this command is too long to be looked at"
-        found = leaving(command)
+            return "this command is too long to be checked"
+        try:
+            found = leaving(command)
+        except Refused as error:
+            return str(error)
         if found:
-            return f"`{found}` is not for an agent in CI: leave the result in the working tree, a step after it decides"
-        if ENVIRONMENT.search(command):
-            return "the environment of a CI job holds secrets and is not printed"
-        written = re.findall(r">\|?\s*[\"']?([^\s\"'<>|;&]+)", command)
-        if any(PIPELINE.search(os.path.normpath(path).casefold()) for path in written):
+            return f"`{found}` is not for an agent in CI: leave the result in the working tree, a later step decides"
+        if ENVIRONMENT.search(command) or re.search(SECRET_FILE, command):
+            return "the secrets of a CI job are not for the agent"
+        if changes_pipeline(command):
             return "the pipeline is not changed from inside the pipeline"
     path = given.get("file_path")
     if isinstance(path, str) and event["tool_name"] != "read_file":
@@ -140,16 +221,25 @@ def reason_to_block(event):
 
 def main():
     if os.environ.get("CI", "").lower() in ("", "0", "false") and os.environ.get("CI_SAFETY_NET") != "always":
-        return
+        return None
     event = json.loads(sys.stdin.buffer.read())
     if too_many_calls(event):
         stop = f"more than {MOST_CALLS} tool calls in one CI session: this looks like a loop"
         print(json.dumps({"continue": False, "stopReason": stop}))
-        return
-    reason = reason_to_block(event)
+        return None
+    return reason_to_block(event)
+
+
+def decide():
+    """Exit code 2 blocks, whatever goes wrong on the way."""
+    try:
+        reason = main()
+    except BaseException as error:
+        reason = f"this call cannot be checked ({type(error).__name__})"
     if reason:
-        print(f"CI safety net: {reason}.", file=sys.stderr)
+        sys.stderr.buffer.write(f"CI safety net: {reason}.\n".encode("utf-8", "backslashreplace"))
         sys.exit(2)
 
 
-main()
+if __name__ == "__main__":
+    decide()

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 import time
 
 WARN_AT = 0.8
@@ -54,19 +55,28 @@ def account(session_id):
     folder = os.path.join(cache, "llxprt-hooks", "cost-cap")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    descriptor = os.open(os.path.join(folder, f"{name}.json"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+", encoding="utf-8") as opened:
+    path = os.path.join(folder, f"{name}.json")
+    if not os.path.exists(path):
+        forget_old(folder)
+        begin(path)
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CLOEXEC), "r+", encoding="utf-8") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX)
-        text = opened.read()
-        if not text:
-            forget_old(folder)
-        used = json.loads(text) if text else {"input": 0, "output": 0, "warned": False}
+        used = json.loads(opened.read())  # an account that was emptied is an error, and stops the agent
         before = dict(used)
         yield used
         if used != before:
             opened.seek(0)
             opened.truncate()
             json.dump(used, opened)
+
+
+def begin(path):
+    """Make an account with nothing used, all at once: another hook never sees it empty."""
+    with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path), encoding="utf-8") as new:
+        json.dump({"input": 0, "output": 0, "warned": False}, new)
+        new.flush()
+        with contextlib.suppress(FileExistsError):
+            os.link(new.name, path)
 
 
 def forget_old(folder):

@@ -1,28 +1,46 @@
 #!/usr/bin/env python3
-"""BeforeTool: blocks shell commands that destroy work or the machine, or that run code straight off the network.
+"""BeforeTool: blocks shell commands that destroy work or the machine, or that run code which nobody has seen.
 
-The command line is taken apart as a shell does it: quotes, escapes, pipes, `$( … )`, here-documents, `sh -c`, `sudo`
-and the like; then each program has its rule. A seat belt, not a sandbox: a program that hides what it does
-(`python -c …`) is not seen through.
+A command line is read into simple commands, and each program has a rule. Reading is done by tree-sitter-bash if this
+Python has it (`pip install tree-sitter tree-sitter-bash`), otherwise, or where that finds an error, by a small reader
+that refuses more. What cannot be read for certain is blocked: a program named by an expansion, `eval`, text that is
+piped into a shell, code in an argument (`perl -e`).
+
+A seat belt, not a sandbox: what a script, a test or a `make` target does is not seen.
 """
 
+import ast
+import fnmatch
+import itertools
 import json
 import os
 import re
 import sys
 
-SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
-INTERPRETERS = SHELLS | {"python", "perl", "ruby", "node", "php"}
-DOWNLOADERS = {"curl", "wget", "fetch", "aria2c", "http", "https"}
-DECODERS = {"base64", "base32", "xxd", "uudecode", "openssl"}
-PREFIXES = {"sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "stdbuf", "setsid", "command", "exec",
-            "builtin", "xargs", "if", "then", "else", "elif", "while", "until", "do", "!", "{"}  # fmt: skip
-WITH_VALUE = {"-u", "-g", "-n", "-s", "-k", "-I", "-L", "-P", "-d", "-C"}
+try:
+    import tree_sitter
+    import tree_sitter_bash
+
+    PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+except Exception:  # not installed, or a version with another interface
+    PARSER = None
+
 LONGEST = 100_000  # characters; a shell takes little more
-DEEPEST = 20  # commands inside of commands
-PLAIN = re.compile(r"[^'\"\\`#\n<>|$ \t\r;&()]+")
-DISKS = re.compile(r"/dev/(?!null$|zero$|stdout$|stderr$|stdin$|tty|fd/|shm/|u?random$)")
-SYSTEM = re.compile(r"/(?:etc|boot|usr|bin|sbin|lib\w*|sys|proc)(?:/|$)")
+DEEPEST = 20  # commands inside commands
+MOST_MEANINGS = 64  # of one command, where variables in it have several values
+
+# Words are strings. In them, characters that quotes made ordinary are moved to a private area of Unicode, and what only
+# running the command would tell is a mark. Commands that contain such characters themselves are refused.
+QUOTED = {ord(char): 0xE000 + ord(char) for char in "*?[]{}~,"}
+UNQUOTED = {moved: char for char, moved in QUOTED.items()}
+UNKNOWN, UNKNOWN_WORDS, PROCESS = "\uf8ff", "\uf8fe", "\uf8fd"  # text; text that may become several words; <( … )
+VARIABLE, VARIABLE_WORDS, END = "\uf8f0", "\uf8f2", "\uf8f1"  # around the name of a variable, in quotes and not
+MARK = re.compile("[\uf8fd-\uf8ff]")
+UNREADABLE_CHARACTER = re.compile("[\ue000-\uf8ff\ud800-\udfff\0]")
+
+
+class Unreadable(Exception):
+    """Why a command line cannot be read for certain."""
 
 
 class Command:
@@ -30,280 +48,1080 @@ class Command:
 
     def __init__(self):
         self.words = []
+        self.assigned = []  # names and words of assignments; None for a value that cannot be known
         self.written_to = []  # targets of > and >>
-        self.inner = []  # the texts of $( … ), <( … ) and of a here-document
+        self.stdin = None  # ("text", text or None) or ("file", word)
 
 
-# Reading a command line.
+# A script, as both readers give it, is a list of pairs: a pipeline (a list of commands) and the operator after it, or
+# ENTER and LEAVE around what runs in a shell of its own.
+ENTER, LEAVE = ("enter", ""), ("leave", "")
 
 
-class Reader:
-    """Takes a command line apart into pipelines of commands. Never fails: what is not closed ends with the text."""
+def read(text):
+    if UNREADABLE_CHARACTER.search(text):
+        raise Unreadable("it has characters that do not belong into a command")
+    if PARSER:
+        try:
+            return TreeReader(text).read()
+        except Unreadable:
+            pass  # perhaps the other one can
+    return SmallReader(text).read()
 
-    def __init__(self, text):
-        self.text = text
-        self.at = 0
-        self.pipelines = []
-        self.command = Command()
-        self.pipeline = [self.command]
-        self.word = None
-        self.redirected = False
+
+def expansion(name, quoted):
+    if re.fullmatch(r"[A-Za-z_]\w*", name):
+        return (VARIABLE if quoted else VARIABLE_WORDS) + name + END
+    return UNKNOWN if quoted or name in "?#$!" else UNKNOWN_WORDS
+
+
+def substitution(text, quoted):
+    """What is known of the output of $( … )."""
+    if text.strip() == "pwd":
+        return expansion("PWD", quoted)
+    if re.fullmatch(r"\s*mktemp(\s+-[dqut]+|\s+[\w.-]*X{3,}[\w.-]*)*\s*", text):
+        return "/tmp/mktemp"
+    return UNKNOWN if quoted else UNKNOWN_WORDS
+
+
+def ansi_c(text):
+    """The text of $'…'."""
+    simple = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+    def decoded(found):
+        code = found.group(1)
+        if code[0] in "xuU":
+            return chr(min(int(code[1:], 16), 0x10FFFF))
+        if code[0].isdigit():
+            return chr(int(code, 8) & 0xFF)
+        return simple.get(code, code)
+
+    pattern = r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)"
+    return re.sub(pattern, decoded, text, flags=re.DOTALL)
+
+
+def parameter(text, script, quoted):
+    """The inside of ${ … }: what the word gets for it."""
+    if re.fullmatch(r"\w+|[@*#?$!-]", text):
+        return expansion(text, quoted)
+    if re.search(r"@[A-Za-z]$", text):
+        raise Unreadable("it evaluates the text of a variable")
+    named = re.match(r"!?(\w+)(?:\[[^\]]*\])?:?=", text)
+    if named:
+        script.append(([assignment(named.group(1), None)], ""))
+    return UNKNOWN if quoted else UNKNOWN_WORDS
+
+
+def assignment(name, word):
+    command = Command()
+    command.assigned.append((name, word))
+    return command
+
+
+class SmallReader:
+    """Reads a command line without a parser. What it does not know, `case` for example, it refuses."""
+
+    OPENING = ("if", "then", "else", "elif", "while", "until", "do", "{", "!")
+    CLOSING = ("fi", "done", "}")
+    STOP = tuple(" \t\r\n;&|<>()")
+
+    def __init__(self, text, depth=0):
+        self.text, self.at, self.depth = text.replace("\\\n", ""), 0, depth
+        self.script = []
         self.here_documents = []
+        if depth > DEEPEST:
+            raise Unreadable("it is too deeply nested")
 
     def read(self):
-        steps = {"'": self.single, '"': self.double, "\\": self.escape, "`": self.back_quote, "#": self.comment,
-                 "\n": self.newline, "<": self.less, ">": self.greater, "|": self.pipe, "$": self.dollar}  # fmt: skip
+        self.list("")
+        return self.script
+
+    def peek(self, text):
+        return self.text.startswith(text, self.at)
+
+    def take(self, pattern):
+        found = re.compile(pattern, re.DOTALL).match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return found
+
+    def blanks(self, newlines):
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char in steps:
-                steps[char]()
+            if char == "\n" and newlines:
+                self.newline()
             elif char in " \t\r":
-                self.end_word()
                 self.at += 1
-            elif char in ";&()":
-                self.end_pipeline()
-                self.at += 1
+            elif char == "#" and (self.at == 0 or self.text[self.at - 1] in self.STOP):
+                self.take(r"[^\n]*")
             else:
-                plain = PLAIN.match(self.text, self.at).group()
-                self.add(plain, len(plain))
-        self.end_pipeline()
-        return self.pipelines
+                return
 
-    def add(self, text, length=1):
-        self.word = (self.word or "") + text
-        self.at += length
+    def list(self, closing):
+        while True:
+            self.blanks(newlines=True)
+            if self.take(r";;?|&(?!>)"):
+                continue
+            if self.at >= len(self.text):
+                if closing:
+                    raise Unreadable("a bracket or quote is not closed")
+                return
+            if closing and self.peek(closing):
+                self.at += len(closing)
+                return
+            if self.peek(")"):
+                raise Unreadable("a bracket closes nothing")
+            start = self.at
+            self.pipeline()
+            if self.at == start:
+                raise Unreadable("an operator is where a command should be")
 
-    def end_word(self):
-        if self.word is not None:
-            (self.command.written_to if self.redirected else self.command.words).append(self.word)
-            self.redirected = False
-        self.word = None
+    def pipeline(self):
+        commands = []
+        while True:
+            self.blanks(newlines=True)
+            command = self.command()
+            if command:
+                commands.append(command)
+            self.blanks(newlines=False)
+            if self.peek("||") or not self.take(r"\|&?"):
+                break
+        operator = self.take(r"&&|\|\|")
+        self.script.append((commands, operator.group() if operator else ""))
 
-    def end_command(self):
-        self.end_word()
-        self.redirected = False
-        self.command = Command()
-        self.pipeline.append(self.command)
-
-    def end_pipeline(self):
-        self.end_command()
-        self.pipelines.append([each for each in self.pipeline if each.words or each.inner or each.written_to])
-        self.pipeline = [self.command]
-
-    def until(self, end, start):
-        found = self.text.find(end, start)
-        return len(self.text) if found < 0 else found
-
-    def single(self):
-        end = self.until("'", self.at + 1)
-        self.add(self.text[self.at + 1 : end], end + 1 - self.at)
-
-    def double(self):
-        self.add("")
-        while self.at < len(self.text) and self.text[self.at] != '"':
-            char = self.text[self.at]
-            if char == "\\":
-                self.escape()
-            elif char == "`":
-                self.back_quote()
-            elif char == "$":
-                self.dollar()
-            else:
-                self.add(char)
-        self.at += 1
-
-    def escape(self):
-        after = self.text[self.at + 1 : self.at + 2]
-        if after == "\n":
-            self.at += 2
-        else:
-            self.add(after, 2)
-
-    def back_quote(self):
-        end = self.until("`", self.at + 1)
-        self.command.inner.append(self.text[self.at + 1 : end])
-        self.add("$()", end + 1 - self.at)
-
-    def dollar(self):
-        if self.text.startswith("$'", self.at):
+    def command(self):
+        if self.peek("(("):
+            self.arithmetic(2)
+            return None
+        if self.peek("("):
             self.at += 1
-            self.single()
-        elif self.text.startswith("$(", self.at):
-            self.nested(self.at + 2)
-            self.add("$()", 0)
-        else:
-            self.add("$")
+            self.subshell(")")
+            return self.simple(closed=True)
+        return self.simple()
 
-    def nested(self, start):
-        """A text in brackets, which may have brackets and quotes of its own."""
-        depth, at = 1, start
-        while at < len(self.text) and depth:
-            char = self.text[at]
-            if char == "'":
-                at = self.until("'", at + 1)
-            elif char == "\\":
-                at += 1
-            depth += {"(": 1, ")": -1}.get(char, 0)
+    def subshell(self, closing):
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Unreadable("it is too deeply nested")
+        self.script.append(ENTER)
+        self.list(closing)
+        self.script.append(LEAVE)
+        self.depth -= 1
+
+    def simple(self, closed=False):
+        """A command with its redirections; after a closing bracket or keyword only those."""
+        command = Command()
+        while True:
+            self.blanks(newlines=False)
+            if self.redirection(command):
+                continue
+            if self.at >= len(self.text) or (self.text[self.at] in self.STOP and not self.take(r"(?=[<>]\()")):
+                break
+            start = self.at
+            word = self.word()
+            raw = self.text[start : self.at]
+            first = not command.words and not closed
+            if not first and closed:
+                raise Unreadable("a word follows the end of a block")
+            if first and not command.assigned:
+                if raw in self.OPENING:
+                    self.blanks(newlines=True)
+                    return self.command()
+                if raw in self.CLOSING:
+                    closed = True
+                    continue
+                if raw in ("for", "select"):
+                    return self.loop()
+                if raw in ("case", "function", "esac"):
+                    raise Unreadable(f"it uses `{raw}`")
+                if raw == "[[":
+                    self.condition()
+                    return None
+                if self.take(r"[ \t]*\([ \t]*\)\s*"):
+                    return self.command()  # the body of a function
+            named = re.match(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?(\+?=)", raw) if first else None
+            if named and self.peek("(") and raw.endswith("="):
+                self.array(command, named.group(1))
+            elif named:
+                value = word[named.end() :] if named.group(2) == "=" and "[" not in named.group() else None
+                command.assigned.append((named.group(1), value))
+            else:
+                command.words.append(word)
+        if self.at < len(self.text) and self.peek("("):
+            raise Unreadable("it has a bracket in the middle of a command")
+        return command
+
+    def array(self, command, name):
+        self.at += 1
+        command.assigned.append((name, None))
+        while True:
+            self.blanks(newlines=True)
+            if self.take(r"\)"):
+                return
+            if self.at >= len(self.text) or self.text[self.at] in self.STOP:
+                raise Unreadable("it has a list that is not plain")
+            self.word()
+
+    def loop(self):
+        self.blanks(newlines=False)
+        if self.peek("(("):
+            self.arithmetic(2)
+            return None
+        name = self.take(r"\w+")
+        if not name:
+            raise Unreadable("it has a loop that is not plain")
+        command = Command()
+        self.blanks(newlines=True)
+        if self.take(r"in(?=\s)"):
+            self.blanks(newlines=False)
+            while self.at < len(self.text) and self.text[self.at] not in ";\n":
+                if self.text[self.at] in self.STOP:
+                    raise Unreadable("it has a loop that is not plain")
+                command.assigned.append((name.group(), self.word()))
+                self.blanks(newlines=False)
+        else:
+            command.assigned.append((name.group(), None))
+        return command
+
+    def condition(self):
+        while not self.take(r"\s+\]\](?=[\s;&|)]|$)"):
+            if self.at >= len(self.text):
+                raise Unreadable("a condition is not closed")
+            if self.text[self.at] in self.STOP:
+                self.at += 1
+            else:
+                self.word()
+
+    def arithmetic(self, opening):
+        """(( … )) or $(( … )): skipped, but what is substituted inside is read."""
+        start = self.at + opening
+        depth, at = 2, start
+        while depth and at < len(self.text):
+            depth += {"(": 1, ")": -1}.get(self.text[at], 0)
             at += 1
-        self.command.inner.append(self.text[start : at - 1])
+        if depth or self.text[at - 2 : at] != "))":
+            raise Unreadable("it has arithmetic that is not plain")
+        inside = self.text[start : at - 2]
+        self.expansions(inside)
+        for name in re.findall(r"[A-Za-z_]\w*", inside):
+            self.script.append(([assignment(name, None)], ""))
         self.at = at
 
-    def comment(self):
-        if self.word is None:
-            self.at = self.until("\n", self.at)
+    def expansions(self, text):
+        """Read what is substituted inside a text; whether there was any."""
+        inner = SmallReader(text, self.depth + 1)
+        found = inner.quoted("")
+        self.script += inner.script
+        return MARK.search(found) or END in found
+
+    def redirection(self, command):
+        found = self.take(r"\d*(?![<>]\()(&>>?|<<<|<<-?|<>|>>|>\||>&|<&|>|<)")
+        if not found:
+            return False
+        operator = found.group(1)
+        self.blanks(newlines=False)
+        if operator in ("<<", "<<-"):
+            start = self.at
+            delimiter = self.word()
+            raw = self.text[start : self.at]
+            self.here_documents.append((command, delimiter.translate(UNQUOTED), raw == delimiter, operator))
+            return True
+        if self.take(r"\d+-?(?=[\s;&|<>)]|$)|-(?=[\s;&|<>)]|$)") and operator in (">&", "<&"):
+            return True
+        target = self.word()
+        if operator == "<<<":
+            command.stdin = ("text", None if MARK.search(target) or END in target else target.translate(UNQUOTED))
+        elif ">" in operator:
+            command.written_to.append(target)
         else:
-            self.add("#")
+            command.stdin = ("file", target)
+        return True
 
     def newline(self):
         self.at += 1
-        for command, delimiter in self.here_documents:
-            end = re.compile(rf"^\t*{re.escape(delimiter)}$", re.MULTILINE).search(self.text, self.at)
-            command.inner.append(self.text[self.at : end.start() if end else len(self.text)])
-            self.at = end.end() if end else len(self.text)
-        self.here_documents = []
-        self.end_pipeline()
+        waiting, self.here_documents = self.here_documents, []
+        for command, delimiter, expands, operator in waiting:
+            indent = r"\t*" if operator == "<<-" else ""
+            end = re.compile(rf"^{indent}{re.escape(delimiter)}(?:\n|$)", re.MULTILINE).search(self.text, self.at)
+            if not end:
+                raise Unreadable("a here-document is not closed")
+            body = self.text[self.at : end.start()]
+            self.at = end.end()
+            command.stdin = ("text", None if expands and self.expansions(body) else body)
 
-    def less(self):
-        here = re.compile(r"<<-?\s*(\\?[\w.-]+|'[^'\n]*'|\"[^\"\n]*\")").match(self.text, self.at)
-        if self.text.startswith("<(", self.at):
-            self.nested(self.at + 2)
-            self.add("<()", 0)
-        elif here and not self.text.startswith("<<<", self.at):
-            self.end_word()
-            self.here_documents.append((self.command, here.group(1).strip("\\'\"")))
-            self.at = here.end()
-        else:
-            self.end_word()
-            self.at += 1
+    def word(self):
+        word = ""
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if self.peek("<(") or self.peek(">("):
+                self.at += 2
+                self.subshell(")")
+                word += PROCESS
+            elif char == "(" and word[-1:] in tuple("?*+@!"):
+                raise Unreadable("it has an extended pattern")
+            elif char in self.STOP:
+                break
+            elif char == "'":
+                end = self.text.find("'", self.at + 1)
+                if end < 0:
+                    raise Unreadable("a quote is not closed")
+                word += self.text[self.at + 1 : end].translate(QUOTED)
+                self.at = end + 1
+            elif char == '"':
+                self.at += 1
+                word += self.quoted('"')
+            elif char == "\\":
+                word += self.text[self.at + 1 : self.at + 2].translate(QUOTED)
+                self.at += 2
+            elif char in "$`":
+                word += self.dollar(quoted=False)
+            else:
+                word += char
+                self.at += 1
+        return word
 
-    def greater(self):
-        if self.word is not None and self.word.isdigit():
-            self.word = None
-        self.end_word()
-        if self.text.startswith(">(", self.at):
-            self.nested(self.at + 2)
-            return
-        while self.text[self.at : self.at + 1] in (">", "|", "&"):
-            self.at += 1
-        self.redirected = True
+    def quoted(self, end):
+        """The text up to a closing quote, or to the end."""
+        word = ""
+        while True:
+            if self.at >= len(self.text):
+                if end:
+                    raise Unreadable("a quote is not closed")
+                return word
+            char = self.text[self.at]
+            if char == end:
+                self.at += 1
+                return word
+            if char == "\\" and self.text[self.at + 1 : self.at + 2] in tuple('$`"\\'):
+                word += self.text[self.at + 1]
+                self.at += 2
+            elif char in "$`":
+                word += self.dollar(quoted=True)
+            else:
+                word += char.translate(QUOTED)
+                self.at += 1
 
-    def pipe(self):
-        if self.text.startswith("||", self.at):
-            self.end_pipeline()
+    def dollar(self, quoted):
+        if self.peek("`"):
+            found = self.take(r"`((?:[^`\\]|\\.)*)`")
+            if not found:
+                raise Unreadable("a quote is not closed")
+            inner = re.sub(r"\\([`$\\])", r"\1", found.group(1))
+            nested = SmallReader(inner, self.depth + 1)
+            self.script += [ENTER, *nested.read(), LEAVE]
+            return substitution(inner, quoted)
+        if not quoted and self.peek("$'"):
+            found = self.take(r"\$'((?:[^'\\]|\\.)*)'")
+            if not found:
+                raise Unreadable("a quote is not closed")
+            return ansi_c(found.group(1)).translate(QUOTED)
+        if not quoted and self.peek('$"'):
             self.at += 2
+            return self.quoted('"')
+        if self.peek("$(("):
+            self.arithmetic(3)
+            return UNKNOWN
+        if self.peek("$("):
+            start = self.at = self.at + 2
+            self.subshell(")")
+            return substitution(self.text[start : self.at - 1], quoted)
+        if self.peek("${"):
+            start = self.at = self.at + 2
+            self.quoted("}")
+            return parameter(self.text[start : self.at - 1], self.script, quoted)
+        found = self.take(r"\$([A-Za-z_]\w*|[0-9@*#?$!-])")
+        if found:
+            return expansion(found.group(1), quoted)
+        self.at += 1
+        return "$"
+
+
+class TreeReader:
+    """Reads a command line with tree-sitter. An error in the tree, or a node that is not expected, is unreadable."""
+
+    BLOCKS = ("program", "list", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause",
+              "while_statement", "case_statement", "case_item", "function_definition", "negated_command", "pipeline",
+              "subshell", "c_style_for_statement", "command_substitution", "process_substitution")  # fmt: skip
+    STATEMENTS = (*BLOCKS, "command", "redirected_statement", "for_statement", "declaration_command", "unset_command",
+                  "test_command", "variable_assignment", "variable_assignments")  # fmt: skip
+    SHELLS_OF_THEIR_OWN = ("subshell", "command_substitution", "process_substitution")
+
+    def __init__(self, text):
+        self.source = text.replace("\\\n", "").encode()
+        self.script = []
+
+    def read(self):
+        root = PARSER.parse(self.source).root_node
+        if root.has_error:
+            raise Unreadable("it is not valid shell")
+        self.statement(root)
+        return self.script
+
+    def text(self, node):
+        return self.source[node.start_byte : node.end_byte].decode()
+
+    def statement(self, node):
+        """Read a statement; the commands of it that a pipe may lead to are given back, the others are in the script."""
+        kind = node.type
+        if kind == "command":
+            return [self.command(node)]
+        if kind == "redirected_statement":
+            return self.redirected(node)
+        if kind in ("declaration_command", "unset_command"):
+            command = Command()
+            command.words = [self.word(child) for child in node.children]
+            return [command]
+        if kind in ("variable_assignment", "variable_assignments"):
+            command = Command()
+            for child in [node] if kind == "variable_assignment" else node.children:
+                self.assignment(child, command)
+            return [command]
+        if kind == "test_command":
+            self.substitutions(node)
+            return []
+        if kind == "for_statement":
+            return self.loop(node)
+        if kind not in self.BLOCKS:
+            raise Unreadable(f"it has a {kind.replace('_', ' ')}")
+        return self.block(node)
+
+    def block(self, node):
+        if node.type in self.SHELLS_OF_THEIR_OWN:
+            self.script.append(ENTER)
+        pipeline, waiting = [], None
+        for child in node.children:
+            if child.type in self.STATEMENTS:
+                if waiting is not None:
+                    self.script.append((waiting, child.prev_sibling.type if child.prev_sibling else ""))
+                    waiting = None
+                commands = self.statement(child)
+                if node.type == "pipeline":
+                    pipeline += commands
+                else:
+                    waiting = commands
+            elif child.type not in ("word", "comment", "heredoc_body") and child.is_named:
+                self.substitutions(child)
+        if waiting is not None:
+            after = node.next_sibling.type if node.next_sibling else ""
+            self.script.append((waiting, after if node.type == "list" else ""))
+        if node.type in self.SHELLS_OF_THEIR_OWN:
+            self.script.append(LEAVE)
+        return pipeline
+
+    def command(self, node):
+        command = Command()
+        for child in node.children:
+            if child.type == "variable_assignment":
+                self.assignment(child, command)
+            elif child.type == "command_name":
+                command.words.append(self.word(child.children[0]))
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                self.redirection(child, command)
+            elif child.type == "subshell":
+                raise Unreadable("it has a bracket in the middle of a command")
+            else:
+                command.words.append(self.word(child))
+        return command
+
+    def redirected(self, node):
+        body, *redirects = node.children
+        commands = self.statement(body) if body.type in self.STATEMENTS else [Command()]
+        if body.type not in self.STATEMENTS:
+            redirects = node.children
+        command = commands[-1] if commands else Command()
+        if redirects and body.end_byte == redirects[0].start_byte and re.fullmatch(r"\d+", (command.words or [""])[-1]):
+            command.words.pop()  # the grammar takes the 0 of `0<file` for a word
+        following = []
+        for redirect in redirects:
+            if redirect.type == "heredoc_redirect":
+                following += self.here_document(redirect, command)
+            else:
+                self.redirection(redirect, command)
+        return (commands or [command]) + following
+
+    def here_document(self, node, command):
+        following, body, expands = [], "", False
+        for child in node.children:
+            if child.type == "heredoc_body":
+                body = self.text(child)
+                expands = bool(child.children) and any(each.type != "heredoc_content" for each in child.children)
+                self.substitutions(child)
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                self.redirection(child, command)
+            elif child.type in self.STATEMENTS:
+                following += self.statement(child)
+            elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
+                command.words.append(self.word(child))
+        command.stdin = ("text", None if expands else body)
+        return following
+
+    def redirection(self, node, command):
+        operator, targets = "", []
+        for child in node.children:
+            if child.type == "file_descriptor":
+                continue
+            if child.is_named:
+                targets.append(child)
+            else:
+                operator = child.type
+        if not targets:
+            return
+        target = self.word(targets[0])
+        command.words += map(self.word, targets[1:])  # the grammar takes what follows for more targets
+        if operator == "<<<":
+            command.stdin = ("text", None if MARK.search(target) or END in target else target.translate(UNQUOTED))
+        elif operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", target):
+            return
+        elif ">" in operator:
+            command.written_to.append(target)
         else:
-            self.end_command()
-            self.at += 2 if self.text.startswith("|&", self.at) else 1
+            command.stdin = ("file", target)
+
+    def assignment(self, node, command):
+        if node.type != "variable_assignment":
+            return
+        target, operator, *value = node.children
+        name = re.match(r"\w*", self.text(target)).group()
+        plain = target.type == "variable_name" and operator.type == "=" and len(value) <= 1
+        if plain and (not value or value[0].type != "array"):
+            command.assigned.append((name, self.word(value[0]) if value else ""))
+        else:
+            self.substitutions(node)
+            command.assigned.append((name, None))
+
+    def loop(self, node):
+        command = Command()
+        name = next(self.text(child) for child in node.children if child.type == "variable_name")
+        given = [child for child in node.children if child.is_named and child.type not in ("variable_name", "do_group")]
+        command.assigned += [(name, self.word(child)) for child in given] or [(name, None)]
+        self.script.append(([command], ""))
+        for child in node.children:
+            if child.type == "do_group":
+                self.block(child)
+        return []
+
+    def substitutions(self, node):
+        """Read the commands that are substituted somewhere inside, and names that arithmetic may set."""
+        if node.type in ("command_substitution", "process_substitution"):
+            self.block(node)
+        elif node.type in ("expansion", "simple_expansion"):
+            self.word(node)
+        else:
+            if node.type in ("variable_name", "word") and re.fullmatch(r"[A-Za-z_]\w*", self.text(node)):
+                self.script.append(([assignment(self.text(node), None)], ""))
+            for child in node.children:
+                self.substitutions(child)
+
+    def word(self, node, quoted=False):
+        kind, text = node.type, self.text(node)
+        if kind in ("word", "number", "variable_name", "extglob_pattern", "regex", "brace_expression", "test_operator"):
+            if kind == "extglob_pattern" and "(" in text:
+                raise Unreadable("it has an extended pattern")
+            plain = re.sub(r"\\(.)", lambda found: found.group(1).translate(QUOTED), text, flags=re.DOTALL)
+            return plain if kind != "brace_expression" or not node.child_count else text
+        if not node.is_named:
+            return text
+        if kind == "raw_string":
+            return text[1:-1].translate(QUOTED)
+        if kind == "ansi_c_string":
+            return ansi_c(text[2:-1]).translate(QUOTED)
+        if kind == "variable_assignment":
+            self.substitutions(node)
+            name = re.match(r"\w*", text).group()
+            value = node.children[-1]
+            plain = len(node.children) == 3 and value.type not in ("array", "=")
+            return f"{name}={self.word(value)}" if plain else f"{name}={UNKNOWN}"
+        if kind == "string":
+            return self.pieces(node, node.start_byte + 1, node.end_byte - 1)
+        if kind == "translated_string":
+            return self.word(node.children[-1])
+        if kind == "concatenation":
+            return "".join(map(self.word, node.children))
+        if kind == "simple_expansion":
+            return expansion(text[1:], quoted)
+        if kind == "expansion":
+            for child in node.children:
+                self.substitutions(child) if child.child_count else None
+            return parameter(text[2:-1], self.script, quoted)
+        if kind == "command_substitution":
+            self.block(node)
+            return substitution(text.strip("`") if text.startswith("`") else text[2:-1], quoted)
+        if kind == "process_substitution":
+            self.block(node)
+            return PROCESS
+        if kind == "arithmetic_expansion":
+            self.substitutions(node)
+            return UNKNOWN
+        raise Unreadable(f"it has a {kind.replace('_', ' ')}")
+
+    def pieces(self, node, start, end):
+        """The text of a string in double quotes; the grammar leaves some of it between the nodes."""
+        word, at = "", start
+        for child in node.children:
+            if child.type in ("string_content", '"') or child.start_byte < at:
+                continue
+            word += self.unescaped(at, child.start_byte) + self.word(child, quoted=True)
+            at = child.end_byte
+        return word + self.unescaped(at, end)
+
+    def unescaped(self, start, end):
+        return re.sub(r'\\([$`"\\])', r"\1", self.source[start:end].decode()).translate(QUOTED)
 
 
 # Judging it.
 
+SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "mksh", "rbash", "tcsh", "csh", "pwsh", "yash"}
+# Interpreters, and the options after which code follows.
+INTERPRETERS = {"python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "bun": "ep",
+                "deno": "", "php": "rBRE", "lua": "e", "luajit": "e", "tclsh": "", "expect": "c", "osascript": "e",
+                "Rscript": "e", "julia": "eE", "groovy": "e", "guile": "c", "ghc": "e", "scala": "e", "elixir": "e",
+                "gdb": "", "lldb": ""}  # fmt: skip
+DOWNLOADERS = {"curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "links", "ftp", "tftp", "scp", "sftp",
+               "nc", "ncat", "netcat", "socat"}  # fmt: skip
+# Programs that run another one: their options with a value, and how many words come before that program.
+WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
+            "ionice": ("cn", 0), "time": ("fo", 0), "timeout": ("ks", 1), "gtimeout": ("ks", 1), "stdbuf": ("ioe", 0),
+            "setsid": ("", 0), "command": ("", 0), "exec": ("a", 0), "builtin": ("", 0), "coproc": ("", 0),
+            "chrt": ("", 1), "taskset": ("", 1), "flock": ("wE", 1), "unshare": ("", 0), "nsenter": ("tSG", 0),
+            "chroot": ("", 1), "setpriv": ("", 0), "strace": ("eopsuPEO", 0), "ltrace": ("eopsu", 0),
+            "valgrind": ("", 0), "unbuffer": ("", 0), "rlwrap": ("", 0), "fakeroot": ("", 0), "firejail": ("", 0),
+            "proot": ("rbw", 0), "systemd-run": ("pu", 0), "busybox": ("", 0), "toybox": ("", 0), "xvfb-run": ("sn", 0),
+            "caffeinate": ("tw", 0), "torsocks": ("", 0), "proxychains": ("f", 0), "dbus-run-session": ("", 0),
+            "watch": ("nq", 0), "chronic": ("", 0), "parallel": ("jIaNnL", 0), "numactl": ("CmN", 0),
+            "catchsegv": ("", 0), "noglob": ("", 0), "nocorrect": ("", 0)}  # fmt: skip
+RUNNERS = {"poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run",
+           "bundle": "exec", "npm": "exec", "pnpm": "exec", "yarn": "exec", "direnv": "exec"}  # fmt: skip
+RUN_THEIR_VALUE = re.compile(r"(?:GIT_)?(?:EDITOR|SEQUENCE_EDITOR|PAGER|VISUAL|EXTERNAL_DIFF|SSH_COMMAND|ASKPASS|SSH)"
+                             r"|BROWSER|PROMPT_COMMAND|RSYNC_RSH|LESSOPEN|MANPAGER|CC_WRAPPER")  # fmt: skip
+LOAD_CODE = {"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "PERL5OPT", "RUBYOPT", "DYLD_INSERT_LIBRARIES", "PYTHONSTARTUP"}
+DESTRUCTIVE = {"rm", "shred", "dd", "mv", "chmod", "chown", "find", "git", "mkfs", "wipefs", "eval", "xargs"}
+JUST_TEXT = {"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "man", "which", "type", "apropos",
+             "cat", "less", "head", "tail", "ls", "pip", "pip3", "brew", "cargo", "go", "tldr", "jq", "yq"}  # fmt: skip
+DISKS = re.compile(r"/dev/(?!(?:null|zero|full|stdout|stderr|stdin|tty|u?random)$|fd/|shm/|pts/)")
+STDIN = re.compile(r"/dev/(?:stdin|fd/.*)|/proc/[^/]+/fd/.*|-")
+GIT_OR_HOOKS = {".git": "the history of the project", ".llxprt": "where the guards of this agent are"}
+
 
 class Judge:
-    """Finds the first reason to block. `folder` is where commands run; `cd` changes it."""
+    """Finds the first reason to block. `folder` is where commands run; `cd` changes it, None is unknown."""
 
     def __init__(self, project, folder):
         self.project = os.path.realpath(project)
         self.folder = folder
         self.depth = 0
+        self.values = {}  # of the variables that the command line sets; None where they cannot be known
+        self.knows_values = True
+        self.written = {}  # files that the command line writes, and their text if it is known
+        self.upstream = []
+        self.current = Command()
 
     def text(self, text):
-        if len(text) > LONGEST or self.depth > DEEPEST:
-            return "it is too long or too deeply nested to be looked at"
-        if re.search(r"(?<!\w)(\w{1,50}|:)\s{0,9}\(\s{0,9}\)\s{0,9}\{\s{0,9}\1\s{0,9}\|\s{0,9}\1\s{0,9}&", text):
-            return "this is a fork bomb"
+        """Why this command line is blocked, or None."""
+        if len(text) > LONGEST or self.depth >= DEEPEST:
+            return "it is too long or too deeply nested to be checked"
+        try:
+            script = read(text)
+        except Unreadable as error:
+            return f"it cannot be read for certain: {error}. Write it in a simpler form"
+        if is_fork_bomb(text):
+            return "it defines a function that starts itself without end"
         self.depth += 1
-        reason = first(filter(None, map(self.pipeline, Reader(text).read())))
+        outer = self.values, self.knows_values
+        self.values, self.knows_values = {}, True
+        self.collect_values(script)
+        reason = self.script(script)
+        self.values, self.knows_values = outer
         self.depth -= 1
         return reason
 
-    def pipeline(self, pipeline):
-        programs = [bare(command.words) for command in pipeline]
-        fetched = False
-        for command, words in zip(pipeline, programs):
-            program = name(words)
-            if fetched and program in INTERPRETERS and reads_program_from_stdin(program, words[1:]):
-                return f"it pipes what it downloads or decodes into {program}: save it to a file and look at it first"
-            fetched = fetched or program in DOWNLOADERS or (program in DECODERS and is_decoding(program, words[1:]))
-            reason = self.command(command, words)
+    def inside(self, text):
+        """Judge a text that another shell runs: its `cd` does not count here."""
+        folder = self.folder
+        reason = self.text(text)
+        self.folder = folder
+        return reason
+
+    def script(self, script):
+        folders = []
+        for pipeline, operator in script:
+            if pipeline == "enter":
+                folders.append(self.folder)
+            elif pipeline == "leave":
+                self.folder = folders.pop()
+            else:
+                for index, command in enumerate(pipeline):
+                    self.operator = operator
+                    reason = self.command(command, pipeline[:index])
+                    if reason:
+                        return reason
+        return None
+
+    # What words mean.
+
+    def collect_values(self, script):
+        """The values that each variable may have, whatever the order in which commands run."""
+        for pipeline, _ in script:
+            for command in pipeline if isinstance(pipeline, list) else ():
+                reads = command.words[:1] == ["read"]
+                for name, word in command.assigned:
+                    if not (reads and name == "IFS"):
+                        self.may_be(name, word)
+                if command.words and command.words[0] in SET_VARIABLES:
+                    for word in command.words[1:]:
+                        name, equals, value = word.partition("=")
+                        if MARK.search(name) or END in name:
+                            self.knows_values = False
+                        else:
+                            self.may_be(name.translate(UNQUOTED).split("[")[0], value if equals else None)
+                    if "n" in short_options(command.words[1:]) and command.words[0] != "printf":
+                        self.knows_values = False  # a variable under another name
+                if command.words and command.words[0] in ("source", "."):
+                    self.knows_values = False
+
+    def may_be(self, name, word):
+        if word is None or self.values.get(name, []) is None:
+            self.values[name] = None
+        else:
+            self.values.setdefault(name, []).append(word)
+
+    def meanings(self, word, names=()):
+        """What a word may stand for: each a string in which what is not known is marked."""
+        pieces = []
+        for piece in re.split(f"([{VARIABLE}{VARIABLE_WORDS}][^{END}]*{END})", word):
+            if not piece.startswith((VARIABLE, VARIABLE_WORDS)):
+                pieces.append([piece])
+                continue
+            in_quotes = piece[0] == VARIABLE
+            values = self.variable(piece[1:-1], names)
+            unknown = UNKNOWN if in_quotes else UNKNOWN_WORDS
+            if values is None or (not in_quotes and "IFS" in self.values):
+                pieces.append([unknown])
+            elif in_quotes:
+                pieces.append(values)  # with patterns left alive: the words of a loop are expanded before
+            else:
+                pieces.append([unknown if re.search(r"[\s*?\[]", value) else value for value in values])
+        if count(pieces) > MOST_MEANINGS:
+            return [UNKNOWN_WORDS]
+        return ["".join(chosen) for chosen in itertools.product(*pieces)]
+
+    def variable(self, name, names):
+        """The values of a variable, None if they cannot be known; `names` are the variables it is looked up for."""
+        if not self.knows_values or name in names or len(names) > 5:
+            return None
+        if name in self.values:
+            words = self.values[name]
+            if words is None or len(words) > MOST_MEANINGS:
+                return None
+            values = [each for word in words for each in self.meanings(word, (*names, name))]
+            return values if len(values) <= MOST_MEANINGS else None
+        known = {"HOME": os.path.expanduser("~"), "PWD": self.folder, "TMPDIR": os.environ.get("TMPDIR") or "/tmp"}
+        return [known[name]] if known.get(name) else None
+
+    def command(self, command, upstream):
+        for target in command.written_to:
+            for path in self.meanings(target):
+                reason = self.write(path, command)
+                if reason:
+                    return reason
+        for name, word in command.assigned:
+            for value in self.meanings(word or "") if name in LOAD_CODE or RUN_THEIR_VALUE.fullmatch(name) else ():
+                if name in LOAD_CODE or MARK.search(value):
+                    return f"{name} makes other programs load code"
+                reason = self.inside(plain(value))
+                if reason:
+                    return reason
+        alternatives = [self.meanings(word) for word in command.words]
+        if count(alternatives) > MOST_MEANINGS:
+            alternatives = [each if len(each) == 1 else [UNKNOWN_WORDS] for each in alternatives]
+        self.current, self.upstream = command, upstream
+        for chosen in itertools.product(*alternatives):
+            words = [each for word in chosen for each in braces(word)]
+            reason = self.program(words)
             if reason:
                 return reason
         return None
 
-    def command(self, command, words):
-        program = name(words)
-        for target in command.written_to:
-            place = self.place(target)
-            if DISKS.match(place) or SYSTEM.match(place):
-                return f"it writes to {target}, which belongs to the system"
-        runs_text = program in SHELLS | {"eval", "source", "."}
-        for inner in command.inner:
-            fetches = any(name(bare(each.words)) in DOWNLOADERS for line in Reader(inner).read() for each in line)
-            if runs_text and fetches:
-                return f"{program} runs what it downloads: save it to a file and look at it first"
-            reason = self.text(inner)
+    def program(self, words):
+        """Judge a program with its arguments."""
+        words = list(words)
+        if not words:
+            return None
+        folder, _, last = words[0].rpartition("/")
+        if MARK.search(last) or UNKNOWN_WORDS in folder or PROCESS in folder:
+            return "which program it runs depends on an expansion: write the program's name out"
+        if re.search(r"[*?\[]", words[0]) and words[0] not in ("[", "[["):
+            return "which program it runs depends on a pattern: write the program's name out"
+        program = name(words[0])
+        ran = self.written.get(self.place(words[0])) if "/" in words[0] else None
+        if ran is not None:
+            return self.ran(words[0], ran)
+        if program in WRAPPERS or re.fullmatch(r"ld(-linux|-musl)?[\w.-]*\.so[\d.]*", program):
+            return self.wrapped(program, words[1:])
+        if RUNNERS.get(program) in words[1:2]:
+            return self.wrapped(program, words[2:])
+        if program in SHELLS:
+            return self.shell(program, words[1:])
+        if program in INTERPRETERS:
+            return self.interpreter(program, words[1:])
+        rule = RULES.get(program) or (disks if program.startswith("mkfs") else None)
+        if rule:
+            return rule(self, words[1:])
+        return None if program in JUST_TEXT else self.unknown(words)
+
+    def unknown(self, words):
+        """A program without a rule may run another one that it is given, as `sudo` does."""
+        for index, word in enumerate(words[1:], start=1):
+            program = name(word)
+            if program in DESTRUCTIVE or (program in SHELLS and "c" in short_options(words[index + 1 : index + 2])):
+                reason = self.program(words[index:])
+                if reason:
+                    return reason
+        return None
+
+    def wrapped(self, program, arguments):
+        """Judge what `sudo`, `timeout` and the like run; where an option is not known, both ways to read it."""
+        valued, before = WRAPPERS.get(program, ("", 0))
+        words, unsure = list(arguments), False
+        if program == "command" and words[:1] in (["-v"], ["-V"]):
+            return None
+        while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])) and words[0] != "--":
+            option = words.pop(0)
+            unsure = False
+            if "=" in option and not option.startswith("-"):
+                reason = self.command(assignment(*option.split("=", 1)), [])
+                if reason:
+                    return reason
+            if program == "env" and re.match(r"-\w*S|--split", option):
+                return self.inside(" ".join(map(plain, [option.partition("S")[2].lstrip("="), *words])))
+            if program == "env" and re.match(r"-C|--chdir", option):
+                self.folder = self.place(option.partition("=")[2] or option[2:].lstrip("-chdir") or (words or ["?"])[0])
+            if re.fullmatch(rf"-\w*[{valued or '-'}]", option) and words:
+                words.pop(0)
+            else:
+                unsure = "=" not in option and option.startswith("--")
+        words = words[1:] if words[:1] == ["--"] else words
+        if program == "parallel":
+            if not words or words[0].startswith(":::") or (":::" in words and "{}" in words[: words.index(":::")]):
+                return "parallel runs its arguments as commands: run them one by one"
+            words = [*words[: words.index(":::")], UNKNOWN] if ":::" in words else [*words, UNKNOWN]
+        if program in ("watch", "parallel"):
+            return self.inside(" ".join(map(plain, words))) if not MARK.search("".join(words)) else self.program(words)
+        if program == "flock" and words[1:2] == ["-c"]:
+            words = ["sh", *words[1:]]
+            before = 0
+        for start in {before, before + 1} if unsure else {before}:
+            reason = self.program(words[start:])
             if reason:
                 return reason
-        if program in SHELLS and "c" in short_options(words[1:]):
-            return self.text(next((word for word in words[1:] if not word.startswith(("-", "+"))), ""))
-        if program == "eval":
-            return self.text(" ".join(words[1:]))
-        rule = RULES.get(program) or (mkfs if program.startswith("mkfs") else None)
-        return rule(self, words[1:]) if rule else None
+        return None
+
+    def ran(self, path, text):
+        """Judge a file that this command line has written and now runs."""
+        if text and not re.match(r"#!.*(?:python|node|perl|ruby)", text):
+            return self.inside(text)
+        return f"{shown(path)} is written and run in one go: write it, check it, and run it in a call of its own"
+
+    def stdin_program(self, program, judged):
+        """Judge a program that is read from stdin: a text is judged, a file counts as a script."""
+        kind, value = self.current.stdin or ("", None)
+        if kind == "file" and PROCESS not in value and not STDIN.fullmatch(value):
+            return self.run_file(program, value)
+        if kind == "text" and value is not None:
+            return judged(value)
+        return f"{program} would run what it reads from a pipe or terminal: put the commands in the call itself"
+
+    def run_file(self, program, path):
+        if PROCESS in path:
+            return f"{program} would run what another program prints: save it to a file and check it first"
+        text = self.written.get(self.place(path))
+        if text is not None:
+            known = text if program in SHELLS else ""
+            return self.ran(path, known)
+        return None
+
+    def shell(self, program, arguments):
+        operand, rest = None, list(arguments)
+        while rest:
+            word = rest.pop(0)
+            if re.fullmatch(r"[-+](?:[oO]|-rcfile|-init-file)", word):
+                value = rest.pop(0) if rest else ""
+                if "file" in word and PROCESS in value:
+                    return f"{program} would run what another program prints"
+            elif re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|-[cC]ommand|--command(?:=.*)?|-EncodedCommand", word):
+                text = next((each for each in rest if not re.match(r"[-+]", each)), "")
+                if "=" in word:
+                    text = word.partition("=")[2]
+                if MARK.search(text):
+                    return f"{program} -c runs a text that depends on an expansion: write the command out"
+                if "{}" in text and self.replaces:
+                    return f"{program} -c runs a text that is put together from names of files"
+                return self.inside(plain(text))
+            elif word in ("--version", "--help"):
+                return None
+            elif not word.startswith(("-", "+")) or word == "-":
+                operand = word
+                break
+            elif "s" in word and not word.startswith("--"):
+                break
+        if operand is None or STDIN.fullmatch(operand):
+            return self.stdin_program(program, self.inside)
+        if program == "pwsh":
+            return "PowerShell is not understood here: use sh"
+        return self.run_file(program, operand)
+
+    replaces = False  # whether `{}` in words stands for a file
+
+    def interpreter(self, program, arguments):
+        options = INTERPRETERS[program]
+        is_python = program in ("python", "pypy")
+        for index, word in enumerate(arguments):
+            following = arguments[index + 1 : index + 2]
+            code = re.fullmatch(rf"-[a-zA-Z0-9.]*?[{options or '-'}](.*)", word, re.DOTALL)
+            long = re.fullmatch(r"--?(?:eval|print|execute|run|ex|eval-command)(?:=(.*))?", word, re.DOTALL)
+            if is_python and word.startswith("-m"):
+                module, *rest = [word[2:], *arguments[index + 1 :]] if word[2:] else arguments[index + 1 :] or [""]
+                runs_text = module in ("timeit", "code", "pdb", "trace", "cProfile")
+                texts = [each for each in operands(rest) if not re.fullmatch(r"[\w./-]+", each)] if runs_text else []
+                return first(self.code(program, f"-m {module}", text) for text in texts)
+            if code or long:
+                text = (code or long).group(1) or (following or [""])[0]
+                return self.code(program, word, text)
+            if word in ("--version", "-V", "--help", "-h", "-v", "--check", "-l", "-i"):
+                return None
+            if STDIN.fullmatch(word):
+                break
+            if not word.startswith("-") and not (index and arguments[index - 1] in ("-W", "-X", "-r", "--require")):
+                if program == "deno":
+                    remote = any(re.match(r"https?:", each) for each in arguments)
+                    return "it runs a script straight off the network" if remote else None
+                if name(word) in ("manage.py", "artisan"):
+                    return database_tool(self, arguments[index + 1 :])
+                return self.run_file(program, word)
+        if program in ("deno", "bun", "gdb", "lldb", "ghc", "osascript") and not self.current.stdin:
+            return None
+        return self.stdin_program(program, lambda text: self.code(program, "-", text))
+
+    def code(self, program, option, text):
+        if not MARK.search(text):
+            if program in ("python", "pypy") and is_harmless_python(plain(text)):
+                return None
+            if program == "perl" and PERL.fullmatch(plain(text)) and not re.search(r"\(\?\??\{|[@$]\{", plain(text)):
+                return None
+            if program in ("node", "nodejs", "bun", "php") and LOOKUP.fullmatch(plain(text)):
+                return None
+        return f"{program} {option} runs code that is not checked: write it to a file with the file tool, then run that"
+
+    # Paths.
 
     def place(self, path):
-        home = os.path.expanduser("~")
-        path = re.sub(r"^(?:~|\$HOME\b|\$\{HOME\})(?=/|$)", lambda _: home, path)
-        path = re.sub(r"^(?:\$PWD\b|\$\{PWD\})(?=/|$)", lambda _: self.folder, path)
-        return os.path.normpath(os.path.join(self.folder, path))
+        """The absolute path; one that begins with a mark cannot be known."""
+        if re.match(r"~(?=/|$)", path):
+            path = os.path.expanduser("~") + path[1:] if "HOME" not in self.values else UNKNOWN
+        elif path.startswith("~") or (self.folder is None and not path.startswith("/")):
+            return UNKNOWN
+        return os.path.normpath(os.path.join(self.folder or "/", path))
 
-    def too_much(self, path):
-        """Why a whole tree at this path should not be touched; None where it is a part of the project."""
+    def temporary(self, place):
+        scratch = {os.path.realpath(each) + "/" for each in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")}
+        free = tuple(folder for folder in scratch if not self.project.startswith(folder))
+        return place.startswith(free) if free else False
+
+    def too_much(self, path, whole_is_fine=False):
+        """Why files at this path should not be deleted or moved away; None where they are a part of the project."""
         place = self.place(path)
-        if "$" in place:
-            return f"{path} depends on a variable, and with that empty it may be anything"
-        if os.path.basename(place) in ("*", ".*", "{*,.*}"):
-            place = os.path.dirname(place)
-        place = os.path.realpath(place)
+        if MARK.search(place):
+            return f"{shown(path)} depends on an expansion or an unknown folder, and may be anything"
+        while re.search(r"[*?\[]", os.path.basename(place)):
+            pattern = os.path.basename(place)
+            if any(fnmatch.fnmatchcase(each, pattern) for each in GIT_OR_HOOKS) and pattern.startswith("."):
+                return f"{shown(path)} matches .git"
+            if re.search(r"\w", re.sub(r"\[[^\]]*\]", "", pattern)):
+                break
+            place = os.path.dirname(place)  # a pattern that matches everything
+        place = os.path.realpath(plain(place))
         if self.project == place or self.project.startswith(place.rstrip("/") + "/"):
-            return f"{path} is the whole project" + ("" if self.project == place else " and more")
-        if os.path.basename(place) == ".git":
-            return f"{path} is the history of the project"
-        scratch = (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")
-        temporary = {os.path.realpath(folder) + "/" for folder in scratch}
-        free = tuple(folder for folder in temporary if not self.project.startswith(folder))
-        if not place.startswith((self.project + "/", *free)):
-            return f"{path} is outside the project"
+            if whole_is_fine and self.project == place:
+                return None
+            return f"{shown(path)} is the whole project" + ("" if self.project == place else " and more")
+        if self.temporary(place):
+            return None
+        if not place.startswith(self.project + "/"):
+            return f"{shown(path)} is outside the project"
+        for part in place[len(self.project) + 1 :].split("/"):
+            if part in GIT_OR_HOOKS and not place.endswith(".lock"):
+                return f"{shown(path)} is {GIT_OR_HOOKS[part]}"
         return None
 
+    def write(self, path, command=None):
+        """Why nothing should be written to this path; what is written is kept in mind."""
+        place = self.place(path)
+        mark = MARK.search(place)
+        if mark:
+            whole_variable = path in (UNKNOWN, UNKNOWN_WORDS) and not any(each is None for each in self.values.values())
+            below = place[: mark.start()].startswith(self.project + "/")
+            return None if whole_variable or below else f"{shown(path)} depends on an expansion, and may be anything"
+        if DISKS.match(place):
+            return f"{shown(path)} is a device or a connection"
+        real = os.path.realpath(plain(place))
+        text = ""
+        if command and command.stdin and command.stdin[0] == "text" and command.words[:1] == ["cat"]:
+            text = command.stdin[1] or ""
+        self.written[place] = text
+        if place.startswith("/dev/") or self.temporary(real) or real.startswith("/dev/"):
+            return None
+        if not real.startswith(self.project + "/"):
+            return f"{shown(path)} is outside the project"
+        inside = real[len(self.project) + 1 :].split("/")
+        return f"{shown(path)} is {GIT_OR_HOOKS[inside[0]]}" if inside[0] in GIT_OR_HOOKS else None
 
-def bare(words):
-    """The words from the program on: without assignments, `sudo`, `env` and the like."""
-    words = list(words)
-    while words:
-        first = os.path.basename(words[0])
-        if re.match(r"\w+\+?=", words[0]) and first not in PREFIXES:
-            words.pop(0)
-        elif first in PREFIXES:
-            words.pop(0)
-            while words and (words[0].startswith("-") or re.match(r"\w+=", words[0])):
-                option = words.pop(0)
-                if option in WITH_VALUE and words:
-                    words.pop(0)
-            if first == "timeout" and words:
-                words.pop(0)
+
+# Small helpers.
+
+
+def plain(word):
+    return word.translate(UNQUOTED)
+
+
+def shown(path):
+    return MARK.sub("…", plain(path))[:80]
+
+
+def name(word):
+    program = os.path.basename(plain(word))
+    program = re.sub(r"^(python|pypy|perl|ruby|php|lua|node|tclsh)[\d.]+$", r"\1", program)
+    return program if program in INTERPRETERS else program.lower()
+
+
+def count(alternatives):
+    number = 1
+    for each in alternatives:
+        number *= len(each)
+    return number
+
+
+def braces(word):
+    """What {a,b} in a word expands to; too much of it is unknown."""
+    done, waiting = [], [word]
+    while waiting:
+        current = waiting.pop()
+        found = re.search(r"\{([^{}]*,[^{}]*)\}", current)
+        if not found:
+            done.append(current)
         else:
-            break
-    return words
-
-
-def name(words):
-    program = os.path.basename(words[0]) if words else ""
-    return re.sub(r"^(python|perl|ruby|php)[\d.]+$", r"\1", program)
+            waiting += [current[: found.start()] + part + current[found.end() :] for part in found.group(1).split(",")]
+        if len(done) + len(waiting) > MOST_MEANINGS:
+            return [UNKNOWN_WORDS]
+    return done[::-1]
 
 
 def short_options(arguments):
-    return "".join(word[1:] for word in arguments if re.match(r"-[^-]", word))
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "".join(word[1:] for word in arguments[:end] if re.match(r"-[^-]", word))
+
+
+def has(arguments, option):
+    """Whether a long option is given; programs accept its beginning too."""
+    given = (word.split("=")[0] for word in arguments if word.startswith("--") and len(word) > 3)
+    return any(option.startswith(each) for each in given)
 
 
 def operands(arguments):
@@ -313,83 +1131,345 @@ def operands(arguments):
     return [word for word in arguments if not word.startswith("-")]
 
 
-def is_decoding(program, arguments):
-    return program == "uudecode" or bool(set(short_options(arguments)) & set("dDr")) or "--decode" in arguments
+def value_of(arguments, *options):
+    """The values of options, in each way to write them."""
+    for index, word in enumerate(arguments):
+        for option in options:
+            if word == option and index + 1 < len(arguments):
+                yield arguments[index + 1]
+            elif option.startswith("--") and word.startswith(option + "="):
+                yield word[len(option) + 1 :]
+            elif not option.startswith("--") and word.startswith(option) and len(word) > 2:
+                yield word[2:]
 
 
-def reads_program_from_stdin(program, arguments):
-    if program in SHELLS:
-        return "s" in short_options(arguments) or not operands(arguments)
-    has_program = operands(arguments) or set(short_options(arguments)) & set("cemnp")
-    return not has_program or arguments[:1] == ["-"]
+def first(reasons):
+    return next((reason for reason in reasons if reason), None)
+
+
+def is_fork_bomb(text):
+    for found in re.finditer(
+        r"(?:function\s{1,9})?([\w:.-]{1,50})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{([^{}]{1,500})\}", text
+    ):
+        own, body = re.escape(found.group(1)), found.group(2)
+        if re.search(rf"(?<![\w.-]){own}(?![\w.-])", body) and re.search(r"(?<![&>])&(?![&>])", body):
+            return True
+    return False
+
+
+# A substitution, or lines that match: what perl -pe and perl -ne are used for every day.
+PERL = re.compile(
+    r"\s*(?:s([/|#,!])(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1[gimsx]*|print(?: (?:if|unless) /(?:\\.|[^/])*/i?)?);?\s*"
+)
+LOOKUP = re.compile(
+    r"\s*(?:console\.log\(|echo )?(?:require\(['\"][\w./@-]+['\"]\)|process\.versions?|PHP_VERSION|[\d+*/ -]+)"
+    r"(?:\.\w+)*\)?;?\s*"
+)
+
+
+PLAIN_PYTHON = (ast.Module, ast.Expr, ast.alias, ast.keyword, ast.expr_context, ast.Name, ast.Constant, ast.Subscript,
+                ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple, ast.Dict, ast.Set,
+                ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+                ast.IfExp, ast.If, ast.For, ast.Assign, ast.AugAssign, ast.ListComp, ast.SetComp, ast.DictComp,
+                ast.GeneratorExp, ast.comprehension)  # fmt: skip
+
+
+def is_harmless_python(text):
+    """Whether code does no more than import, compute and print: everything in it must be on a list."""
+    functions = {"print", "len", "sorted", "list", "dict", "set", "tuple", "str", "int", "float", "bool",
+                 "repr", "type", "dir", "range", "sum", "min", "max", "any", "all", "enumerate", "zip", "round", "abs",
+                 "isinstance", "hasattr", "open", "chr", "ord", "hex", "bin", "reversed"}  # fmt: skip
+    methods = {"items", "keys", "values", "get", "split", "strip", "rstrip", "lstrip", "join", "format", "append",
+               "startswith", "endswith", "read", "readlines", "splitlines", "lower", "upper", "count", "index", "sort",
+               "most_common", "update", "isoformat", "now", "today"}  # fmt: skip
+    modules = {"json": {"load", "loads", "dumps"}, "math": None, "platform": None, "time": {"time"}, "re": None,
+               "sysconfig": {"get_path", "get_paths"}, "site": {"getsitepackages"}, "tomllib": {"load", "loads"},
+               "datetime": None, "collections": None, "itertools": None, "statistics": None}  # fmt: skip
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip())))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if any(each.name == "*" or each.asname in {*functions, *modules} for each in node.names):
+                return False
+            if isinstance(node, ast.ImportFrom) and any(each.name in {*functions, *modules} for each in node.names):
+                return False
+        elif isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Name):
+                reads = len(node.args) == 1 or getattr(node.args[1], "value", "") in ("r", "rb") if node.args else True
+                fine = called.id in functions and (called.id != "open" or (reads and not node.keywords))
+            else:
+                owner = getattr(called, "value", None)
+                allowed = modules.get(owner.id, methods) if isinstance(owner, ast.Name) else methods
+                asks = called.attr.startswith("is_") and not node.args if isinstance(called, ast.Attribute) else False
+                fine = isinstance(called, ast.Attribute) and (allowed is None or called.attr in allowed or asks)
+            if not fine:
+                return False
+        elif isinstance(node, ast.Attribute):
+            known = ("__version__", "__file__", "__name__", "__doc__", "__path__")
+            if isinstance(node.ctx, ast.Store) or (node.attr.startswith("_") and node.attr not in known):
+                return False
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            if node.id in functions or node.id in modules:
+                return False
+        elif not isinstance(node, PLAIN_PYTHON):
+            return False
+    return True
 
 
 # The rules: each gets the judge and the arguments of its program, and gives a reason or None.
 
+LIST_ALL = "list the files by name"
+
 
 def rm(judge, arguments):
-    if not ("r" in short_options(arguments).lower() or "--recursive" in arguments):
-        return None
-    return first(f"rm would delete too much: {why}" for why in map(judge.too_much, operands(arguments)) if why)
+    targets = operands(arguments)
+    may_be_option = any(word.startswith(UNKNOWN_WORDS) for word in targets)
+    recursive = "r" in short_options(arguments).lower() or has(arguments, "--recursive") or may_be_option
+    reasons = [judge.too_much(target) for target in targets]
+    if not recursive:  # `rm .` does nothing
+        reasons = [why for why, target in zip(reasons, targets) if why and not re.fullmatch(r"\.{1,2}/?", target)]
+    return first(f"it would delete too much: {why}" for why in reasons if why)
+
+
+def write_to(position):
+    """A rule for programs that write to some of their operands."""
+
+    def rule(judge, arguments):
+        targets = list(value_of(arguments, "-t", "--target-directory")) or operands(arguments)[position]
+        return first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+
+    return rule
+
+
+def cp(judge, arguments):
+    given = operands(arguments)
+    reason = write_to(slice(-1, None))(judge, arguments) if len(given) > 1 or "-t" in arguments else None
+    if not reason and len(given) > 1:  # a copy of a file that was just written counts as written too
+        copied = judge.written.get(judge.place(given[0]))
+        judge.written.pop(judge.place(given[-1]), None)
+        if copied is not None:
+            judge.written[judge.place(given[-1])] = copied
+    return reason
+
+
+def sed(judge, arguments):
+    scripts, files = [*value_of(arguments, "-e", "--expression", "-f")], operands(arguments)
+    files = [word for word in files if word not in scripts] if scripts else files[1:]
+    scripts = scripts or operands(arguments)[:1]
+    text = "\n".join(map(plain, scripts))
+    if re.search(r"(?:^|[;{}\d$/!])\s*e(?:\s|$)|s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1[gIimp\d]*e", text):
+        return "sed would run a part of its input as a command"
+    written = re.findall(r"(?:^|[;{}\d$/])\s*w\s+(\S+)|\1[gIimp\d]*w\s+(\S+)", text) if "w" in text else []
+    reason = first(judge.write(path) for found in written for path in found if path)
+    if "i" in short_options(arguments) or has(arguments, "--in-place"):
+        reason = reason or first(judge.write(path) for path in files)
+    return f"it changes what it should not: {reason}" if reason else None
+
+
+def awk(judge, arguments):
+    given = operands(arguments)
+    text = re.sub(r"/(?:\\.|[^/\n])*/|\"(?:\\.|[^\"])*\"", '""', plain(" ".join(given[:2])))
+    if any(STDIN.fullmatch(path) for path in value_of(arguments, "-f", "--file")):
+        return "awk would run code from a pipe: put it in the call itself"
+    if re.search(r"\bsystem\s*\(|\bgetline\b|(?<!\|)\|(?!\|)|\bprintf?\b[^;}]*>|@", text):
+        return "awk would run commands or write files from its own code: use the shell for that"
+    return None
 
 
 def chmod(judge, arguments):
-    if not ("R" in short_options(arguments) or "--recursive" in arguments):
-        return None
     mode, *places = operands(arguments) or [""]
-    if re.fullmatch(r"0?777|a\+rwx|[ao]*\+?w", mode):
-        return "it lets everybody write to a whole tree"
-    reasons = (judge.too_much(place) for place in places)
-    return first(f"it changes too much: {why}" for why in reasons if why and not why.endswith("whole project"))
+    recursive = "R" in short_options(arguments) or has(arguments, "--recursive")
+    for_all = re.fullmatch(r"0?777|a\+rwx|a?=rwx|[goa]*[+=][rx]*w[rx]*|0?000|[ugoa]*-[rwx]*r[rwx]*", mode)
+    if recursive and for_all:
+        return "it changes who may read or write a whole tree"
+    if re.fullmatch(r"[0-7]?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", mode) and not mode.startswith("0"):
+        return "it lets a program run with another user's rights"
+    reasons = (judge.too_much(place, whole_is_fine=True) for place in places)
+    return first(f"it changes too much: {why}" for why in reasons if why)
 
 
 def dd(judge, arguments):
-    targets = [judge.place(word[3:]) for word in arguments if word.startswith("of=")]
-    return first(f"dd would overwrite {target}" for target in targets if DISKS.match(target) or SYSTEM.match(target))
+    return first(judge.write(word[3:]) for word in arguments if word.startswith("of="))
 
 
-def mkfs(judge, arguments):
+def disks(judge, arguments):
     return None if {"-l", "--list", "-h", "--help"} & set(arguments) else "it changes disks or file systems"
 
 
+TESTS = re.compile(
+    r"-i?(?:name|path|regex|wholename|lname)$|-(?:mtime|mmin|ctime|atime|amin|size|empty|newer|user|perm)"
+)
+
+
+def found_by(arguments):
+    """The paths that `find` may give, as far as it goes: below a place if there is a test, else the place itself."""
+    arguments = [word for word in arguments if word not in ("-L", "-H", "-P")]
+    length = next((i for i, word in enumerate(arguments) if word.startswith(("-", "(", "!", "\\"))), len(arguments))
+    tests = [(i, word) for i, word in enumerate(arguments)
+             if TESTS.match(word) and arguments[i - 1] not in ("!", "-not", "-o", "-or")]  # fmt: skip
+    everything = all(not re.search(r"\w", "".join(arguments[i + 1 : i + 2])) for i, word in tests)
+    for place in arguments[:length] or ["."]:
+        yield f"{place}/*" if everything else f"{place}/found"
+
+
 def find(judge, arguments):
-    deletes = "-delete" in arguments or re.search(r"-(?:exec|execdir|ok) (?:\S*/)?(?:rm|shred)\b", " ".join(arguments))
-    if not deletes:
+    paths = list(found_by(arguments))
+    if "-delete" in arguments:
+        reason = rm(judge, ["-r", *paths])
+        if reason:
+            return reason
+    for target in value_of(arguments, "-fprint", "-fprintf", "-fls", "-fprint0"):
+        reason = judge.write(target)
+        if reason:
+            return reason
+    for index, word in enumerate(arguments):
+        if re.fullmatch(r"-(?:exec|execdir|ok|okdir)", word):
+            rest = arguments[index + 1 :]
+            end = next((i for i, each in enumerate(rest) if each in (";", "\\;", "+")), len(rest))
+            reason = over_files(judge, rest[:end], paths)
+            if reason:
+                return reason
+    return None
+
+
+def over_files(judge, words, paths):
+    """Judge a command that `find` or `xargs` runs for some paths."""
+    if any(word != "{}" and "{}" in plain(word) for word in words[1:]) and name((words or [""])[0]) in SHELLS:
+        return "it runs a text that is put together from names of files"
+    judge.replaces = True
+    at = [index for index, word in enumerate(words) if plain(word) == "{}"]
+    filled = [each for word in words for each in (paths if plain(word) == "{}" else [word])]
+    reason = judge.program(filled if at else [*words, *paths])
+    judge.replaces = False
+    return reason
+
+
+def xargs(judge, arguments):
+    words = list(arguments)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in ("-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E") and words:
+            value = words.pop(0)
+            if option == "-I":
+                words = [word.replace(value, "{}") for word in words]
+    if not words:
         return None
-    count = next((i for i, word in enumerate(arguments) if word.startswith(("-", "(", "!"))), len(arguments))
-    has_test = any(re.match(r"-i?(?:name|path|regex)$|-(?:mtime|mmin|size|empty|newer)", word) for word in arguments)
-    reasons = (judge.too_much(place) for place in arguments[:count] or ["."])
-    if has_test:  # some of the files in the project are what `find` is for
-        reasons = (why for why in reasons if why and not why.endswith("whole project"))
-    return first(f"find would delete too much: {why}" for why in reasons if why)
+    program = name(words[0])
+    runs_file = program in INTERPRETERS and any(re.match(r"-m|[\w./-]+\.\w+$", word) for word in words[1:])
+    if (program in SHELLS or program in INTERPRETERS or program in ("env", "eval", "sudo", "xargs")) and not runs_file:
+        return f"xargs would hand text that nobody has seen to {program}: use a loop, or name the files"
+    return over_files(judge, words, list(piped_paths(judge)))
+
+
+def piped_paths(judge):
+    """The paths that a pipe leads to `xargs`, if the program that lists them is known."""
+    source, *filters = [command.words for command in judge.upstream] or [[]]
+    if any(
+        name((words or [""])[0]) not in ("grep", "egrep", "sort", "head", "tail", "uniq", "rg") for words in filters
+    ):
+        return [UNKNOWN]
+    program, arguments = (name(source[0]), source[1:]) if source else ("", [])
+    if any(END in word or MARK.search(word) for word in arguments):
+        return [UNKNOWN]
+    if program == "find":
+        narrowed = any(re.search(r"\w{2}", word) for words in filters for word in operands(words[1:]))
+        return [re.sub(r"\*$", "found", place) if narrowed else place for place in found_by(arguments)]
+    if program == "git" and arguments[:1] in (["ls-files"], ["diff"]):
+        return ["./found"] if len(arguments) > 1 or filters else ["./*"]
+    if program in ("grep", "rg", "egrep", "ag", "fd"):
+        places = [each for each in operands(arguments)[1:] if "/" in each]
+        return [f"{place}/found" for place in places] or ["./found"]
+    return [UNKNOWN]
+
+
+GIT_RUNS = re.compile(
+    r"(?i)(?:alias\..*|core\.(?:pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)|sequence\.editor|gpg\..*"
+    r"|diff\.(?:external|.*\.(?:command|textconv))|filter\..*|merge\..*\.driver|credential\..*helper|pager\..*"
+    r"|(?:diff|merge)tool\..*|interactive\.difffilter|uploadpack\..*|protocol\..*allow"
+    r"|remote\..*\.(?:uploadpack|receivepack|proxy)"
+    r"|include.*\.path|clean\.requireforce|receive\.deny.*)$"
+)
 
 
 def git(judge, arguments):
     arguments = list(arguments)
+    folder = judge.folder
     while arguments and arguments[0].startswith("-"):
         option = arguments.pop(0)
-        if option in ("-C", "-c", "--git-dir", "--work-tree") and arguments:
-            arguments.pop(0)
-    action, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
-    short, long = short_options(rest), {word.split("=")[0] for word in rest if word.startswith("--")}
-    everything = {".", "./", "*", ":/"} & set(rest)
+        value = option.partition("=")[2]
+        if option in ("-C", "-c", "--git-dir", "--work-tree", "--exec-path", "--config-env") and arguments:
+            value = arguments.pop(0)
+        if option.startswith(("-c", "--config-env")) and GIT_RUNS.match(plain(value).split("=")[0]):
+            return "this git setting runs a program or removes a safety"
+        if option.startswith("--exec-path="):
+            return "it makes git run other programs than its own"
+        if option in ("-C", "--work-tree"):
+            judge.folder = judge.place(value)
+    action, rest = (plain(arguments[0]), [plain(word) for word in arguments[1:]]) if arguments else ("", [])
+    reason = git_action(judge, action, rest)
+    judge.folder = folder
+    return reason
+
+
+def git_action(judge, action, rest):
+    if MARK.search(action):
+        return "what git does depends on an expansion: write it out"
+    short, force = short_options(rest), has(rest, "--force")
+    targets = operands(rest)
+    everything = any(re.fullmatch(r"\.|\./|\.\./?|\*|:/?|:\(.*\).*|/.*|\*\*?/?\*?|:[!/^].*", word) for word in targets)
+    if any(has(rest, each) for each in ("--upload-pack", "--receive-pack")) or any("ext::" in word for word in rest):
+        return "it makes git run another program"
+    if action in ("grep", "difftool", "mergetool") and re.search(
+        r"(?:^| )(?:-O|--open-files|-x|--extcmd)", " ".join(rest)
+    ):
+        return "it makes git run another program"
+    if action == "config" and any(GIT_RUNS.match(word) for word in targets[:1]) and len(targets) > 1:
+        return "this git setting runs a program or removes a safety"
+    if action in ("rebase", "bisect", "submodule"):
+        texts = list(value_of(rest, "--exec", "-x")) if action == "rebase" else []
+        if rest[:1] in (["run"], ["foreach"]):
+            texts = [" ".join(word for word in rest[1:] if word != "--recursive")]
+        reason = first(judge.inside(text) for text in texts)
+        if reason:
+            return reason
     if action == "push":
-        if "f" in short or "--force" in long or "--mirror" in long or any(word.startswith("+") for word in rest):
-            return "a forced push overwrites what others have pushed (--force-with-lease does not)"
-        if "d" in short or "--delete" in long or any(word.startswith(":") for word in operands(rest)):
+        refspecs = [word for word in targets if word.startswith("+")]
+        if "f" in short or (force and not all(word.startswith("--force-") for word in rest if "--forc" in word)):
+            return FORCED_PUSH
+        if has(rest, "--mirror") or refspecs or has(rest, "--prune"):
+            return FORCED_PUSH
+        if "d" in short or has(rest, "--delete") or any(re.match(r":.", word) for word in targets):
             return "it deletes a branch or tag on the server"
+        return None
     lost = {
-        "reset": "--hard" in long,
-        "clean": "f" in short or "--force" in long,
-        "checkout": bool(everything) or "f" in short or "--force" in long,
-        "restore": bool(everything) and ("--staged" not in long or "--worktree" in long),
+        "reset": has(rest, "--hard") or has(rest, "--merge"),
+        "clean": ("f" in short or force) and "n" not in short and not has(rest, "--dry-run"),
+        "checkout": everything or "f" in short or force or has(rest, "--pathspec-from-file"),
+        "switch": "f" in short or force or has(rest, "--discard-changes"),
+        "restore": everything
+        and (not (has(rest, "--staged") or "S" in short) or has(rest, "--worktree") or "W" in short),
+        "rm": (everything and "--cached" not in rest) or ("f" in short and "r" in short and everything),
         "stash": rest[:1] in (["clear"], ["drop"]),
-        "branch": "D" in short,
+        "branch": "D" in short or ("f" in short) or (force and ("d" in short or has(rest, "--delete"))),
+        "submodule": rest[:1] == ["deinit"] and ("f" in short or force),
+        "worktree": rest[:1] == ["remove"] and ("f" in short or force),
         "reflog": rest[:1] in (["expire"], ["delete"]),
+        "update-ref": "d" in short or "--stdin" in rest,
+        "gc": any(word.startswith("--prune=") and word != "--prune=never" for word in rest),
+        "prune": "n" not in short,
+        "read-tree": "u" in short or has(rest, "--reset"),
+        "checkout-index": "f" in short,
         "filter-branch": True,
         "filter-repo": True,
+        "replace": True,
     }
     return f"git {action} in this form throws work away: commit or stash it first" if lost.get(action) else None
+
+
+FORCED_PUSH = "a forced push overwrites what others have pushed; --force-with-lease does not"
 
 
 def kill(judge, arguments):
@@ -397,57 +1477,386 @@ def kill(judge, arguments):
     return "it would end every process of the user" if targets else None
 
 
+def pkill(judge, arguments):
+    by_user = "u" in short_options(arguments) or has(arguments, "--euid") or has(arguments, "--user")
+    patterns = [word for word in operands(arguments) if not re.search(r"\w", plain(word))]
+    return "it would end processes without a look at which" if by_user or patterns else None
+
+
 def mv(judge, arguments):
-    *sources, target = operands(arguments) or [""]
-    if judge.place(target) == "/dev/null":
+    given = operands(arguments)
+    targets = list(value_of(arguments, "-t", "--target-directory"))
+    sources, targets = (given, targets) if targets else (given[:-1], given[-1:])
+    if any(judge.place(target) == "/dev/null" for target in targets):
         return "moving something to /dev/null destroys it, and perhaps /dev/null"
-    reasons = (judge.too_much(source) for source in sources)
-    return first(f"mv would take away too much: {why}" for why in reasons if why and "outside" not in why)
+    texts = [judge.written.get(judge.place(source)) for source in sources]
+    reason = first(f"it would take away too much: {why}" for why in map(judge.too_much, sources) if why)
+    reason = reason or first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+    for target in targets:
+        judge.written.pop(judge.place(target), None)
+        if texts[:1] not in ([None], []):
+            judge.written[judge.place(target)] = texts[0]
+    return reason
 
 
 def cd(judge, arguments):
-    judge.folder = judge.place((operands(arguments) or ["~"])[0])
+    target = (operands(arguments) or ["~"])[0]
+    place = UNKNOWN if target == "-" else judge.place(target)
+    certain = os.path.isdir(plain(place)) or judge.operator in ("&&", "||") or place in judge.made
+    judge.folder = None if MARK.search(place) or re.search(r"[*?\[]", place) or not certain else place
+
+
+Judge.made = set()  # folders that the command line makes
+
+
+def mkdir(judge, arguments):
+    judge.made = judge.made | {judge.place(word) for word in operands(arguments)}
+
+
+def git_clone_or_other(judge, arguments):
+    if arguments[:1] == ["clone"]:
+        given = operands(arguments[1:])
+        made = given[1] if len(given) > 1 else re.sub(r"\.git$", "", os.path.basename(given[0])) if given else ""
+        judge.made = judge.made | {judge.place(made)}
+    return git(judge, arguments)
+
+
+def unknown_folder(judge, arguments):
+    judge.folder = None
+
+
+def download(judge, arguments):
+    """Keep in mind where a download is written to."""
+    to = [*value_of(arguments, "-o", "--output", "--output-document", "-O")]
+    links = [word for word in operands(arguments) if re.search(r"[:.]", word)]
+    to += [os.path.basename(link.split("?")[0].rpartition(":")[2]) for link in links]
+    reasons = [judge.write(each) for each in to if each not in ("-", "") and ("/" in each or "." in each or each in to)]
+    return first(f"it writes where it should not: {why}" for why in reasons if why and "expansion" not in why)
+
+
+def connect(judge, arguments):
+    text = plain(" ".join(arguments))
+    if re.search(r"(?i)(?:^| )-\w*[ec]\b ?\S|--(?:sh-)?exec|exec:|system:", text):
+        return "it connects a program to the network"
+    return None
 
 
 def sql(judge, arguments):
-    found = re.search(r"(?i)\b(drop\s+(?:database|schema|table)|truncate\s+table)\b", " ".join(arguments))
-    return f"it would {found.group(1).upper()}" if found else None
+    texts = [*arguments]
+    for command in [*judge.upstream, judge.current]:
+        texts += command.words
+        if command.stdin and command.stdin[0] == "text":
+            texts.append(command.stdin[1] or "")
+    text = plain(" ".join(texts))
+    found = re.search(r"(?i)\b(drop\s+(?:database|schema|table|user|role|keyspace)|truncate\s+(?:table\s+)?\w)", text)
+    if found or re.search(r"(?i)\b(?:dropDatabase|flushall|flushdb|deleteMany\(\s*\{\s*\})|\.drop\(\)", text):
+        return "it would delete data in a database"
+    if re.search(r"(?i)\bdelete\s+from\s+[\w.\"`]+\s*(?:;|['\"]|$)", text):
+        return "it would delete every row of a table"
+    if re.search(r"(?:^|[\s;'])\\!|(?:^|[\s'\"])\.(?:shell|system)\b|\bsystem\s", text):
+        return "it makes the database client run a program"
+    return None
+
+
+def tar(judge, arguments):
+    text = plain(" ".join(arguments))
+    if re.search(r"--(?:to-command|checkpoint-action|use-compress-program|rsh-command)|(?:^| )-I ?\S*[ /]", text):
+        return "it makes tar run another program"
+    flags = short_options(arguments[:1]) or arguments[0] if arguments else ""
+    places = list(value_of(arguments, "-C", "--directory"))
+    if "x" in flags or has(arguments, "--extract"):
+        reason = first(judge.write(place + "/x") for place in places) or ("P" in flags and "it may write anywhere")
+        return f"it unpacks where it should not: {reason}" if reason else None
+    if has(arguments, "--remove-files"):
+        return first(
+            f"tar would take away too much: {why}" for why in map(judge.too_much, operands(arguments)[1:]) if why
+        )
+    return None
+
+
+def unzip(judge, arguments):
+    return first(judge.write(place + "/x") for place in value_of(arguments, "-d"))
+
+
+def rsync(judge, arguments):
+    given = operands(arguments)
+    remote = [word for word in given if re.match(r"[\w.@-]+:", word)]
+    reason = text_rule("-e", "--rsh", "--rsync-path")(judge, arguments)
+    if reason:
+        return reason
+    if any(has([word], "--delete") or word.startswith("--del") for word in arguments) or has(
+        arguments, "--remove-source-files"
+    ):
+        return first(f"rsync would delete too much: {why}" for why in map(judge.too_much, given[-1:]) if why) or (
+            "rsync --delete on another machine: ask the user" if given[-1:] == remote[-1:] and remote else None
+        )
+    return None if not given or given[-1] in remote else first(judge.write(place) for place in given[-1:])
+
+
+def ssh(judge, arguments):
+    words = list(arguments)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        value = words.pop(0) if re.fullmatch(r"-[bcDEeFIiJLlmOopQRSWw]", option) and words else option[2:]
+        if option.startswith("-o") and re.match(r"(?i)(?:proxycommand|localcommand|knownhostscommand)", value):
+            return "it makes ssh run another program"
+    if len(words) < 2:
+        return None
+    if MARK.search(" ".join(words[1:])):
+        return "what it runs on the other machine depends on an expansion"
+    other = Judge("/nonexistent/project", "/nonexistent/project")
+    other.depth = judge.depth + 1
+    return other.text(" ".join(map(plain, words[1:])))
+
+
+def docker(judge, arguments):
+    words = [plain(word) for word in arguments]
+    text = " ".join(words)
+    if re.search(
+        r"\bprune\b|\bvolume rm\b|(?<!-)\b(?:down|rm)\b.* (?:-v|--volumes)\b"
+        r"|\b(?:stack|swarm|node|service) (?:rm|leave)\b",
+        text,
+    ):
+        return "it would delete containers, images or volumes with their data"
+    if re.search(r"\b(?:rm|rmi|kill|stop)\b", text) and MARK.search(text):
+        return "it would delete or stop every container: name the ones that you mean"
+    if re.search(r"--privileged|--(?:pid|net|network|ipc|userns)[= ]host", text) and re.search(
+        r"\b(?:run|create|exec)\b", text
+    ):
+        return "the container would have the rights of the machine itself"
+    for mount in value_of(words, "-v", "--volume"):
+        source = mount.split(":")[0]
+        if source.startswith(("/", "~")) and not judge.place(source).startswith((judge.project, "/tmp/")):
+            return f"the container would see {shown(source)}, which is outside the project"
+    if re.search(r"--mount[= ]\S*(?:src|source)=/(?!tmp/)", text) and judge.project not in text:
+        return "the container would see files outside the project"
+    return None
+
+
+def cloud(judge, arguments):
+    words = [plain(word) for word in operands(arguments)]
+    deletes = [word for word in words if re.match(r"(?:delete|terminate|destroy|remove|purge|deregister)\b|rb$", word)]
+    removes_all = "rm" in words and (has(arguments, "--recursive") or "r" in short_options(arguments))
+    return "it would delete things in the cloud" if deletes or removes_all else None
+
+
+def npx(judge, arguments):
+    given = operands(arguments)
+    if given and re.match(r"https?:|git\+|github:|file:", given[0]):
+        return "it runs code straight off the network: look at it first"
+    if any(word in ("-c", "--call") for word in arguments):
+        return first(judge.inside(plain(text)) for text in value_of(arguments, "-c", "--call"))
+    return judge.program(given) or database_tool(judge, given)
+
+
+def database_tool(judge, arguments):
+    text = plain(" ".join(arguments))
+    if re.search(
+        r"\bdb:(?:drop|reset|purge|truncate|wipe)|migrate:(?:fresh|reset|refresh)|migrate reset"
+        r"|--force-reset|\b(?:flush|reset_db|sqlflush)\b.*|downgrade base",
+        text,
+    ):
+        return "it would delete data in a database"
+    return None
+
+
+def manage(judge, arguments):
+    return database_tool(judge, arguments)
+
+
+def evaluates(judge, arguments):
+    """Builtins that evaluate an index inside a name: `a[$(command)]`."""
+    return "it evaluates text as code" if any(re.search(r"\$\(|`", plain(word)) for word in arguments) else None
+
+
+def text_rule(*options):
+    """A rule for programs that hand a text to a shell: the value of an option, or all operands."""
+
+    def rule(judge, arguments):
+        joined = [word for word in arguments if options and re.fullmatch(r"-\w+c", word)]  # script -qc …
+        texts = list(value_of(arguments, *options, *joined)) if options else operands(arguments)[:1]
+        if any(MARK.search(text) for text in texts):
+            return "it runs a text that depends on an expansion"
+        return first(judge.inside(plain(text)) for text in texts) or judge.unknown(["", *arguments])
+
+    return rule
+
+
+def alias(judge, arguments):
+    return first(judge.inside(plain(word).partition("=")[2]) for word in arguments if "=" in word)
+
+
+def source(judge, arguments):
+    path = (arguments or [""])[0]
+    if STDIN.fullmatch(path) or MARK.search(path.rpartition("/")[2]) or PROCESS in path:
+        return "it runs what another program prints, or a file that is not named: save it and check it first"
+    return judge.run_file("source", path)
+
+
+def editor(judge, arguments):
+    scripted = any(re.match(r"-c|--cmd|\+.|-S|-es|-s$|-e$", word) for word in arguments) or judge.current.stdin
+    return (
+        "the editor would run commands that are not checked: use the file tools" if scripted or judge.upstream else None
+    )
+
+
+def make(judge, arguments):
+    if any(word.startswith("--eval") for word in arguments) or "-" in value_of(arguments, "-f", "--file"):
+        return "make would run rules that are not in a file"
+    for word in arguments:
+        if re.match(r"SHELL=|\.SHELLFLAGS=", word):
+            return "it makes make use another shell"
+    return None
+
+
+def crontab(judge, arguments):
+    if "l" in short_options(arguments):
+        return None
+    return "it changes jobs that run later, when nobody watches"
 
 
 def words_rule(*forbidden, reason):
-    return lambda judge, arguments: reason if set(operands(arguments)) & set(forbidden) else None
+    return lambda judge, arguments: reason if set(map(plain, arguments)) & set(forbidden) else None
 
 
 def always(reason):
     return lambda judge, arguments: reason
 
 
-def first(reasons):
-    return next(iter(reasons), None)
-
-
+SET_VARIABLES = {"read", "mapfile", "readarray", "printf", "getopts", "let", "unset", "declare", "typeset", "local",
+                 "readonly", "export"}  # fmt: skip
+STOPS = "it would stop the machine"
+ADMINISTERS = "it changes the users, packages, network or kernel of the machine: ask the user to do it"
 RULES = {
-    "rm": rm,
-    "shred": rm,
-    "chmod": chmod,
-    "chown": chmod,
-    "chgrp": chmod,
+    **dict.fromkeys(["rm", "shred", "srm", "wipe", "unlink", "trash"], rm),
+    **dict.fromkeys(["chmod", "chown", "chgrp", "setfacl", "chattr"], chmod),
+    **dict.fromkeys(["tee", "truncate", "touch"], write_to(slice(0, None))),
+    **dict.fromkeys(["cp", "ln", "install", "link"], cp),
+    "sed": sed,
+    "gsed": sed,
+    "rimraf": lambda judge, arguments: rm(judge, ["-r", *arguments]),
+    **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     "dd": dd,
+    "dcfldd": dd,
     "find": find,
-    "git": git,
+    "xargs": xargs,
+    "git": git_clone_or_other,
     "kill": kill,
+    "pkill": pkill,
+    "killall": pkill,
+    "killall5": always("it would end every process"),
     "mv": mv,
-    "cd": cd,
-    "pushd": cd,
-    **dict.fromkeys(["mke2fs", "mkswap", "wipefs", "fdisk", "sfdisk", "gdisk", "sgdisk", "parted", "blkdiscard"], mkfs),
-    **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff"], always("it would stop the machine")),
-    **dict.fromkeys(["psql", "mysql", "mariadb", "sqlite3"], sql),
-    "init": words_rule("0", "6", reason="it would stop the machine"),
-    "systemctl": words_rule("poweroff", "reboot", "halt", "rescue", "emergency", reason="it would stop the machine"),
+    "rsync": rsync,
+    "tar": tar,
+    "bsdtar": tar,
+    "unzip": unzip,
+    **dict.fromkeys(["cd", "pushd", "chdir"], cd),
+    "mkdir": mkdir,
+    "popd": unknown_folder,
+    **dict.fromkeys(["curl", "wget", "aria2c", "fetch", "http", "https", "xh", "scp", "sftp"], download),
+    **dict.fromkeys(["nc", "ncat", "netcat", "socat"], connect),
+    "ssh": ssh,
+    **dict.fromkeys(["docker", "podman", "docker-compose", "nerdctl"], docker),
+    **dict.fromkeys(
+        ["aws", "gcloud", "az", "gsutil", "heroku", "fly", "flyctl", "vercel", "doctl", "linode-cli"], cloud
+    ),
+    **dict.fromkeys(
+        [
+            "mke2fs",
+            "mkswap",
+            "wipefs",
+            "fdisk",
+            "sfdisk",
+            "cfdisk",
+            "gdisk",
+            "sgdisk",
+            "parted",
+            "blkdiscard",
+            "cryptsetup",
+            "lvremove",
+            "vgremove",
+            "pvremove",
+            "zpool",
+            "zfs",
+            "mdadm",
+            "hdparm",
+            "nvme",
+            "badblocks",
+            "diskutil",
+            "swapoff",
+            "umount",
+            "mount",
+            "losetup",
+        ],
+        disks,
+    ),
+    **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff", "telinit", "kexec"], always(STOPS)),
+    **dict.fromkeys(["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb"], sql),
+    **dict.fromkeys(
+        [
+            "userdel",
+            "usermod",
+            "useradd",
+            "groupdel",
+            "passwd",
+            "chpasswd",
+            "visudo",
+            "chsh",
+            "iptables",
+            "ip6tables",
+            "nft",
+            "ufw",
+            "sysctl",
+            "modprobe",
+            "rmmod",
+            "insmod",
+            "setenforce",
+            "update-alternatives",
+        ],
+        always(ADMINISTERS),
+    ),
+    **dict.fromkeys(
+        ["apt", "apt-get", "dnf", "yum", "zypper", "apk"],
+        words_rule("remove", "purge", "autoremove", "erase", "del", reason=ADMINISTERS),
+    ),
+    "pacman": lambda judge, arguments: ADMINISTERS if short_options(arguments).startswith("R") else None,
+    "dpkg": lambda judge, arguments: ADMINISTERS if set(short_options(arguments)) & set("rP") else None,
+    "init": words_rule("0", "6", reason=STOPS),
+    "systemctl": words_rule(
+        "poweroff", "reboot", "halt", "rescue", "emergency", "isolate", "kexec", "suspend", reason=STOPS
+    ),
+    "loginctl": words_rule("poweroff", "reboot", "halt", "terminate-user", "kill-user", reason=STOPS),
     "dropdb": always("it would delete a database"),
-    "terraform": words_rule("destroy", reason="it would delete infrastructure"),
+    "dropuser": always("it would delete a database user"),
+    "mysqladmin": words_rule("drop", reason="it would delete a database"),
+    **dict.fromkeys(["rails", "rake", "prisma", "alembic", "sequelize", "knex", "typeorm", "artisan"], database_tool),
+    "terraform": words_rule("destroy", "-destroy", "rm", reason="it would delete infrastructure"),
+    "tofu": words_rule("destroy", reason="it would delete infrastructure"),
+    "pulumi": words_rule("destroy", reason="it would delete infrastructure"),
+    "cdk": words_rule("destroy", reason="it would delete infrastructure"),
     "kubectl": words_rule("delete", "drain", reason="it would delete things in a cluster"),
-    "crontab": lambda judge, arguments: "it deletes all cron jobs" if "r" in short_options(arguments) else None,
+    "helm": words_rule("uninstall", "delete", reason="it would delete things in a cluster"),
+    "gh": words_rule("delete", reason="it would delete things on the server"),
+    "npm": words_rule("unpublish", reason="it takes a package away from others"),
+    **dict.fromkeys(["cargo", "gem"], words_rule("yank", reason="it takes a package away from others")),
+    **dict.fromkeys(["npx", "bunx", "pnpx"], npx),
+    "eval": always("eval runs text as code: write the command out"),
+    **dict.fromkeys(["source", "."], source),
+    "trap": text_rule(),
+    "alias": alias,
+    "hash": lambda judge, arguments: "it gives a command another program" if "p" in short_options(arguments) else None,
+    "enable": lambda judge, arguments: "it loads code into the shell" if "f" in short_options(arguments) else None,
+    **dict.fromkeys(
+        ["test", "[", "let", "printf", "read", "unset", "declare", "typeset", "local", "export"], evaluates
+    ),
+    **dict.fromkeys(["bind", "complete", "compgen", "fc"], always("it changes what the shell runs later")),
+    **dict.fromkeys(["su", "runuser", "sg", "script"], text_rule("-c", "--command")),
+    "nix-shell": text_rule("--run", "--command"),
+    **dict.fromkeys(["at", "batch"], always("it runs commands later, when nobody watches")),
+    "crontab": crontab,
+    **dict.fromkeys(["tmux", "screen"], always("what runs in another terminal is not checked: run it here")),
+    **dict.fromkeys(["vim", "vi", "nvim", "ex", "view", "ed", "emacs"], editor),
+    **dict.fromkeys(["make", "gmake"], make),
 }
 
 
@@ -456,13 +1865,25 @@ def main():
     given = call["tool_input"]
     command = given.get("command")
     if not isinstance(command, str):
-        return
+        return None
     folder = given.get("dir_path") or given.get("directory") or ""
     folder = os.path.normpath(os.path.join(call["cwd"], folder if isinstance(folder, str) else ""))
-    reason = Judge(call["cwd"], folder).text(command)
+    return Judge(call["cwd"], folder).text(command)
+
+
+def decide():
+    """Exit code 2 blocks, whatever goes wrong on the way."""
+    try:
+        reason = main()
+    except RecursionError:
+        reason = "it is too long or too deeply nested to be checked"
+    except BaseException as error:
+        reason = f"it cannot be checked ({type(error).__name__})"
     if reason:
-        print(f"This command is blocked: {reason}. If it is really needed, ask the user to run it.", file=sys.stderr)
+        text = f"This command is blocked: {reason}. If it is really needed, ask the user to run it.\n"
+        sys.stderr.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.exit(2)
 
 
-main()
+if __name__ == "__main__":
+    decide()

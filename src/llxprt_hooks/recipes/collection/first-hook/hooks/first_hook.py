@@ -18,8 +18,8 @@ import os
 import sys
 
 call = json.load(sys.stdin)
-name = os.path.basename(call["tool_input"].get("file_path", ""))
+name = os.path.basename(str(call["tool_input"].get("file_path", ""))).lower()
 
-if name == ".env":
+if name == ".env" or (name.startswith(".env.") and not name.endswith((".example", ".sample", ".template"))):
     print("A .env file holds secrets: ask the user to write it.", file=sys.stderr)
     sys.exit(2)

@@ -34,14 +34,30 @@ FORMATTERS = {
 }
 
 
+# Formatters whose configuration in the project is, or may name, code that they run.
+RUN_CODE_OF_THE_PROJECT = {"prettier", "rubocop", "ktlint", "nixfmt"}
+
+
+def is_approved(project):
+    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
+    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
+    if said is not None:
+        return said == "1"
+    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
+
+
 def formatter(path, project):
-    """The command for a file: the project's own tools come first, then those on the search path."""
-    places = [os.path.join(project, folder) for folder in (".venv/bin", "venv/bin", "node_modules/.bin")]
-    search = os.pathsep.join([*places, os.environ.get("PATH", os.defpath)])
+    """The command for a file: the project's own tools come first, if it is approved, then those on the search path."""
+    approved = is_approved(project)
+    own = [os.path.join(project, folder) for folder in (".venv/bin", "venv/bin", "node_modules/.bin")]
+    others = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    if not approved:
+        others = [folder for folder in others if not os.path.realpath(folder).startswith(project + os.sep)]
+    search = os.pathsep.join([*own, *others] if approved else others)
     for ends, commands in FORMATTERS.items():
         for command in commands if path.endswith(ends) else ():
             program = shutil.which(command[0], path=search)
-            if program:
+            if program and (approved or command[0] not in RUN_CODE_OF_THE_PROJECT):
                 return [program, *command[1:]]
     return None
 
@@ -84,4 +100,5 @@ def main():
         print(json.dumps({"hookSpecificOutput": {"additionalContext": told}}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -30,6 +30,10 @@ def is_public_address(text):
         return False
 
 
+def is_public_address_6(text):
+    return text.count(":") > 2 and is_public_address(text)
+
+
 def is_phone(text):
     return 8 <= len(re.sub(r"\D", "", text)) <= 15
 
@@ -38,14 +42,35 @@ def anything(text):
     return True
 
 
+SPACE = "[ \u00a0\u2007\u2009\u202f]"  # the ones that people and programs put between digits
+
 # What to look for, what it has to pass to count, and what takes its place.
 KINDS = [
     (r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", anything, "[e-mail]"),
-    (r"\b[A-Za-z]{2}\d{2}(?:[ ]?[0-9A-Za-z]{4}){2,7}(?:[ ]?[0-9A-Za-z]{1,4})?\b", is_iban, "[account]"),
-    (r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])", is_card, "[card]"),
+    (
+        rf"\b[A-Za-z]{{2}}\d{{2}}(?:{SPACE}?[0-9A-Za-z]{{4}}){{2,7}}(?:{SPACE}?[0-9A-Za-z]{{1,4}})?\b",
+        is_iban,
+        "[account]",
+    ),
+    (rf"(?<![\d.-])\d(?:(?:{SPACE}|[-.])?\d){{12,18}}(?![\d-])", is_card, "[card]"),
     (r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])", anything, "[social security number]"),
-    (r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{0,2}\d){6,13}(?!\d)", is_phone, "[phone]"),
-    (r"(?<![\d.-])\(?[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{4}(?![\d-])", is_phone, "[phone]"),
+    (rf"(?<![\w.+])\+\d{{1,3}}(?:(?:{SPACE}|[.()/-]){{0,2}}\d){{6,13}}(?!\d)", is_phone, "[phone]"),
+    (
+        rf"(?<![\d.-])\(?[2-9]\d{{2}}\)?(?:{SPACE}|[.-]){{1,2}}\d{{3}}(?:{SPACE}|[.-])\d{{4}}(?![\d-])",
+        is_phone,
+        "[phone]",
+    ),
+    (
+        rf"(?<![\d.-])(?<!\d{SPACE})\(?0\d{{2,4}}\)?(?:{SPACE}|[/-])\d{{3,4}}(?:{SPACE}|[-])?\d{{3,5}}(?!{SPACE}?\d|-)",
+        is_phone,
+        "[phone]",
+    ),
+    (
+        r"(?i)(?:(?<=phone )|(?<=phone: )|(?<=mobile )|(?<=call )|(?<=tel ))\d{9,12}\b",
+        is_phone,
+        "[phone]",
+    ),
+    (r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])", is_public_address_6, "[address]"),
     (r"(?<![\d.v])(?<!ersion )(?:\d{1,3}\.){3}\d{1,3}(?![\d.]\d)", is_public_address, "[address]"),
 ]
 

@@ -2,12 +2,11 @@
 """BeforeTool: keeps tools away from files with secrets, and from changing files that are not for them to change.
 
 Paths are compared as the system will see them: `..`, links, `~` and upper case make no difference. In shell commands
-every word that names such a file counts, wildcards are expanded, and quotes inside a word are taken out.
+every word that names such a file counts, `cd` is followed, and patterns (`.e*`, `.e${x}nv`) are compared with the names
+of the protected files. A search is blocked if it would show a line of one. All of it takes time in proportion to the
+length of the call.
 """
 
-import fnmatch
-import glob
-import itertools
 import json
 import os
 import re
@@ -15,10 +14,10 @@ import sys
 import unicodedata
 
 # Neither read nor written. A pattern with a slash is compared with the end of the path, one without with the name.
-SECRET = [".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa", "id_dsa",
-          "id_ecdsa", "id_ed25519", ".netrc", ".pgpass", ".pypirc", ".npmrc", ".htpasswd", ".vault-token",
-          "credentials.json", "service-account*.json", "secrets.yml", "secrets.yaml", ".ssh/*", ".gnupg/*", ".aws/*",
-          ".kube/config", ".docker/config.json"]  # fmt: skip
+SECRET = [".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa",
+          "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".pgpass", ".pypirc", ".npmrc", ".htpasswd", ".vault-token",
+          "credentials.json", "service-account*.json", "secrets.yml", "secrets.yaml", ".git-credentials",
+          ".ssh/*", ".gnupg/*", ".aws/*", ".kube/config", ".docker/config.json"]  # fmt: skip
 NOT_SECRET = [".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"]
 
 # Read, but not written: what tools of their own write, what holds the history, and the hooks themselves.
@@ -27,14 +26,47 @@ READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock
              "go.sum", "flake.lock", ".git/*", ".llxprt/*"]  # fmt: skip
 
 LONGEST = 100_000  # characters of a command; a shell takes little more
+LONGEST_PATH = 4096
+MOST_ENTRIES = 20_000  # files that are looked at to find protected ones
+LARGEST = 1_000_000  # bytes of a protected file that a search is tried on
+SKIPPED = {"node_modules", ".git", ".venv", "venv", "__pycache__", "site-packages"}
+
 READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"}
+SEARCHING_TOOLS = {"search_file_content", "grep_search"}
 PATH_ARGUMENTS = {"file_path", "absolute_path", "path", "paths", "dir_path", "include", "filename", "file", "source",
                   "destination", "target", "notebook_path"}  # fmt: skip
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
-                    "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vim", "nano"}  # fmt: skip
-
+                    "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
+                    "python3", "node", "ruby", "php", "awk", "gawk", "sponge", "tar", "unzip", "split", "rename",
+                    "rmdir", "mkdir", "curl", "wget", "scp", "jq", "yq", "sh", "bash", "busybox", "bsdtar", "cpio",
+                    "sqlite3", "chattr", "setfacl", "crudini", "git-apply", "ditto", "mkfifo"}  # fmt: skip
+GIT_WRITES = {"rm", "mv", "checkout", "restore", "apply", "am", "clean", "config"}
+# Programs that only say or ask for names; for these the words do not count, but redirections do.
+NAMES_ONLY = {"echo", "printf", "ls", "stat", "test", "[", "[[", "which", "mkdir", "basename", "dirname", "realpath"}
+GIT_NAMES_ONLY = {"commit", "check-ignore", "status", "tag", "branch"}
+COPIES_FOLDERS = {"tar", "zip", "cp", "rsync", "scp", "7z", "bsdtar", "cpio", "docker"}
+OWN_COMMANDS = re.compile(r"\bllxprt-hooks\s+(?:-C\s+\S+\s+)?(?:disable|enable|trust|untrust|init|migrate)\b")
 
 PROJECT = os.environ.get("LLXPRT_PROJECT_DIR") or os.getcwd()
+
+
+def wild(pattern, name):
+    """Whether a pattern matches a name. Linear for each star; [ … ] counts as any character."""
+    pattern = re.sub(r"\[[^\]]*\]", "?", pattern)
+    at, index, star, mark = 0, 0, -1, 0
+    while index < len(name):
+        if at < len(pattern) and pattern[at] in (name[index], "?"):
+            at += 1
+            index += 1
+        elif at < len(pattern) and pattern[at] == "*":
+            star, mark = at, index
+            at += 1
+        elif star >= 0:
+            at, mark = star + 1, mark + 1
+            index = mark
+        else:
+            return False
+    return not pattern[at:].strip("*")
 
 
 def names(path, folder):
@@ -53,7 +85,7 @@ def matches(path, patterns):
     for pattern in patterns:
         wanted = pattern.split("/")
         if len(wanted) == 1:
-            if fnmatch.fnmatchcase(parts[-1], pattern):
+            if wild(pattern, parts[-1]):
                 return True
         elif wanted[-1] == "*":  # a folder: all that is in it, and the folder itself
             if wanted[0] in parts:
@@ -63,12 +95,62 @@ def matches(path, patterns):
     return False
 
 
+def is_secret(path):
+    return matches(path, SECRET) and not matches(path, NOT_SECRET)
+
+
 def protection(path, folder, writing):
+    if len(path) > LONGEST_PATH:
+        return None
     for each in names(path, folder):
-        if matches(each, SECRET) and not matches(each, NOT_SECRET):
+        if is_secret(each):
             return f"{path} may hold secrets, so tools do not touch it: ask the user for what you need from it"
         if writing and matches(each, READ_ONLY):
             return f"{path} is not for you to change: use the program that maintains it, or ask the user"
+    return None
+
+
+class Folder:
+    """The protected files below a folder, found once."""
+
+    known = {}  # noqa: RUF012 - one for the whole run
+
+    @classmethod
+    def secrets(cls, top):
+        if top not in cls.known:
+            cls.known[top] = list(cls.walk(top))
+        return cls.known[top]
+
+    @staticmethod
+    def walk(top):
+        seen = 0
+        for folder, folders, files in os.walk(top):
+            folders[:] = [each for each in folders if each not in SKIPPED]
+            seen += len(folders) + len(files)
+            if seen > MOST_ENTRIES:
+                return
+            for file in files:
+                path = os.path.join(folder, file)
+                if is_secret(os.path.relpath(path, top).casefold()):
+                    yield path
+
+
+def shows_secret(pattern, folder):
+    """Why a search below a folder is blocked: it would show lines of a protected file."""
+    for path in Folder.secrets(os.path.realpath(folder)):
+        shown = os.path.relpath(path, PROJECT)
+        advice = f"this search would show lines of {shown}, which may hold secrets: search in another folder"
+        try:
+            with open(path, encoding="utf-8", errors="replace") as opened:
+                text = opened.read(LARGEST)
+            if len(pattern) > 500 or re.search(r"[*+}]\)?[*+{]|\([^)]*[*+][^)]*\)[*+{]", pattern):
+                return advice  # may take for ever
+            if any(re.search(pattern, line, re.IGNORECASE) for line in text.splitlines()):
+                return advice
+        except re.error:
+            return advice
+        except OSError:
+            continue
     return None
 
 
@@ -84,45 +166,202 @@ def paths(value, key=""):
             yield from paths(inner, name)
 
 
+# Shell commands.
+
+
+def decoded(text):
+    """The text with \\x2e and \\056 as the characters that they stand for."""
+    text = re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found.group(1), 16)), text)
+    return re.sub(r"\\0?([0-7]{2,3})", lambda found: chr(int(found.group(1), 8) & 0x7F), text)
+
+
+def braces(word, most=64):
+    """What {a,b} in a word expands to."""
+    done, waiting = [], [word]
+    while waiting and len(done) + len(waiting) < most:
+        current = waiting.pop()
+        found = re.search(r"\{([^{}]*,[^{}]*)\}", current)
+        if not found:
+            done.append(current)
+        else:
+            waiting += [current[: found.start()] + part + current[found.end() :] for part in found.group(1).split(",")]
+    return done + waiting
+
+
 def commands(text):
-    """The parts of a command line between separators, each as its words and as the words it writes to."""
-    for text_as_seen in {text, re.sub(r"[\"'\\]", "", text)}:
-        for part in re.split(r"[;&\n`()]+|\|+", text_as_seen):
-            targets = re.findall(r">\|?\s*[\"']?([^\s\"'<>]+)", part)
-            yield [word for word in re.split(r"[\s\"'<>=:,@{}]+", part) if word], targets
+    """The parts of a command line between separators, each as its words and as the words after < and >."""
+    text = re.sub(r"\$\{[^{}]*\}|\$\w+|\$[@*?#!]", "\ufdd0", text.replace("$'", "'").replace('$"', '"'))
+    for seen in {text, re.sub(r"[\"'\\]", "", text), re.sub(r"[\"'\\]", "", decoded(text))}:
+        for part in re.split(r"[;&\n`()]+|\|+", seen):
+            written = re.findall(r">\|?\s*[\"']?([^\s\"'<>]+)", part)
+            read = re.findall(r"<\s*[\"']?([^\s\"'<>]+)", part)
+            words = re.findall(r"[^\s\"'<>]+", part)
+            yield words, written, read
 
 
-def expanded(word, folder):
-    yield word
-    if re.search(r"[*?\[]", word):
-        yield from itertools.islice(glob.iglob(os.path.join(folder, os.path.expanduser(word))), 1000)
+def meanings(word):
+    """The paths that a word may have in it: the word, and what is after =, :, @ and the like in it."""
+    for each in braces(word):
+        yield each
+        parts = re.split(r"[=:,@{}\[\]]+", each)
+        yield from parts[:20] if len(parts) > 1 else ()
+
+
+def pattern_matches(word, folder, writing):
+    """The protection of a file that a word with a pattern or an expansion in it may name."""
+    pattern = word.replace("\ufdd0", "*")
+    last = pattern.rstrip("/").rpartition("/")[2].casefold()
+    if "\ufdd0" in word and not re.search(r"\w", last):
+        return None  # nothing but a variable
+    beginning = re.match(r"[^*?]*", last).group()
+    before = re.match(r"[^*?\[]*(?=/)", pattern)
+    reason = protection(before.group(), folder, writing) if before and before.group() else None
+    if reason:
+        return reason
+    fixed = [name for name in SECRET if "*" not in name and "/" not in name] + [".ssh", ".aws", ".gnupg"]
+    fixed += [".llxprt", ".git", *(name for name in READ_ONLY if "*" not in name)] if writing else []
+    for name in fixed:
+        if beginning and wild(last, name):
+            return f"{word.replace(chr(0xFDD0), '…')} may name {name}, which is protected: name the files that you mean"
+    for path in Folder.secrets(os.path.realpath(PROJECT)):
+        relative = os.path.relpath(path, folder).casefold().split("/")
+        wanted = os.path.relpath(os.path.join(folder, os.path.expanduser(pattern)), folder).casefold().split("/")
+        dots_fit = all(not name.startswith(".") or part.startswith((".", "[")) for part, name in zip(wanted, relative))
+        if len(relative) == len(wanted) and dots_fit and all(map(wild, wanted, relative)):
+            return protection(path, folder, writing)
+    return None
+
+
+def word_protection(word, folder, writing):
+    for each in meanings(word):
+        if re.search("[*?\\[\ufdd0]", each):
+            if len(each) > LONGEST_PATH:
+                return "a word of this command is too long to be checked"
+            reason = pattern_matches(each, folder, writing)
+        else:
+            reason = protection(each, folder, writing) if each else None
+        if reason:
+            return reason
+    return None
+
+
+def program_of(words):
+    wrappers = {
+        "sudo",
+        "env",
+        "command",
+        "exec",
+        "nohup",
+        "time",
+        "xargs",
+        "then",
+        "do",
+        "else",
+        "if",
+        "while",
+        "!",
+        "{",
+    }
+    for index, word in enumerate(words):
+        if os.path.basename(word) not in wrappers and not re.match(r"\w+=|-", word):
+            return os.path.basename(word), words[index + 1 :]
+    return "", []
+
+
+def reads_folder(program, rest, text, folder):
+    """Why a command that reads whole folders is blocked."""
+    operands = [word for word in rest if not word.startswith("-")]
+    if program in ("grep", "egrep", "rg", "ag", "ack"):
+        recursive = any(re.match(r"-\w*[rRu]|--recursive|--hidden|--no-ignore", word) for word in rest)
+        if recursive and operands:
+            for place in operands[1:] or ["."]:
+                if os.path.isdir(os.path.join(folder, place)):
+                    return shows_secret(operands[0].replace("\ufdd0", "."), os.path.join(folder, place))
+        return None
+    if program == "find" and not re.search(r"-(?:exec|ok)|xargs", text):
+        return None
+    if program == "find" and re.search(r"-i?(?:name|path)\s", text):
+        return None  # the name is a word of its own
+    for place in operands if program in COPIES_FOLDERS else operands[:1] or ["."] if program == "find" else ():
+        top = os.path.realpath(os.path.join(folder, place))
+        if os.path.isdir(top) and Folder.secrets(top):
+            shown = os.path.relpath(Folder.secrets(top)[0], PROJECT)
+            return f"{place} has {shown} in it, which may hold secrets: name the files that you mean"
+    return None
 
 
 def check_command(text, folder):
     if len(text) > LONGEST:
-        return "this command is too long to be looked at"
-    for words, targets in commands(text):
-        writes = any(os.path.basename(word) in WRITING_PROGRAMS for word in words[:3])
-        for word in words:
-            for path in expanded(word, folder):
-                reason = protection(path, folder, writes or word in targets)
-                if reason:
-                    return reason
+        return "this command is too long to be checked"
+    if OWN_COMMANDS.search(text):
+        return "the hooks of this agent are for the user to switch on and off, not for you"
+    seen = set()
+    # Names may be handed on, and files be written, by another part of the command than the one that names them.
+    hands_on = re.search(r"\bxargs\b|\$\(|`", text)
+    elsewhere = re.search(
+        r"\b(?:python[\d.]*|node|perl|ruby|php)\s[^|;&]{0,200}-\w{0,9}[ceEpr]\b|>\s*[\"']?\$|-delete\b", text
+    )
+    elsewhere = elsewhere or re.search(
+        r"\bxargs\b[^|;&]{0,200}\b(?:rm|mv|cp|sed|tee|truncate|chmod|unlink|shred)\b", text
+    )
+    for words, written, read in commands(text):
+        program, rest = program_of(words)
+        key = (folder, tuple(words))
+        if key in seen:
+            continue
+        seen.add(key)
+        if program in ("cd", "pushd") and rest:
+            folder = os.path.normpath(os.path.join(folder, os.path.expanduser(rest[-1])))
+            inside = protection(folder, folder, writing=False)
+            if inside:
+                return inside
+            continue
+        git_action = next((word for word in rest if not word.startswith("-")), "") if program == "git" else ""
+        writes = any(os.path.basename(word) in WRITING_PROGRAMS for word in words) and program not in NAMES_ONLY
+        writes = git_action in GIT_WRITES if program == "git" else writes and program not in ("grep", "egrep", "rg")
+        writes = writes or bool(elsewhere)
+        names_only = (program in NAMES_ONLY and not hands_on) or git_action in GIT_NAMES_ONLY or "--cached" in rest
+        names_only = names_only or (program == "find" and not re.search(r"-(?:exec|ok|delete)|xargs", text))
+        for word in dict.fromkeys([*written, *read] if names_only else words):
+            reason = word_protection(word, folder, writes or word in written)
+            if reason:
+                return reason
+        reason = reads_folder(program, rest, text, folder)
+        if reason:
+            return reason
     return None
 
 
 def main():
     call = json.loads(sys.stdin.buffer.read())
-    given, folder = call["tool_input"], call["cwd"]
-    writing = call["tool_name"] not in READING_TOOLS
-    reasons = [protection(path, folder, writing) for path in paths(given)]
+    return judge(call["tool_name"], call["tool_input"], call["cwd"])
+
+
+def judge(tool, given, folder):
+    """Why a call is blocked, or None."""
+    writing = tool not in READING_TOOLS
+    for path in paths(given):
+        reason = protection(path, folder, writing)
+        if reason:
+            return reason
+    inside = given.get("dir_path") if isinstance(given.get("dir_path"), str) else ""
+    place = os.path.join(folder, inside)
+    if tool in SEARCHING_TOOLS and isinstance(given.get("pattern"), str):
+        return shows_secret(given["pattern"], place)
     command = given.get("command")
-    if isinstance(command, str):
-        inside = given.get("dir_path") if isinstance(given.get("dir_path"), str) else ""
-        reasons.append(check_command(command, os.path.join(folder, inside)))
-    for reason in filter(None, reasons):
-        print(reason, file=sys.stderr)
+    return check_command(command, place) if isinstance(command, str) else None
+
+
+def decide():
+    """Exit code 2 blocks, whatever goes wrong on the way."""
+    try:
+        reason = main()
+    except BaseException as error:
+        reason = f"this call cannot be checked ({type(error).__name__})"
+    if reason:
+        sys.stderr.buffer.write(f"{reason}\n".encode("utf-8", "backslashreplace"))
         sys.exit(2)
 
 
-main()
+if __name__ == "__main__":
+    decide()

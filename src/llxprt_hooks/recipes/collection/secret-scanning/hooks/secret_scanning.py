@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
 """BeforeTool: blocks a tool call that would write down, or use in a command, a key, token or password.
 
-Looks at every text that a call carries, except at what it takes away (`old_string`). What it found is never repeated
-in full: reasons go to the model and into logs.
+Looks at every text that a call carries, except at what it takes away (`old_string`): as it is, with string literals
+joined ("AKIA…" + "…"), and with escapes and base64 decoded. If this Python has detect-secrets (`pip install
+detect-secrets`), its rules for issuers are used too. What was found is never repeated in full: reasons go to the model
+and into logs.
 """
 
+import base64
 import json
 import math
 import re
 import sys
+import unicodedata
+
+try:
+    from detect_secrets.core.scan import scan_line
+    from detect_secrets.settings import transient_settings
+except Exception:  # not installed, or a version with another interface
+    scan_line = None
 
 ALLOWED = {
     # Texts that look like a secret and are none: the keys of test fixtures, say.
@@ -16,46 +26,143 @@ ALLOWED = {
 
 REPLACED_OR_PATH = {"old_string", "file_path", "absolute_path", "path", "dir_path"}
 
+LONGEST = 2_000_000  # characters of a call; longer ones are refused
+
 # What issuers give their keys a form for: next to no false alarms.
 KEYS = [
-    ("a private key", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    ("an AWS access key id", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    (
+        "a private key",
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|AGE-SECRET-KEY-1\w{20}",
+    ),
+    ("an AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
     ("an AWS secret access key", r"(?i:aws[\w.-]{0,30}(?:secret|key)[\w.-]{0,30})['\"\s:=]{1,6}[0-9A-Za-z/+]{40}\b"),
-    ("an Azure storage key", r"\bAccountKey=[0-9A-Za-z+/]{80,}={0,2}"),
+    ("an Azure key", r"\b(?:Account|SharedAccess)Key=[0-9A-Za-z+/]{40,}={0,2}|[?&]sig=[0-9A-Za-z%+/]{40,}"),
+    ("an Azure key", r"\b[0-9A-Za-z_~.]{3}8Q~[0-9A-Za-z_~.-]{34}"),
     ("a Google API key", r"\bAIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])"),
-    ("a Google OAuth client secret", r"\bGOCSPX-[0-9A-Za-z_-]{24,}"),
+    ("a Google OAuth secret", r"\bGOCSPX-[0-9A-Za-z_-]{24,}|\bya29\.[0-9A-Za-z_-]{30,}"),
     ("a GitHub token", r"\b(?:gh[pousr]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{50,})"),
-    ("a GitLab token", r"\bgl(?:pat|ptt|rt|dt|oas|cbt|soat)-[0-9A-Za-z_-]{20,}"),
+    ("a GitLab token", r"\bgl(?:pat|ptt|rt|dt|oas|cbt|soat|ft|imt|agent)-[0-9A-Za-z_-]{20,}"),
+    ("a Bitbucket or Atlassian token", r"\bAT(?:ATT3|BB|CTT3)[0-9A-Za-z_=-]{24,}"),
     ("a Slack token", r"\b(?:xox[abeoprs]-[0-9A-Za-z-]{10,}|xapp-[0-9]-[0-9A-Za-z-]{20,})"),
     ("a chat webhook address", r"https://hooks\.slack\.com/(?:services|workflows)/[0-9A-Za-z/_-]{20,}"),
     ("a chat webhook address", r"https://discord(?:app)?\.com/api/webhooks/[0-9]+/[0-9A-Za-z_-]{30,}"),
+    (
+        "a bot token",
+        r"\b[MNO][0-9A-Za-z_-]{23,27}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,}|\b\d{8,10}:AA[0-9A-Za-z_-]{30,}",
+    ),
     ("an Anthropic key", r"\bsk-ant-[0-9A-Za-z_-]{20,}"),
-    ("an OpenAI key", r"\bsk-(?:(?:proj|svcacct|admin)-[0-9A-Za-z_-]{20,}|[0-9A-Za-z]{32,})"),
+    ("an OpenAI key", r"\bsk-(?:(?:proj|svcacct|admin|or-v1)-[0-9A-Za-z_-]{20,}|[0-9A-Za-z]{32,})"),
+    ("a key of a model service", r"\b(?:gsk_|pplx-|r8_|xai-|hf_|nvapi-|fw_|csk-)[0-9A-Za-z_-]{30,}"),
     ("a Stripe key", r"\b(?:[sr]k_live_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{24,})"),
+    (
+        "a Square or PayPal token",
+        r"\bsq0(?:atp|csp|idp)-[0-9A-Za-z_-]{22,}|\bEAAA[0-9A-Za-z_-]{60}|access_token\$production\$",
+    ),
+    ("a Shopify token", r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b"),
     ("an npm token", r"\bnpm_[0-9A-Za-z]{36}\b"),
-    ("a PyPI token", r"\bpypi-[0-9A-Za-z_-]{50,}"),
-    ("a Hugging Face token", r"\bhf_[0-9A-Za-z]{30,}\b"),
-    ("a SendGrid key", r"\bSG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}"),
-    ("a DigitalOcean token", r"\bdo[opr]_v1_[0-9a-f]{64}\b"),
+    (
+        "a package registry token",
+        r"\bpypi-[0-9A-Za-z_-]{50,}|\brubygems_[0-9a-f]{48}|\bdckr_pat_[0-9A-Za-z_-]{20,}|\bAKCp[0-9A-Za-z]{60,}",
+    ),
+    (
+        "a SendGrid, Mailgun or Mailchimp key",
+        r"\bSG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b",
+    ),
+    ("a Twilio key", r"\bSK[0-9a-f]{32}\b"),
+    (
+        "a cloud or platform token",
+        (
+            r"\bdo[opr]_v1_[0-9a-f]{64}\b|\bdapi[0-9a-f]{32}\b|\bhv[sb]\.[0-9A-Za-z_-]{24,}"
+            r"|\bFlyV1 \S{20,}|\bfo1_[\w-]{30,}"
+        ),
+    ),
+    (
+        "a cloud or platform token",
+        r"\bLTAI[0-9A-Za-z]{16,}|\bAKID[0-9A-Za-z]{32}|\bdp\.(?:pt|st)\.[\w.-]{40,}|\bpscale_(?:tkn|pw)_[\w.-]{30,}|\bsbp_[0-9a-f]{40}",
+    ),
+    (
+        "a monitoring key",
+        r"\bNRAK-[0-9A-Z]{27}\b|\bsntrys_[\w=+/.-]{40,}|\bgl(?:c|sa)_[0-9A-Za-z_=]{32,}|\bsq[upa]_[0-9a-f]{40}\b",
+    ),
+    (
+        "a token of a tool",
+        r"\blin_api_[0-9A-Za-z]{32,}|\b(?:secret|ntn)_[0-9A-Za-z]{43,}|\bfigd_[\w-]{30,}|\bPMAK-[0-9a-f-]{50,}|\bpat[0-9A-Za-z]{14}\.[0-9a-f]{64}",
+    ),
     ("a JSON Web Token", r"\beyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[0-9A-Za-z_-]{10,}"),
 ]
 
-# What only the words around it give away; group 1 is the value, and placeholders are let pass.
+# What only the words around it give away; group "value" is looked at, and placeholders are let pass.
+SECRET_NAME = (
+    r"(?:pass(?:w(?:or)?d|phrase)?|pwd|secret|token|api[_-]?key|apikey|access[_-]?key|auth[_-]?key|private[_-]?key"
+    r"|encryption[_-]?key|signing[_-]?key|credential|client[_-]?secret|bearer)"
+)
+NAME_END = (  # names of things about secrets, not of secrets
+    r"(?![\w.-]{0,60}(?:type|field|name|url|uri|path|file|env|header|label|prompt|hint|regex|pattern|length|len|count|limit"
+    r"|policy|expiry|expires|ttl|id)s?\b)"
+)
 ASSIGNED = [
-    ("a password in an address", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{1,80}:([^\s/@'\"<>]{3,100})@[\w.-]", 0.0),
+    (
+        "a password in an address",
+        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,80}:(?P<value>[^\s/@'\"<>]{3,100})@[\w.-]",
+        False,
+    ),
     (
         "a secret in an assignment",
         (
-            r"(?i)\b[\w.-]{0,40}(?:passw(?:or)?d|secret|token|api_?-?key|access_?-?key|private_?-?key|credential)"
-            r"[\w.-]{0,20}['\"]?\s{0,4}(?:=>?|:=?)\s{0,4}['\"]([^'\"\s]{12,200})['\"]"
+            rf"(?i)(?<![\w$.-]){NAME_END}[\w.-]{{0,40}}{SECRET_NAME}(?:[_-]?\w{{0,20}})?['\"\]]{{0,2}}"
+            r"\s{0,4}(?:=>?|:=?)\s{0,4}[rbfu]?['\"`](?P<value>[^'\"`\s]{6,200})['\"`]"
         ),
-        3.3,
+        True,
+    ),
+    (
+        "a secret in a header",
+        r"(?i)\bauthorization['\"\]]{0,2}\s{0,3}[:=]\s{0,3}['\"]?(?:bearer|basic|token)\s+(?P<value>[\w.~+/=-]{12,})",
+        True,
+    ),
+    ("a secret in an XML element", rf"(?i)<\w{{0,20}}{SECRET_NAME}\w{{0,20}}>(?P<value>[^<\s]{{6,100}})</", True),
+]
+# In files that are not programs, and in commands, a value needs no quotes.
+BARE = [
+    (
+        "a secret in an assignment",
+        (
+            rf"(?im)(?:^|[\s;,{{])(?:export\s+|set\s+|ENV\s+|ARG\s+|-e\s+)?{NAME_END}[\w.-]{{0,40}}{SECRET_NAME}"
+            r"\w{0,20}\s{0,3}[:=]\s{0,3}(?P<value>[^\s'\"`;,&|]{6,200})"
+        ),
+        True,
+    ),
+    (
+        "a secret in a command",
+        rf"(?i)\s--?[\w-]{{0,20}}{SECRET_NAME}(?:=|\s+)['\"]?(?P<value>[^\s'\"-][^\s'\"]{{5,200}})",
+        True,
+    ),
+    (
+        "a password in a command",
+        (
+            r"\s(?:-u|--user)[= ]?['\"]?[\w.@-]{1,60}:(?P<value>[^\s'\"]{4,100})"
+            r"|\bsshpass\s+-p\s*['\"]?(?P<other>[^\s'\"]{4,100})|\bmysql\w*\s[^|;]{0,80}-p(?P<third>[^\s'\"-][^\s'\"]{5,60})"
+        ),
+        True,
+    ),
+    (
+        "a password in a file of accounts",
+        r"(?im)^\s*machine\s+\S+\s+login\s+\S+\s+password\s+(?P<value>\S{4,})|^[\w.-]+:\$(?:2[aby]|apr1|[156])\$[^$\s]{1,40}\$?(?P<other>[^$\s]{20,})",
+        False,
     ),
 ]
+CODE = (".py", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rs", ".java", ".kt", ".swift", ".c", ".h", ".cc",
+        ".cpp", ".hpp", ".cs", ".rb", ".php", ".scala", ".lua", ".pl", ".md", ".rst", ".txt", ".html", ".vue", ".css",
+        ".sql", ".graphql", ".proto")  # fmt: skip
 PLACEHOLDER = re.compile(
-    r"(?i)example|placeholder|change_?-?me|dummy|redacted|your[_-]|secret$|^pass(word|wd)?$|^test|xxx|\*\*\*|\.\.\.|^<"
-    r"|[${}%]|^env[.:(\[]|environ|getenv"
+    r"(?i)example|placeholder|change_?-?me|dummy|redacted|your[_-]|my[_-]|secret$|^pass(word|wd)?\d?$|^(?:test|fake|sample|mock|foo|bar)"
+    r"|xxx|\*\*\*|\.\.\.|^<|[${}%()\[\]]|^env[.:(\[]|environ|getenv|process\.|config\.|settings\.|secrets?[./]|^(?:true|false|null|none|string|str)$"
+    r"|^[a-z]+(?:[_-][a-z]+)*$|^[A-Z]+(?:_[A-Z]+)*$|^[a-z]+(?:[A-Z][a-z]+)*$|^/|^\.|://"
 )
+ISSUERS = ["ArtifactoryDetector", "AWSKeyDetector", "AzureStorageKeyDetector", "BasicAuthDetector", "CloudantDetector",
+           "DiscordBotTokenDetector", "GitHubTokenDetector", "GitLabTokenDetector", "IbmCloudIamDetector",
+           "IbmCosHmacDetector", "JwtTokenDetector", "MailchimpDetector", "NpmDetector", "OpenAIDetector",
+           "PrivateKeyDetector", "PypiTokenDetector", "SendGridDetector", "SlackDetector", "SoftlayerDetector",
+           "SquareOAuthDetector", "StripeDetector", "TelegramBotTokenDetector", "TwilioKeyDetector"]  # fmt: skip
 
 
 def texts(value, name=""):
@@ -77,32 +184,104 @@ def entropy(text):
     return -sum(share * math.log2(share) for share in shares)
 
 
-def secrets(text):
-    """What is found: its kind, the text, and where it begins."""
+def looks_random(value):
+    """Whether a value is more than a word: letters and something else, or mixed without a pattern."""
+    kinds = sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[^\w]"))
+    return kinds >= 2 and entropy(value) >= (2.5 if len(value) < 12 else 2.7)
+
+
+def readings(text):
+    """The text as it is, and as it is meant: literals joined, escapes and base64 decoded, invisible characters gone."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    plain = unicodedata.normalize("NFKC", re.sub("[\u00ad\u200b-\u200f\u2060\ufeff]", "", text))
+    yield plain
+    joined = re.sub(r"['\"`]\s{0,9}(?:\+|\.\.?|&|,|\\)?\s{0,9}[rbfu]?['\"`]", "", plain)
+    joined = re.sub(r"\\\r?\n\s{0,40}", "", joined)
+    if joined != plain:
+        yield joined
+    escaped = re.sub(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|%([2-7][0-9a-fA-F])|&#(\d{2,3});", character, plain)
+    if escaped != plain:
+        yield escaped
+    for found in re.finditer(r"[A-Za-z0-9+/_-]{24,4000}={0,2}", plain):
+        data = found.group().rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            inner = base64.b64decode(data + "=" * (-len(data) % 4)).decode("ascii")
+        except ValueError:
+            continue
+        if inner.isprintable() or "\n" in inner:
+            yield inner
+
+
+def character(found):
+    number = next(each for each in found.groups() if each)
+    return chr(int(number) % 128 if found.group().startswith("&") else int(number, 16))
+
+
+def in_text(text, bare):
+    """What is found in one reading: its kind, the text, and where it begins."""
     for kind, pattern in KEYS:
         for found in re.finditer(pattern, text):
             yield kind, found.group(), found.start()
-    for kind, pattern, randomness in ASSIGNED:
+    for kind, pattern, must_be_random in ASSIGNED + (BARE if bare else []):
         for found in re.finditer(pattern, text):
-            value = found.group(1)
-            if not PLACEHOLDER.search(value) and entropy(value) >= randomness:
-                yield kind, value, found.start(1)
+            value = next(each for each in found.groups() if each)
+            if not PLACEHOLDER.search(value) and (looks_random(value) or not must_be_random):
+                yield kind, value, found.start() + found.group().index(value)
 
 
-def main():
-    call = json.loads(sys.stdin.buffer.read())
-    for name, text in texts(call["tool_input"]):
-        for kind, secret, at in secrets(text):
+def by_detector(text):
+    if not scan_line:
+        return
+    at = 0
+    with transient_settings({"plugins_used": [{"name": name} for name in ISSUERS]}):
+        for line in text.split("\n"):
+            for found in scan_line(line[:5000]) if len(line) > 15 else ():
+                value = found.secret_value or ""
+                if not PLACEHOLDER.search(value):
+                    yield f"a secret ({found.type})", value, at + max(0, line.find(value))
+            at += len(line) + 1
+
+
+def secrets(text, bare=True):
+    """What is found: its kind, the text, and where it begins."""
+    for number, reading in enumerate(readings(text)):
+        for kind, secret, at in in_text(reading, bare):
+            yield kind, secret, at if number == 0 else 0
+    yield from by_detector(text)
+
+
+def is_code(given):
+    path = given.get("file_path") or given.get("absolute_path") or given.get("path")
+    return isinstance(path, str) and path.lower().endswith(CODE)
+
+
+def judge(given):
+    """Why a call with these arguments is blocked, or None."""
+    for name, text in texts(given):
+        if len(text) > LONGEST:
+            return f"`{name}` is too long to be searched for secrets: write it in parts."
+        for kind, secret, at in secrets(text, bare=not is_code(given)):
             if secret in ALLOWED:
                 continue
             line = text.count("\n", 0, at) + 1
-            print(
+            return (
                 f"Line {line} of `{name}` has what looks like {kind} ({secret[:4]}…, {len(secret)} characters). Do not "
-                "write it down: read it from the environment or a secret store. If it is no secret, ask the user to "
-                "add it to ALLOWED in the script of this hook, secret_scanning.py.",
-                file=sys.stderr,
+                "write it down: read it from the environment or a secret store. If it is not a secret, ask the user to "
+                "add it to ALLOWED in the script of this hook, secret_scanning.py."
             )
-            sys.exit(2)
+    return None
 
 
-main()
+def decide():
+    """Exit code 2 blocks, whatever goes wrong on the way."""
+    try:
+        reason = judge(json.loads(sys.stdin.buffer.read())["tool_input"])
+    except BaseException as error:
+        reason = f"this call cannot be searched for secrets ({type(error).__name__})"
+    if reason:
+        sys.stderr.buffer.write(f"{reason}\n".encode("utf-8", "backslashreplace"))
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    decide()

@@ -22,6 +22,14 @@ LONGEST = 4000  # characters of output for the model
 NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ico", ".lock", ".csv", "LICENSE")
 
 
+def is_approved(project):
+    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
+    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
+    if said is not None:
+        return said == "1"
+    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
+
+
 def test_command(project):
     """How this project is tested, or None."""
     if COMMAND:
@@ -114,9 +122,10 @@ def main():
     if call["tool_response"].get("error") or str(path).endswith(NOT_CODE):
         return
     project = os.path.realpath(call["cwd"])
-    command = test_command(project)
+    command = test_command(project) if is_approved(project) else None
     if command:
         print(json.dumps({"hookSpecificOutput": {"additionalContext": outcome(command, project, asked)}}))
 
 
-main()
+if __name__ == "__main__":
+    main()

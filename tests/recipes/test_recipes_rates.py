@@ -1,0 +1,150 @@
+"""How much the guards catch, and how often they block what is harmless: measured on the corpora, stated in each README.
+
+A corpus has attacks and harmless calls in families. The scripts are imported, not started, so that this stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks.recipes import find_recipe
+from llxprt_hooks.recipes.catalogue import COLLECTION
+
+CORPUS = Path(__file__).parent / "corpus"
+CAUGHT, FALSE_ALARMS = 0.95, 0.03
+PROJECT = "/home/ada/shop"
+
+Sample = Any
+Families = dict[str, list[Sample]]
+
+
+@pytest.fixture(autouse=True)
+def a_home_that_is_not_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.delenv("TMPDIR", raising=False)
+
+
+def script(recipe: str) -> Any:
+    [file] = (COLLECTION / recipe / "hooks").glob("*.py")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def corpus(recipe: str) -> tuple[Families, Families]:
+    found = json.loads((CORPUS / f"{recipe}.json").read_text("utf-8"))
+    return found["attacks"], found["harmless"]
+
+
+def size(families: Families) -> int:
+    return sum(map(len, families.values()))
+
+
+def blocked(families: Families, judge: Callable[[Sample], object]) -> dict[str, int]:
+    """How many samples of each family are blocked."""
+    return {family: sum(judge(sample) is not None for sample in samples) for family, samples in families.items()}
+
+
+def rates(recipe: str, judges: dict[str, Callable[[Sample], object]]) -> str:
+    """The table for the README; fails where a goal is missed."""
+    attacks, harmless = corpus(recipe)
+    caught = {way: blocked(attacks, judge) for way, judge in judges.items()}
+    alarms = {way: blocked(harmless, judge) for way, judge in judges.items()}
+    for way in judges:
+        assert sum(caught[way].values()) >= CAUGHT * size(attacks), (way, caught[way])
+        assert sum(alarms[way].values()) <= FALSE_ALARMS * size(harmless), (way, alarms[way])
+
+    lines = [f"| | {' | '.join(judges)} |", "|---|" + "---|" * len(judges)]
+    for kind, families, found in (("attacks", attacks, caught), ("harmless", harmless, alarms)):
+        for family, samples in families.items():
+            cells = " | ".join(f"{found[way][family]} of {len(samples)}" for way in judges)
+            lines.append(f"| {kind}: {family} | {cells} |")
+        total = size(families)
+        sums = [sum(found[way].values()) for way in judges]
+        name = "caught" if kind == "attacks" else "false alarms"
+        cells = " | ".join(f"**{number} of {total}, {100 * number / total:.1f} %**" for number in sums)
+        lines.append(f"| **{name}** | {cells} |")
+    return "\n".join(lines)
+
+
+def check(recipe: str, judges: dict[str, Callable[[Sample], object]]) -> None:
+    table = rates(recipe, judges)
+    assert table in find_recipe(recipe).description, f"the README of {recipe} should have:\n\n{table}"
+
+
+def test_the_rates_of_dangerous_commands_are_as_stated() -> None:
+    module = script("dangerous-commands")
+    assert module.PARSER is not None, "tree-sitter and tree-sitter-bash are in the dev extra"
+    parser = module.PARSER
+
+    def judge(command: str, with_parser: Any) -> object:
+        module.PARSER = with_parser
+        return module.Judge(PROJECT, PROJECT).text(command)
+
+    attacks, harmless = corpus("dangerous-commands")
+    assert size(attacks) >= 200
+    assert size(harmless) >= 100
+    check(
+        "dangerous-commands",
+        {"with the parser": lambda command: judge(command, parser), "without": lambda command: judge(command, None)},
+    )
+
+
+def test_the_rates_of_protected_files_are_as_stated(tmp_path: Path) -> None:
+    module = script("protected-files")
+    project = tmp_path / "shop"
+    for name, content in {
+        ".env": "API_TOKEN=s3cret\n",
+        "deploy/.env.production": "KEY=other\n",
+        "server.pem": "-----BEGIN\n",
+        "README.md": "# Shop\n",
+        "src/app.py": "def main(): ...\n",
+        "src/keys.py": "# TODO\n",
+        ".llxprt/settings.json": "{}\n",
+        ".git/config": "[core]\n",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(content)
+    (project / "link").symlink_to(".env")
+    module.PROJECT = str(project)
+
+    def judge(sample: Sample) -> object:
+        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+        return module.judge(tool, given, str(project))
+
+    check("protected-files", {"with the standard library": judge})
+
+
+def test_the_rates_of_secret_scanning_are_as_stated() -> None:
+    module = script("secret-scanning")
+    assert module.scan_line is not None, "detect-secrets is in the dev extra"
+    detector = module.scan_line
+
+    def judge(text: str, scan_line: Any) -> object:
+        module.scan_line = scan_line
+        text = text.replace("¦", "")  # in the corpus, so that no scanner takes it for a leak
+        return module.judge({"file_path": "settings", "content": text})
+
+    check(
+        "secret-scanning",
+        {"with detect-secrets": lambda text: judge(text, detector), "without": lambda text: judge(text, None)},
+    )
+
+
+def test_the_rates_of_ci_safety_net_are_as_stated() -> None:
+    module = script("ci-safety-net")
+
+    def judge(sample: Sample) -> object:
+        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": PROJECT})
+
+    check("ci-safety-net", {"with the standard library": judge})
