@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
@@ -31,6 +32,7 @@ _SETTINGS: Mapping[str, Any] = {
     "presencePenalty": 0.625,
     "frequencyPenalty": 0.875,
 }
+_CALLS = re.compile(r"(tool|function)_?(calls?|use)", re.IGNORECASE)
 _MALFORMED = {"model": 7, "messages": "none", "config": ["x"], "toolConfig": 3, "unknown": {}}
 
 
@@ -51,10 +53,11 @@ def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any])
     A sample is a ``Sample``, a tuple of its fields, or just a request. The more data a sample has that hooks do not see
     (images, tool calls with their results, signatures, a system prompt, unknown fields), the more is checked.
 
-    - A request that hooks do not change stays the same object. Data that hooks do not see survives every change.
+    - A request that hooks do not change stays the same object, and so does each message in it. Data that hooks do not
+      see survives every change, in its own message.
     - Changes to messages, model, settings and tool choice are in the request, and nothing else changes.
     - Nothing is inserted between a tool call and its result. A system message is the last message.
-    - A response that hooks replace has their text. No argument is ever changed.
+    - A response that hooks replace has their text and no tool calls. No argument is ever changed.
     """
     given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
     assert given, "check_translator needs at least one sample"
@@ -80,7 +83,10 @@ class _Check:
         self.hidden = {leaf for leaf in unseen if not any(leaf in text for text in texts)}
         """The values in the request that hooks do not see."""
 
-        self.inputs = copy.deepcopy(_plain((self.request, sample.response)))
+        self.beside_text = _beside(_plain(self.request), texts)
+        """Values next to a text that hooks see, such as its type: they may go away with the text."""
+
+        self.inputs = self.dump()
 
     def run(self) -> None:
         self.payload()
@@ -94,7 +100,11 @@ class _Check:
         self.untouched("all of it")
 
     def untouched(self, what: str) -> None:
-        self.require(_plain((self.request, self.sample.response)) == self.inputs, f"{what}: an input was changed")
+        self.require(self.dump() == self.inputs, f"{what}: an input was changed")
+
+    def dump(self) -> str:
+        """Return the inputs as text; they may hold objects that cannot be copied."""
+        return json.dumps(_plain((self.request, self.sample.response)), default=repr)
 
     def require(self, condition: object, message: str) -> None:
         if not condition:
@@ -129,18 +139,18 @@ class _Check:
         for index, message in enumerate(shown):
             edited: LLMMessage = {"role": message["role"], "content": f"changed {message['content']}"}
             changed = [*shown[:index], edited, *shown[index + 1 :]]
-            self.rewritten(changed, f"message {index} changed", self.hidden, in_order=True)
+            self.same_objects(self.rewritten(changed, f"message {index} changed", self.hidden, in_order=True), index)
             self.rewritten([*shown[:index], *shown[index + 1 :]], f"message {index} removed", in_order=True)
         for index in range(len(shown) + 1):
             for role in ("user", "model"):
                 new: LLMMessage = {"role": role, "content": f"new from {role}"}
                 self.rewritten([*shown[:index], new, *shown[index:]], f"{role} message added at {index}", self.hidden)
-        self.rewritten([], "all messages removed")
+        self.rewritten([], "all messages removed", in_order=True)
         self.rewritten(shown[::-1], "all messages reversed")
 
     def rewritten(
         self, wanted: list[LLMMessage], what: str, hidden: AbstractSet[str] = frozenset(), *, in_order: bool = False
-    ) -> None:
+    ) -> Any:
         request = self.translator.from_hook_llm_request({"messages": wanted}, self.request)
         self.untouched(what)
         shown = self.translator.to_hook_llm_request(request)
@@ -149,16 +159,38 @@ class _Check:
         self.require(same, f"{what}: hooks wanted {expected}, the request has {has}")
         self.require(_rest(shown) == _rest(self.shown), f"{what}: more than the messages changed: {_rest(shown)}")
         self.survives(request, what, hidden)
-        self.unbroken(request, what)
+        self.unbroken(self.request, request, what)
+        before, after = self.data_of_turns(self.request), self.data_of_turns(request)
+        same = before == after if in_order else Counter(before) == Counter(after)
+        self.require(same, f"{what}: data that hooks do not see is in another message, or there twice")
+        return request
+
+    def data_of_turns(self, request: Any) -> list[frozenset[tuple[str, int]]]:
+        """Return, for each turn that has data that hooks do not see, the values and how often each is there."""
+        known = self.hidden - self.beside_text
+        turns = [Counter(_all_leaves(_plain(turn.source))) for turn in self.translator.turns(request)]
+        data = [frozenset((leaf, count) for leaf, count in turn.items() if leaf in known) for turn in turns]
+        return [values for values in data if values]
+
+    def same_objects(self, request: Any, edited: int) -> None:
+        """The messages that a hook does not change are the same objects, if the SDK has an object for a message."""
+        turns, again = self.translator.turns(self.request), self.translator.turns(self.request)
+        with_text = [index for index, turn in enumerate(turns) if turn.text]
+        after = self.translator.turns(request)
+        kept = {id(turn.source) for turn in after}
+        for index, (turn, same) in enumerate(zip(turns, again, strict=True)):
+            if turn.source is same.source and index != with_text[edited]:
+                what = f"message {edited} changed: another message is a copy, expected the same object"
+                self.require(id(turn.source) in kept, what)
 
     def survives(self, request: Any, what: str, hidden: AbstractSet[str]) -> None:
         """Data that hooks do not see is still there; the role and similar fields of a removed message may be gone."""
         lost = sorted({*hidden, *map(_leaf, self.sample.hidden)} - _leaves(_plain(request)))
         self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
 
-    def unbroken(self, request: Any, what: str) -> None:
+    def unbroken(self, base: Any, request: Any, what: str) -> None:
         """Between a tool call and its result is what was there before, and nothing else."""
-        before, after = self.translator.turns(self.request), self.translator.turns(request)
+        before, after = self.translator.turns(base), self.translator.turns(request)
         for call, result in _exchanges(before):
             spans = [span for span in _exchanges(after) if _keys(after, span) == _keys(before, (call, result))]
             self.require(spans, f"{what}: a tool call or its result is gone")
@@ -192,6 +224,7 @@ class _Check:
             {"mode": "AUTO", "allowedFunctionNames": names},
         ]
         given = self.translator.tool_config_of(self.request)
+        others = Counter(_all_leaves(_plain(self.request))) - Counter(_all_leaves(_plain(given)))
         for choice in choices:
             expected = combine(self.translator.to_hook_tool_config(given), choice)
             direct = self.translator.with_tool_config(
@@ -204,6 +237,8 @@ class _Check:
                 shown = self.translator.to_hook_llm_request(request)
                 same = {**shown, "toolConfig": 0} == {**self.shown, "toolConfig": 0}
                 self.require(same, f"the tool choice {choice} changed other fields: {shown}")
+                lost = others - Counter(_all_leaves(_plain(request)))
+                self.require(not lost, f"the tool choice {choice} dropped other fields: {', '.join(sorted(lost))}")
 
     def system_message(self) -> None:
         request = self.translator.with_system_message(self.request, "Be brief.")
@@ -212,6 +247,12 @@ class _Check:
         self.require(same, f"a system message must be the last message, found {shown['messages']}")
         self.require(_rest(shown) == _rest(self.shown), "a system message changed other fields")
         self.survives(request, "a system message", self.hidden)
+        turns = self.translator.turns(self.request)
+        exchanges = list(_exchanges(turns))
+        for end in {result for _, result in exchanges}:
+            if not any(call <= end < result for call, result in exchanges):
+                request = self.translator.rebuild(self.request, turns[: end + 1])
+                self.unbroken(request, self.translator.with_system_message(request, "Be brief."), "a system message")
 
     def response(self) -> None:
         translator = self.translator
@@ -222,11 +263,13 @@ class _Check:
         self.declines(translator.read_response, shown, "a response in hook format")
         self.declines(lambda answer: translator.from_hook_llm_response(answer, base), {}, "an answer without text")
         for given in (base, None):
-            replaced = translator.to_hook_llm_response(translator.from_hook_llm_response({"text": "Replaced."}, given))
+            answer = translator.from_hook_llm_response({"text": "Replaced."}, given)
+            replaced = translator.to_hook_llm_response(answer)
             self.require(replaced["text"] == "Replaced.", f"a replaced response has the text {replaced['text']!r}")
             old = {text for candidate in shown["candidates"] for text in candidate["content"]["parts"]}
-            left = old & _leaves(_plain(translator.from_hook_llm_response({"text": "Replaced."}, given)))
+            left = old & _leaves(_plain(answer))
             self.require(not left, "a replaced response still has the text of the model")
+            self.require(not _has_calls(_plain(answer)), "a replaced response still has tool calls of the model")
 
 
 def _pair(message: LLMMessage) -> tuple[str, str]:
@@ -258,18 +301,42 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value
 
 
 def _leaves(value: Any) -> set[str]:
+    return set(_all_leaves(value))
+
+
+def _all_leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        for item in _items(value):
+            yield from _all_leaves(item)
+    elif value is not None:
+        yield _leaf(value)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _beside(value: Any, texts: Sequence[str]) -> set[str]:
+    """Return the values in the same objects as (parts of) these texts."""
+    found = set().union(*(_beside(item, texts) for item in _items(value)))
+    own = {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
+    return found | own if any(leaf and leaf in text for leaf in own for text in texts) else found
+
+
+def _has_calls(value: Any) -> bool:
+    """Whether there is a field such as ``tool_calls``, or an object of a type such as ``tool_use``."""
     if isinstance(value, dict):
-        return set().union(*map(_leaves, value.values())) if value else set()
-    if isinstance(value, list):
-        return set().union(*map(_leaves, value)) if value else set()
-    return set() if value is None else {_leaf(value)}
+        named = any(item and _CALLS.fullmatch(name) for name, item in value.items())
+        if named or _CALLS.fullmatch(str(value.get("type"))):
+            return True
+    return any(map(_has_calls, _items(value)))
 
 
 def _leaf(value: Any) -> str:

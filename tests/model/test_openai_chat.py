@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from llxprt_hooks import TranslationError
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 
 TRANSLATOR = OpenAIChatTranslator()
 TOOLS = [{"type": "function", "function": {"name": "glob"}}]
+CUSTOM = {"type": "custom", "custom": {"name": "grammar"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+USER = {"role": "user", "content": "Hi"}
 
 
 class SDKObject(BaseModel):
@@ -118,7 +123,12 @@ def test_a_setting_that_the_api_lacks_is_ignored(caplog: pytest.LogCaptureFixtur
             {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": TOOLS}},
             {"mode": "AUTO", "allowedFunctionNames": ["glob"]},
         ),
-        ({"type": "custom", "custom": {"name": "a"}}, {}),
+        ({"type": "custom", "custom": {"name": "a"}}, {"mode": "ANY", "allowedFunctionNames": ["a"]}),
+        (
+            {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [CUSTOM]}},
+            {"mode": "ANY", "allowedFunctionNames": ["grammar"]},
+        ),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "new"}]}}, {"mode": "AUTO"}),
     ],
 )
 def test_tool_choices_as_hooks_see_them(choice: str | dict[str, Any] | None, shown: dict[str, Any]) -> None:
@@ -166,3 +176,106 @@ def test_counts_that_a_hook_sets_are_in_the_usage() -> None:
     result = TRANSLATOR.from_hook_llm_response(answer, response)
 
     assert result["usage"] == {"prompt_tokens": 3, "total_tokens": 5, "details": {}}
+
+
+def test_a_pydantic_usage_in_a_dict_is_kept_as_one() -> None:
+    usage = SDKObject.model_validate({"prompt_tokens": 3, "total_tokens": 3})
+    answer = {"text": "Hi", "usageMetadata": {"totalTokenCount": 5}}
+
+    result = TRANSLATOR.from_hook_llm_response(answer, {"choices": [], "usage": usage})
+
+    assert type(result["usage"]) is SDKObject
+    assert result["usage"].model_dump() == {"prompt_tokens": 3, "total_tokens": 5}
+
+
+def test_a_response_in_any_mapping_is_replaced() -> None:
+    response = MappingProxyType({"id": "chatcmpl-1", "choices": ({"message": {"content": "secret"}},)})
+
+    result = TRANSLATOR.from_hook_llm_response({"text": "***"}, TRANSLATOR.read_response(response))
+
+    assert TRANSLATOR.to_hook_llm_response(response)["text"] == "secret"
+    assert (result["id"], result["choices"][0]["message"]["content"]) == ("chatcmpl-1", "***")
+
+
+def test_messages_and_content_may_be_tuples() -> None:
+    text = {"type": "text", "text": "Look."}
+    message = {"role": "user", "content": (text, IMAGE)}
+    given = TRANSLATOR.read_request({"model": "gpt-5", "messages": (message,)})
+
+    edited = changed(given, "***")["messages"]
+    removed = TRANSLATOR.from_hook_llm_request({"messages": []}, given)["messages"]
+
+    assert edited == [{"role": "user", "content": [{**text, "text": "***"}, IMAGE]}]
+    assert removed == [{"role": "user", "content": [IMAGE]}]
+
+
+def test_a_removed_message_leaves_no_blank_text() -> None:
+    blank = {"type": "text", "text": ""}
+    given = request({"role": "user", "content": [{"type": "text", "text": "Hi"}, blank]})
+
+    assert TRANSLATOR.from_hook_llm_request({"messages": []}, given)["messages"] == []
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Hi"}}]},
+        {"object": "chat.completion.chunk", "choices": [], "usage": {"total_tokens": 3}},
+        {"choices": [{"index": 0, "delta": {"content": "Hi"}}]},
+        {"object": "text_completion", "choices": [{"index": 0, "text": "Hi"}]},
+        {"choices": [{"message": {"content": "Hi"}}, {"text": "Hi"}]},
+        SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="Hi"))]),
+    ],
+)
+def test_other_responses_are_declined(response: Any) -> None:
+    with pytest.raises(TranslationError, match="expected a ChatCompletion"):
+        TRANSLATOR.read_response(response)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        SimpleNamespace(role="user", content="Hi"),
+        {"role": "user", "content": [SimpleNamespace(type="text", text="Hi")]},
+        "Hi",
+    ],
+)
+def test_messages_that_cannot_be_rewritten_are_declined(message: Any) -> None:
+    with pytest.raises(TranslationError, match=r"expected the arguments of chat\.completions\.create"):
+        TRANSLATOR.read_request(request(message))
+
+
+@pytest.mark.parametrize("unset", [None, object()])
+def test_the_token_limit_that_is_set_is_shown_and_changed(unset: object) -> None:
+    given = request(USER, max_tokens=unset, max_completion_tokens=100)
+
+    result = TRANSLATOR.from_hook_llm_request({"config": {"maxOutputTokens": 7}}, given)
+
+    assert TRANSLATOR.to_hook_llm_request(given)["config"] == {"maxOutputTokens": 100}
+    assert (result["max_tokens"], result["max_completion_tokens"]) == (unset, 7)
+
+
+def test_markers_of_unset_fields_are_not_shown() -> None:
+    not_given = object()
+    given = request(USER, temperature=not_given, stop=not_given, tools=not_given, tool_choice=not_given)
+
+    assert TRANSLATOR.to_hook_llm_request(given) == {"model": "gpt-5", "messages": [USER], "config": {}}
+    assert TRANSLATOR.from_hook_llm_request({"toolConfig": {"mode": "NONE"}}, given) is given
+
+
+@pytest.mark.parametrize(
+    ("wanted", "choice"),
+    [
+        ({"mode": "ANY", "allowedFunctionNames": ["grammar"]}, CUSTOM),
+        ({"mode": "ANY", "allowedFunctionNames": ["glob", "unknown"]}, TOOLS[0]),
+        ({"mode": "ANY", "allowedFunctionNames": ["unknown"]}, "none"),
+        (
+            {"mode": "AUTO", "allowedFunctionNames": ["glob", "unknown", "grammar"]},
+            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [*TOOLS, CUSTOM]}},
+        ),
+    ],
+)
+def test_a_tool_choice_names_declared_tools_with_their_type(wanted: dict[str, Any], choice: Any) -> None:
+    given = request(USER, tools=[*TOOLS, CUSTOM])
+
+    assert TRANSLATOR.from_hook_llm_request({"toolConfig": wanted}, given)["tool_choice"] == choice

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,6 +67,8 @@ def genai_samples() -> list[Any]:
 
 IMAGE: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 
+PHOTO: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,BB=="}}
+
 
 def openai_samples() -> list[Any]:
     def calls(*names: str) -> list[dict[str, Any]]:
@@ -120,6 +124,9 @@ def openai_samples() -> list[Any]:
     return [
         Sample(request, response, hidden),
         Sample(forced, response, hidden),
+        Sample(
+            {**request, "messages": [*messages, {"role": "user", "content": [{"type": "text", "text": "And"}, PHOTO]}]}
+        ),
         {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}], "max_completion_tokens": 5},
         {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}]},
     ]
@@ -250,7 +257,64 @@ class DropsTools(HookTranslatorGenAIv1):
         return super().with_fields(request, {**fields, "tools": None})
 
 
+class KeepsToolCalls(OpenAIChatTranslator):
+    def from_hook_llm_response(self, hook_response: Any, base: Any = None) -> Any:
+        replaced = super().from_hook_llm_response(hook_response, base)
+        for new, old in zip(replaced["choices"], (base or {}).get("choices", []), strict=False):
+            new["message"]["tool_calls"] = old["message"]["tool_calls"]
+        return replaced
+
+
+class SwapsImages(OpenAIChatTranslator):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
+        rebuilt = super().rebuild(request, turns)
+        dumped = json.dumps(rebuilt["messages"])
+        if "AA==" not in dumped or "BB==" not in dumped:
+            return rebuilt
+        swapped = dumped.replace("AA==", "CC==").replace("BB==", "AA==").replace("CC==", "BB==")
+        return {**rebuilt, "messages": json.loads(swapped)}
+
+
+class DuplicatesImages(OpenAIChatTranslator):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
+        *others, last = super().rebuild(request, turns)["messages"]
+        if last["role"] == "user" and isinstance(last["content"], str):
+            last = {**last, "content": [{"type": "text", "text": last["content"]}, IMAGE]}
+        return {**request, "messages": [*others, last]}
+
+
+class CopiesMessages(OpenAIChatTranslator):
+    def rebuild(self, request: Any, turns: Sequence[Turn]) -> Any:
+        rebuilt = super().rebuild(request, turns)
+        return {**rebuilt, "messages": [dict(message) for message in rebuilt["messages"]]}
+
+
+class DropsToolsWithAChoice(OpenAIChatTranslator):
+    def with_tool_config(self, request: Any, tool_config: Any) -> Any:
+        return {**super().with_tool_config(request, tool_config), "tools": None}
+
+
+class DropsAFieldWithAChoice(OpenAIChatTranslator):
+    def with_tool_config(self, request: Any, tool_config: Any) -> Any:
+        chosen = super().with_tool_config(request, tool_config)
+        return {name: value for name, value in chosen.items() if name != "metadata"}
+
+
+class InterruptsWithASystemMessage(OpenAIChatTranslator):
+    def with_system_message(self, request: Any, text: str) -> Any:
+        *others, last = request["messages"]
+        message = {"role": "system", "content": text}
+        return {**request, "messages": [*others, message, last] if last["role"] == "tool" else [*others, last, message]}
+
+
 BROKEN = {
+    KeepsToolCalls: "still has tool calls of the model",
+    SwapsImages: "in another message, or there twice",
+    DuplicatesImages: "in another message, or there twice",
+    CopiesMessages: "expected the same object",
+    DropsToolsWithAChoice: "dropped other fields: .*write_file",
+    DropsAFieldWithAChoice: "dropped other fields: u-1",
+    InterruptsWithASystemMessage: "a system message: a message was put between a tool call and its result",
     ForgetsOtherParts: "lost data that hooks do not see",
     ForgetsResults: "lost data that hooks do not see",
     DropsTheSystemPrompt: "lost data that hooks do not see",
@@ -283,3 +347,9 @@ def test_samples_are_not_changed() -> None:
     before = copy.deepcopy(samples)
     check_translator(OpenAIChatTranslator(), samples)
     assert samples == before
+
+
+def test_a_sample_may_hold_objects_that_cannot_be_copied() -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "extra_body": {"lock": Lock(), 1: 2}}
+
+    check_translator(OpenAIChatTranslator(), [Sample(request)])

@@ -10,7 +10,7 @@ from typing import Any
 
 def field(value: Any, name: str) -> Any:
     """Return a field of an object or a dict, which may spell it ``top_k`` or ``topK``; None if it is missing."""
-    if isinstance(value, dict):
+    if isinstance(value, (dict, Mapping)):
         return value.get(spelling(value, name))
     return getattr(value, name, None)
 
@@ -21,8 +21,13 @@ def spelling(mapping: Mapping[str, Any], name: str) -> str:
 
 
 def copy_with(value: Any, **fields: Any) -> Any:
-    """Return a shallow copy of a dict or a pydantic object with these fields replaced."""
-    return {**value, **fields} if isinstance(value, dict) else value.model_copy(update=fields)
+    """Return a shallow copy of a mapping or a pydantic object with these fields replaced."""
+    return {**value, **fields} if isinstance(value, (dict, Mapping)) else value.model_copy(update=fields)
+
+
+def is_copyable(value: object) -> bool:
+    """Whether ``copy_with`` accepts a value: it is a mapping or a pydantic object."""
+    return isinstance(value, (dict, Mapping)) or (hasattr(value, "model_copy") and hasattr(value, "model_dump"))
 
 
 def as_list(value: Any) -> Sequence[Any]:

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import Any, ClassVar, TypeAlias
 
 from llxprt_hooks.model import answers
-from llxprt_hooks.model.access import as_list, copy_with, described, field
+from llxprt_hooks.model.access import as_list, copy_with, described, field, is_copyable
 from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, TranslationError
 from llxprt_hooks.model.translator import HookTranslator, build_hook_response
@@ -27,6 +27,7 @@ ToolChoice: TypeAlias = str | dict[str, Any]
 ROLES = {"assistant": "model", "system": "system", "developer": "system"}
 PROMPT_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
+TOOL_TYPES = ("function", "custom")
 # Data that a message may have besides its text.
 OTHER_DATA = ("tool_calls", "function_call", "audio", "refusal")
 MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
@@ -60,18 +61,22 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
     TOOL_CONFIG = "tool_choice"
 
     def read_request(self, value: object) -> Request:
-        if isinstance(value, dict) and isinstance(value.get("messages"), list) and not _is_hook_format(value):
-            return value
+        if isinstance(value, dict) and not _is_hook_format(value):
+            messages = value.get("messages")
+            if isinstance(messages, (list, tuple)) and all(map(_is_message, messages)):
+                return value
         raise TranslationError(f"llm_request is {described(value)}; expected the arguments of chat.completions.create.")
 
     def read_response(self, value: object) -> Any:
-        if isinstance(field(value, "choices"), list):
-            return value
+        if is_copyable(value) and not _is_other_response(value):
+            choices = field(value, "choices")
+            if isinstance(choices, (list, tuple)) and all(field(choice, "message") is not None for choice in choices):
+                return value
         raise TranslationError(f"llm_response is {described(value)}; expected a ChatCompletion with choices.")
 
     def field(self, request: Request, name: str) -> Any:
-        value = request.get(_spelling(request, name))
-        return [value] if name == "stop" and isinstance(value, str) else value
+        value = _value(request, _spelling(request, name))
+        return list(as_list(value)) if name == "stop" and value is not None else value
 
     def with_fields(self, request: Request, fields: Mapping[str, Any]) -> Request:
         return {**request, **{_spelling(request, name): value for name, value in fields.items()}}
@@ -84,8 +89,15 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         return {**request, "messages": [*_prompt(request), *messages]}
 
     def with_tool_config(self, request: Request, tool_config: ToolChoice) -> Request:
-        """Leave a request without tools as it is: the API rejects a tool choice there."""
-        return super().with_tool_config(request, tool_config) if self.tools_of(request) else request
+        """Leave a request without tools as it is, and drop names of unknown tools: the API rejects both."""
+        if not self.tools_of(request):
+            return request
+        shown = self.to_hook_tool_config(tool_config)
+        if "allowedFunctionNames" in shown and tool_config != self.tool_config_of(request):
+            declared = {_tool_name(tool): _tool_type(tool) for tool in as_list(self.tools_of(request))}
+            types = {name: declared[name] for name in shown["allowedFunctionNames"] if name in declared}
+            tool_config = _tool_choice(CHOICES[shown["mode"]], types)
+        return super().with_tool_config(request, tool_config)
 
     def to_hook_llm_response(self, response: Any) -> LLMResponse:
         candidates = [_candidate(choice) for choice in field(response, "choices")]
@@ -95,23 +107,29 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         """Return a completion with the hook's text; id, model, usage and similar fields are those of the base."""
         answer = answers.read_response(hook_response)
         new: dict[str, Any] = {"id": "chatcmpl-hook", "object": "chat.completion", "created": 0, "model": ""}
-        fields: dict[str, Any] = new if base is None else base if isinstance(base, dict) else base.model_dump()
+        is_mapping = base is None or isinstance(base, Mapping)
+        fields: Mapping[str, Any] = new if base is None else base if is_mapping else base.model_dump()
         choices = [_choice(candidate, index) for index, candidate in enumerate(answer["candidates"])]
         counts = {USAGE[name]: count for name, count in answer.get("usageMetadata", {}).items()}
-        usage = {"usage": {**(fields.get("usage") or {}), **counts}} if counts else {}
+        old_usage = fields.get("usage")
+        usage = {"usage": copy_with(old_usage if is_copyable(old_usage) else {}, **counts)} if counts else {}
         response = {**fields, "choices": choices, **usage}
-        return response if base is None or isinstance(base, dict) else type(base).model_validate(response)
+        return response if is_mapping else type(base).model_validate(response)
 
     def to_hook_tool_config(self, tool_config: ToolChoice | None) -> HookToolConfig:
         if isinstance(tool_config, str):
             return {"mode": MODES[tool_config]} if tool_config in MODES else {}
-        if name := field(field(tool_config, "function"), "name"):
+        if name := _tool_name(tool_config):
             return {"mode": "ANY", "allowedFunctionNames": [name]}
         allowed = field(tool_config, "allowed_tools")
         if allowed is None:
             return {}
-        names = [field(field(tool, "function"), "name") for tool in as_list(field(allowed, "tools"))]
-        return {"mode": MODES.get(field(allowed, "mode"), "AUTO"), "allowedFunctionNames": [*filter(None, names)]}
+        tools = as_list(field(allowed, "tools"))
+        names = [name for tool in tools if (name := _tool_name(tool))]
+        shown: HookToolConfig = {"mode": MODES.get(field(allowed, "mode"), "AUTO")}
+        if names or not tools:  # an empty list would forbid tools of a type that is unknown here
+            shown["allowedFunctionNames"] = names
+        return shown
 
     def build_tool_config(self, tool_config: HookToolConfig, base: ToolChoice | None) -> ToolChoice:
         if base is not None and tool_config == self.to_hook_tool_config(base):
@@ -119,10 +137,7 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         choice, names = CHOICES[tool_config.get("mode", "AUTO")], tool_config.get("allowedFunctionNames")
         if choice == "none" or names is None:
             return choice
-        tools = [{"type": "function", "function": {"name": name}} for name in names]
-        if choice == "required" and len(tools) == 1:
-            return tools[0]  # unlike allowed_tools, every server of this API supports this form
-        return {"type": "allowed_tools", "allowed_tools": {"mode": choice, "tools": tools}}
+        return _tool_choice(choice, dict.fromkeys(names, "function"))  # with_tool_config sets the declared types
 
 
 def _is_hook_format(value: dict[str, Any]) -> bool:
@@ -130,8 +145,48 @@ def _is_hook_format(value: dict[str, Any]) -> bool:
     return "config" in value or "toolConfig" in value
 
 
+def _is_message(value: object) -> bool:
+    return is_copyable(value) and all(isinstance(part, str) or is_copyable(part) for part in _parts(value))
+
+
+def _is_other_response(value: object) -> bool:
+    """Whether a response is a chunk of a stream or a legacy completion; either may have no choices."""
+    kind = field(value, "object")
+    return isinstance(kind, str) and (kind.endswith(".chunk") or kind == "text_completion")
+
+
+def _value(request: Request, name: str) -> Any:
+    """Return a field's value; None for the SDK's markers of an unset field, ``NOT_GIVEN`` and ``omit``."""
+    value = request.get(name)
+    return value if isinstance(value, (str, int, float, list, tuple)) or is_copyable(value) else None
+
+
 def _spelling(request: Request, name: str) -> str:
-    return "max_tokens" if name == "max_completion_tokens" and "max_tokens" in request else name
+    """Return the name of a field in a request: the token limit has two, and the one that is set counts."""
+    if name != "max_completion_tokens" or "max_tokens" not in request:
+        return name
+    is_older = _value(request, "max_tokens") is not None or name not in request
+    return "max_tokens" if is_older else name
+
+
+def _tool_type(tool: Any) -> str:
+    return next((kind for kind in TOOL_TYPES if field(tool, kind) is not None), "function")
+
+
+def _tool_name(tool: Any) -> str | None:
+    """Return the name in a declared tool, or in a tool choice for one tool."""
+    name = field(field(tool, _tool_type(tool)), "name")
+    return name if isinstance(name, str) and name else None
+
+
+def _tool_choice(choice: str, types: Mapping[str, str]) -> ToolChoice:
+    """Return a choice among tools, given as a mapping from name to type."""
+    tools = [{"type": kind, kind: {"name": name}} for name, kind in types.items()]
+    if not tools:
+        return "none"
+    if choice == "required" and len(tools) == 1:
+        return tools[0]  # unlike allowed_tools, every server of this API supports this form
+    return {"type": "allowed_tools", "allowed_tools": {"mode": choice, "tools": tools}}
 
 
 def _prompt(request: Request) -> list[Any]:
@@ -168,7 +223,7 @@ def _message(turn: Turn) -> Any:
     if not turn.changed:
         return turn.source
     content: Any = turn.text or None
-    if isinstance(field(turn.source, "content"), list):
+    if isinstance(field(turn.source, "content"), (list, tuple)):
         content = _parts_with_text(_parts(turn.source), turn.text) or None
     if content is None and not any(field(turn.source, name) for name in OTHER_DATA):
         return None
@@ -179,11 +234,17 @@ def _parts_with_text(parts: Sequence[Any], text: str) -> list[Any]:
     kept: list[Any] = []
     for part in parts:
         if not _text(part):
-            kept.append(part)
+            if not _is_blank(part):
+                kept.append(part)
         elif text:
             kept.append(text if isinstance(part, str) else copy_with(part, text=text))
             text = ""
     return kept
+
+
+def _is_blank(part: Any) -> bool:
+    """Whether a part is an empty text: the API rejects a message of nothing else."""
+    return "" in (part, field(part, "text"))
 
 
 def _candidate(choice: Any) -> LLMCandidate:
