@@ -69,7 +69,8 @@ class OpenAIChat:
     translator = "openai-chat"
 
     def request(self, *, tools: Any = True) -> Any:
-        declared = {"tools": [{"type": "function", "function": {"name": "glob"}}]} if tools else {}
+        names = ("glob", "read_file") if tools else ()
+        declared = {"tools": [{"type": "function", "function": {"name": name}} for name in names]} if tools else {}
         return {"model": "large", "messages": [{"role": "user", "content": "Hello?"}], **declared}
 
     def request_without_calls(self) -> Any:

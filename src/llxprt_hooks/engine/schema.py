@@ -57,7 +57,11 @@ def hook_shape(type_name: object) -> Shape:
 
 def own_fields() -> dict[str, Field]:
     """The fields that belong to hooks of one type, of all types."""
-    return {key: field for executor in settings_executors().values() for key, field in (executor.fields or {}).items()}
+    found: dict[str, Field] = {}
+    for executor in settings_executors().values():
+        for key, field in (executor.fields or {}).items():
+            found.setdefault(key, field)  # the first type's declaration, if several types have the key
+    return found
 
 
 def shell_fields() -> tuple[str, ...]:

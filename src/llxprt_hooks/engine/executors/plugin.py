@@ -18,7 +18,9 @@ class PluginExecutor(Executor[str]):
     """Hooks that fail, because nothing here can run them. The spec is the ``command``, which may be empty."""
 
     fields: ClassVar[Mapping[str, Field]] = {
-        "command": Field(Scalar(Kind.STRING), "Not run: hooks of this type are not supported.", nullable=True)
+        "command": Field(
+            Scalar(Kind.STRING, is_command_line=True), "Not run: hooks of this type are not supported.", nullable=True
+        )
     }
     described = ("command",)
     unsupported = "hooks of type `plugin` are not supported"
