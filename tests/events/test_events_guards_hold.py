@@ -71,6 +71,21 @@ async def test_hooks_run_without_the_message_bus(tmp_path: Path) -> None:
     assert (await run(config)).llm_content == "no"
 
 
+async def test_hooks_run_although_an_asynchronous_bus_refuses_the_subscription(tmp_path: Path) -> None:
+    class Refusing(InProcessMessageBus):
+        async def subscribe(self, *_: Any) -> Any:  # type: ignore[override]  # a bus may be asynchronous
+            raise ConnectionError("the broker is down")
+
+    config = config_of(tmp_path, "BeforeTool", DENY, message_bus=Refusing())
+    system = config.get_hook_system()
+    assert system is not None
+
+    await system.initialize()
+
+    assert system.get_status().initialized
+    assert (await run(config)).llm_content == "no"
+
+
 async def test_a_hook_that_fails_closed_blocks_if_the_engine_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,20 +234,26 @@ async def test_a_restriction_that_the_program_and_a_hook_agree_on_holds_for_the_
     assert not result.restriction.allows("rm")
 
 
-async def test_one_bus_that_fails_does_not_keep_the_others_connected(tmp_path: Path) -> None:
-    class Failing(InProcessMessageBus):
-        def subscribe(self, *arguments: Any) -> Any:
-            super().subscribe(*arguments)
-            return lambda: 1 / 0
+class BusThatKeepsItsSubscribers(InProcessMessageBus):
+    def subscribe(self, *arguments: Any) -> Any:
+        super().subscribe(*arguments)
+        return lambda: 1 / 0
 
+
+@pytest.mark.requirement("DELTA-HEVT-004")
+@pytest.mark.parametrize("waits", [True, False], ids=["disconnect", "dispose"])
+async def test_one_bus_that_fails_does_not_keep_the_others_connected(tmp_path: Path, waits: bool) -> None:
     good, answers = InProcessMessageBus(), list[Any]()
     good.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, answers.append)
     system = config_of(tmp_path, "BeforeTool", DENY).get_hook_system()
     assert system is not None
     await system.connect(good)
-    await system.connect(Failing())
+    await system.connect(BusThatKeepsItsSubscribers())
 
-    await system.disconnect()
+    if waits:
+        await system.disconnect()
+    else:
+        system.dispose()
 
     fields = {"eventName": "BeforeTool", "input": {"tool_name": "rm", "tool_input": {}}}
     await good.publish({"type": "hook-execution-request", **fields})
