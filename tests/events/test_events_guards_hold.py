@@ -132,6 +132,9 @@ async def test_a_guard_that_is_switched_on_while_another_thread_plans_is_run(tmp
     planned, go_on = threading.Event(), threading.Event()
 
     class HeldUp(logging.Handler):
+        def createLock(self) -> None:  # the other thread logs too, while this one is held up
+            self.lock = None
+
         def emit(self, _: logging.LogRecord) -> None:
             if threading.current_thread() is thread:
                 planned.set()
