@@ -47,7 +47,7 @@ class HookAggregator:
         if not outputs:
             return None
         if event_name.spec.output is OutputKind.BEFORE_TOOL:  # each hook's own `permissionDecision` counts (D-26)
-            outputs = [BeforeToolHookOutput(output.to_dict(), implied=output.implied) for output in outputs]
+            outputs = [_with_permission(output) for output in outputs]
         fields = _STRATEGIES[event_name.spec.merge](outputs, event_name.spec.merged_object)
         return create_specific_hook_output(event_name, fields, translator=self._translator)
 
@@ -119,6 +119,13 @@ def _or_decision(outputs: Outputs) -> str | None:
     if any("ask" in _words(output) for output in outputs):
         return "ask"
     return None if any(output.should_stop_execution() for output in outputs) else "allow"
+
+
+def _with_permission(output: DefaultHookOutput) -> DefaultHookOutput:
+    """The output as one of BeforeTool, if it has the field that only those honor."""
+    if "permissionDecision" not in (output.hook_specific_output or {}):
+        return output
+    return BeforeToolHookOutput(output.to_dict(), implied=output.implied)
 
 
 def _words(output: DefaultHookOutput) -> list[str]:
