@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llxprt_hooks.engine.definitions import read_hook
-from llxprt_hooks.engine.schema import hook_shape
+from llxprt_hooks.engine.executors import settings_executor
+from llxprt_hooks.engine.schema import own_fields
 from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+
+if TYPE_CHECKING:
+    from llxprt_hooks.settings.shape import Field
 
 
 class HookCommand(NamedTuple):
@@ -42,7 +46,9 @@ def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
 
 def _hook_command(entry: HookEntry) -> HookCommand:
     config, _ = read_hook(entry.hook)
-    fields = {key: _shown(entry.hook, key) for key in entry.hook}
+    executor = settings_executor(entry.hook.get("type"))
+    declared = own_fields() if executor is None else executor.fields or {}  # of an unknown type, any type's secrets
+    fields = {key: _shown(declared.get(key), value) for key, value in entry.hook.items()}
     matcher = entry.group.get("matcher")
     if config is None:
         command, details = ", ".join(f"{key}: {value}" for key, value in fields.items()), {}
@@ -57,9 +63,8 @@ def _hook_command(entry: HookEntry) -> HookCommand:
     )
 
 
-def _shown(hook: Mapping[str, Any], key: str) -> str:
+def _shown(field: Field | None, value: Any) -> str:
     """Return a field of a hook as JSON; for a secret field only its keys or a placeholder."""
-    field, value = hook_shape(hook.get("type")).fields.get(key), hook[key]
     if field is None or not field.secret:
         return _json(value)
     return ", ".join(map(_json, value)) if isinstance(value, Mapping) else "(not shown)"
