@@ -7,7 +7,7 @@ the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -85,22 +85,34 @@ class FieldReader:
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._fields = fields
+        self._fits = {key: _fitting(field.value) for key, field in fields.items()}
         self._defaults = {key: field.default for key, field in fields.items()}
         self._required = [key for key, field in fields.items() if field.required]
 
     def read(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
         """The declared values of an object, with defaults for those that are absent or do not fit."""
-        values = self._defaults.copy()
-        problems = [_misfit(key, self._fields[key], None) for key in self._required if given.get(key) is None]
+        values, problems = self._defaults.copy(), []
+        for key in self._required:
+            if given.get(key) is None:
+                problems.append(_misfit(key, self._fields[key], None))
         for key, value in given.items():
-            field = self._fields.get(key)
-            if field is None or (value is None and (field.nullable or field.required)):
+            fits = self._fits.get(key)
+            if fits is None:
                 continue
-            if value is not None and _fits(field.value, value):
+            if fits(value):
                 values[key] = value
-            else:
-                problems.append(_misfit(key, field, value))
+            elif value is not None or not (self._fields[key].nullable or self._fields[key].required):
+                problems.append(_misfit(key, self._fields[key], value))
         return values, problems
+
+
+def _fitting(declared: Value) -> Callable[[object], bool]:
+    """The test for a declared value; strings, which most fields are, without a detour."""
+    if isinstance(declared, Scalar) and declared.kind is Kind.STRING and not declared.choices:
+        if declared.not_blank:
+            return lambda value: isinstance(value, str) and bool(value.strip())
+        return lambda value: isinstance(value, str)
+    return lambda value: _fits(declared, value)
 
 
 def _misfit(key: str, field: Field, value: object) -> FieldProblem:
