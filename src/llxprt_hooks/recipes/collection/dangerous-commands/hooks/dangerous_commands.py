@@ -1037,6 +1037,8 @@ class Judge:
             if re.search(r"\w", re.sub(r"\[[^\]]*\]", "", pattern)):
                 break
             place = os.path.dirname(place)  # a pattern that matches everything
+        if place.startswith("/proc/"):  # links there lead elsewhere for each process
+            return f"{shown(path)} depends on the process, and may be anything"
         place = os.path.realpath(plain(place))
         if self.project == place or self.project.startswith(place.rstrip("/") + "/"):
             if whole_is_fine and self.project == place:
