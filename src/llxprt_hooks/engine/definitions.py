@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
@@ -60,6 +61,7 @@ class HookConfig(msgspec.Struct, frozen=True):
     description: str | None = None
     fail_closed: bool = False
     """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
+    scope: HookScope = HookScope.PROJECT
 
     @property
     def executor(self) -> Executor[Any]:
@@ -92,6 +94,9 @@ class HookSet:
     """The file or extension; empty for hooks that a program passed in."""
     document: Document | None = field(default=None, repr=False, compare=False)
     """The file that it was read from, for the line and column of problems."""
+    scope: HookScope = HookScope.PROJECT
+    disabled: tuple[str, ...] = ()
+    """Of managed hooks, those that their own file disables; other lists do not affect them."""
 
 
 class HookDefinition(msgspec.Struct, frozen=True):
@@ -113,7 +118,9 @@ def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Prob
     return reader.definitions(), reader.problems
 
 
-def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldProblem]]:
+def read_hook(
+    fields: Mapping[str, Any], scope: HookScope = HookScope.PROJECT
+) -> tuple[HookConfig | None, list[FieldProblem]]:
     """A hook as it is written in settings; None where it cannot be used, with the reasons."""
     executor = settings_executor(fields.get("type"))
     if executor is None or executor.fields is None:
@@ -131,6 +138,7 @@ def read_hook(fields: Mapping[str, Any]) -> tuple[HookConfig | None, list[FieldP
         name=values["name"],
         description=values["description"],
         fail_closed=values["failClosed"],
+        scope=scope,
     )
     return config, problems
 
@@ -177,7 +185,7 @@ class _Reader:
             self._report((*group.path, problem.key), problem.message, group.path)
         matcher = group.fields.get("matcher")
         for entry in group.entries(self._report):
-            config, problems = read_hook(entry.hook)
+            config, problems = read_hook(entry.hook, self._set.scope)
             for problem in problems:
                 message = f"discarded: {problem.message}" if problem.discards else problem.message
                 self._report((*entry.path, problem.key), message, entry.path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.logger import debug_logger
 
@@ -73,6 +74,11 @@ class HookRegistryEntry:
         return self.definition.sequential
 
     @property
+    def managed(self) -> bool:
+        """Whether nobody but the administrator can switch it."""
+        return self.config.scope is HookScope.MANAGED
+
+    @property
     def name(self) -> str:
         """The name that ``enable``, ``disable`` and lists use."""
         return self.config.identity
@@ -95,8 +101,9 @@ class HookRegistry:
             return
         entries: list[HookRegistryEntry] = []
         problems: list[Problem] = []
-        disabled = frozenset(self._config.disabled_hooks)
+        of_all = frozenset(self._config.disabled_hooks)
         for hook_set in self._config.hook_sets:
+            disabled = frozenset(hook_set.disabled) if hook_set.scope is HookScope.MANAGED else of_all
             definitions, found = read_definitions(hook_set)
             problems += found
             entries += [
@@ -124,14 +131,17 @@ class HookRegistry:
         return list(self._initialized())
 
     def set_hook_enabled(self, name: str, enabled: bool) -> bool:
-        """Switch all hooks of that name, or with that command where they have no name; false if there is none."""
-        named = [entry for entry in self._initialized() if entry.name == name]
+        """Switch all hooks of that name, or with that command where they have no name; false if there is none.
+
+        Managed hooks are not switched.
+        """
+        named = [entry for entry in self._initialized() if entry.name == name and not entry.managed]
         for entry in named:
             entry.enabled = enabled
         if named:
             self.revision += 1
         else:
-            log.warning("no hook is called %r, nothing was switched", name)
+            log.warning("no hook is called %r that can be switched, nothing was changed", name)
         return bool(named)
 
     def _initialized(self) -> list[HookRegistryEntry]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, Runtime
+from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, HookScope, Runtime
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
@@ -33,7 +33,7 @@ class HookRunner:
         *,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         observer: HookObserver | None = None,
-        inherited: Callable[[], Mapping[str, str]] = process_environment,
+        inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
     ) -> None:
         self._observer = observer
         self._runtime = Runtime(inherited, output_limit)
@@ -78,7 +78,8 @@ class HookRunner:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
         try:
-            verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
+            scoped = event_run if config.scope is HookScope.PROJECT else event_run.scoped(config.scope)
+            verdict = await config.executor.run(config.spec, scoped, timeout_ms=config.timeout)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             cause = error
             verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")

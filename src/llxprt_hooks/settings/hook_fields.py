@@ -30,6 +30,10 @@ ENABLING_KEYS: Final = (
 DISABLED_LISTS: Final = (("hooksConfig", "disabled"), ("hooks", "disabled"))
 """The keys that list disabled hooks; all lists are joined."""
 
+MANAGED: Final = "managed"
+MANAGED_ONLY: Final = "managedOnly"
+"""The keys of ``hooksConfig`` for managed hooks."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookFields:
@@ -42,6 +46,10 @@ class HookFields:
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
     """Which variables hooks inherit; ``None`` if the file does not set it."""
+    managed: bool
+    """Whether the file says that its hooks are managed; only root can say so (D-36)."""
+    managed_only: bool
+    """Whether it says that only managed hooks run."""
     problems: tuple[Problem, ...]
 
 
@@ -55,6 +63,8 @@ def read_hook_fields(document: Document) -> HookFields:
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
         disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
+        managed=bool(reader.switch(config, MANAGED)),
+        managed_only=bool(reader.switch(config, MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
 

@@ -13,6 +13,8 @@ import shutil
 from collections.abc import Mapping
 
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+PROJECT_TRUSTED_VARIABLE = "LLXPRT_PROJECT_TRUSTED"
+"""``1`` if the project is approved, else ``0``: whether a hook may run programs of the project (D-35)."""
 
 _NAMES = "|".join(PROJECT_DIR_VARIABLES)
 PROJECT_DIR_REFERENCE = re.compile(rf"\$(?:\{{(?:{_NAMES})\}}|(?:{_NAMES})(?![A-Za-z0-9_]))")
@@ -37,13 +39,13 @@ _BETWEEN_WORDS = " \t\n;&|<>"
 
 def shell_arguments(command: str) -> list[str]:
     """Return the argument vector that runs a command line, with bash if it is installed, otherwise with sh."""
-    path = _absolute_search_path()
+    path = absolute_search_path()
     bash = shutil.which("bash", path=path)
     shell = bash or shutil.which("sh", path=path) or "/bin/sh"
     return [shell, "-c", expand_command(command, for_bash=bash is not None)]
 
 
-def _absolute_search_path() -> str:
+def absolute_search_path() -> str:
     """Return PATH without relative entries, where a repository could place its own shell."""
     return ":".join(folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/"))
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
+from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.fingerprint import (
@@ -27,7 +28,7 @@ from llxprt_hooks.trust.fingerprint import (
     hook_statement,
 )
 from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
-from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS, TrustStore
+from llxprt_hooks.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +108,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
         raise TrustError(f"the hooks of {project} have changed since they were shown; review them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
-    store = TrustStore()
+    store = TrustStore.of(status.project)
     try:
         store.approve(status.project, status.fingerprint, status.parts)
     except OSError as error:
@@ -117,9 +118,10 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
 
 def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
     """Revoke a project's approval. Return whether it had one."""
-    store = TrustStore()
+    project = Path(os.path.realpath(absolute_project(project_dir)))
+    store = TrustStore.of(project)
     try:
-        return store.forget(Path(os.path.realpath(absolute_project(project_dir))))
+        return store.forget(project)
     except OSError as error:
         raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
 
@@ -157,7 +159,7 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
 
 
 def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
-    approved, problem = TrustStore().approved_hash(project)
+    approved, problem = TrustStore.of(project).approved_hash(project)
     if approved == fingerprint:
         return TrustState.TRUSTED, problem
     if os.environ.get(TRUST_VARIABLE) == "1":
@@ -166,7 +168,7 @@ def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]
 
 
 def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
-    approved = TrustStore().approved_parts(project)
+    approved = TrustStore.of(project).approved_parts(project)
     if not approved:
         return ()  # an old approval, which did not record parts
     return tuple(sorted(name for name in {*approved, *parts} if approved.get(name) != parts.get(name)))
@@ -181,7 +183,5 @@ def _check_file_is_trustworthy(settings: Document, project: Path) -> None:
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"
         raise _RefusedError(f"this is a link to {escape_for_terminal(str(real_file))}{where}")
-    if settings.mode & WRITABLE_BY_OTHERS:
-        raise _RefusedError(
-            f"group or others may write to this file (mode {settings.mode:04o}; fix it with `chmod go-w`)"
-        )
+    if objection := other_writers(settings):
+        raise _RefusedError(objection)

@@ -6,8 +6,10 @@ other parts (settings, trust, ``list``, ``fire``, ``log``, ``validate``, the JSO
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from llxprt_hooks.protocol.json_codec import write_json
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
 
 DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
 """Bytes that are kept of a hook's answer; of a command, of each of its two streams."""
+
+
+class HookScope(StrEnum):
+    """Who a hook belongs to. That decides which environment it gets, and who can switch it off."""
+
+    PROJECT = "project"
+    """The project, or the program that created the configuration."""
+    USER = "user"
+    """The user, the system or an extension. It also runs in projects that nobody approved (D-35)."""
+    MANAGED = "managed"
+    """The administrator. No other level affects it (D-36)."""
+
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
@@ -76,10 +90,12 @@ class Shared:
 class Runtime(Shared):
     """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
 
-    def __init__(self, inherited: Callable[[], Mapping[str, str]], output_limit: int = DEFAULT_OUTPUT_LIMIT) -> None:
+    def __init__(
+        self, inherited: Callable[[HookScope], Mapping[str, str]], output_limit: int = DEFAULT_OUTPUT_LIMIT
+    ) -> None:
         super().__init__()
         self.inherited = inherited
-        """The part of this process's environment that hooks may have."""
+        """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
         self.output_limit = output_limit
 
 
@@ -92,8 +108,18 @@ class EventRun(Shared):
         self.event_id = event_id
         self.hook_input = hook_input
         self.runtime = runtime
-        self.environment = runtime.inherited()
+        self.scope = HookScope.PROJECT
+        self.environment = runtime.inherited(self.scope)
         self._payload: bytes | None = None
+
+    def scoped(self, scope: HookScope) -> EventRun:
+        """The same event for a hook of a scope: with the environment for it."""
+        environment = self.runtime.inherited(scope)
+        if environment is self.environment:  # nearly always
+            return self
+        scoped = copy.copy(self)
+        scoped.scope, scoped.environment = scope, environment
+        return scoped
 
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""

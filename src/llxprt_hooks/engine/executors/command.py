@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.engine.executors.base import Executor, HookScope
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_outcome
@@ -104,15 +104,15 @@ def _shell_arguments(command: str, path: str | None) -> tuple[str, ...]:
 
 
 class _SpawnContexts:
-    """The spawn context of the latest event, which mostly serves the next one too."""
+    """The spawn context of the latest event in each scope, which mostly serves the next one too."""
 
     def __init__(self) -> None:
-        self._latest = SpawnContext({}, "")
+        self._latest = dict.fromkeys(HookScope, SpawnContext({}, ""))
 
     def of(self, event_run: EventRun) -> SpawnContext:
-        latest, directory = self._latest, str(event_run.hook_input["cwd"])
+        latest, directory = self._latest[event_run.scope], str(event_run.hook_input["cwd"])
         if latest.inherited is not event_run.environment or latest.directory != directory:
-            latest = self._latest = SpawnContext(event_run.environment, directory)
+            latest = self._latest[event_run.scope] = SpawnContext(event_run.environment, directory)
         return latest
 
 
