@@ -467,7 +467,19 @@ def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user
 def test_a_million_mistakes_are_not_all_listed(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, '{"hooksConfig": {"disabled": [' + "1," * 1000 + "]}" + ', "a": 1' * 1000 + "}")
 
-    assert len(load_settings(project).problems) == 200
+    problems = [str(problem) for problem in load_settings(project).problems]
+
+    assert len(problems) == 202
+    assert [problem for problem in problems if "more problems" in problem] == [
+        f"{user_file}:1:1: and 899 more problems",
+        f"{user_file}:1:1: and 900 more problems",
+    ]
+
+
+def test_a_million_values_are_not_read(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '{"a": [' + "1," * 1_000_000 + "]}")
+
+    assert only_problem(project) == f"{user_file}:1:200004: there are more than 100,000 values in this file"
 
 
 def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: Path, write: Write) -> None:

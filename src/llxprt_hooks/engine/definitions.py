@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,13 +18,14 @@ from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, ProblemList
 from llxprt_hooks.settings.shape import FieldProblem, FieldReader, found_words
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors import Executor
     from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.jsonc import Node
 
 
 class HookType(StrEnum):
@@ -160,7 +161,17 @@ _GROUP_READERS: Final = {
 class _Reader:
     def __init__(self, hook_set: HookSet) -> None:
         self._set = hook_set
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.all()
+
+    @cached_property
+    def _events(self) -> dict[str, Node]:
+        """The values of the keys under ``hooks`` in the file: there may be too many to search for each problem."""
+        hooks = self._set.document.root.at("hooks") if self._set.document else None
+        return {member.key: member.value for member in hooks.members} if hooks else {}
 
     def definitions(self) -> list[HookDefinition]:
         events = {key: event for key in self._set.hooks if key not in SWITCHES and (event := self._event(key))}
@@ -174,10 +185,13 @@ class _Reader:
         try:
             return HookEventName(key)  # type: ignore[arg-type]  # any object may be asked about
         except ValueError:
-            close = closest(str(key), HookEventName)
-            hint = f", did you mean `{close}`?" if close else ""
-            self._report(("hooks", str(key)), f"discarded: no such event{hint}")
+            self._problems.add(lambda: self._unknown_event(str(key)))
             return None
+
+    def _unknown_event(self, key: str) -> Problem:
+        close = closest(key, HookEventName)
+        hint = f", did you mean `{close}`?" if close else ""
+        return self._problem(("hooks", key), f"discarded: no such event{hint}")
 
     def _group(self, event_name: HookEventName, group: HookGroup, found: list[HookDefinition]) -> None:
         fields, problems = _GROUP_READERS[event_name].read(group.fields)
@@ -202,11 +216,15 @@ class _Reader:
                 found.append(definition)
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
-        """Add a problem at the value that a path leads to, or at the nearest one around it."""
+        self._problems.add(lambda: self._problem(path, message, where))
+
+    def _problem(self, path: Steps, message: str, where: Steps | None = None) -> Problem:
+        """A problem at the value that a path leads to, or at the nearest one around it."""
         words, document = where_words(where or path), self._set.document
         if document is None:
-            self.problems.append(Problem(None, 0, 0, message, where=words, origin=self._set.origin))
-            return
-        nodes = (document.root.at(*path[:length]) for length in range(len(path), 0, -1))
-        node = next((node for node in nodes if node is not None), document.root)
-        self.problems.append(replace(document.problem_at(node.start, message), where=words, origin=self._set.origin))
+            return Problem(None, 0, 0, message, where=words, origin=self._set.origin)
+        _, event, *rest = path
+        at_event = self._events.get(str(event), document.root)
+        nodes = (at_event.at(*rest[:length]) for length in range(len(rest), 0, -1))
+        node = next((node for node in nodes if node is not None), at_event)
+        return replace(document.problem_at(node.start, message), where=words, origin=self._set.origin)

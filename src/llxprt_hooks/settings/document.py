@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, line_and_column, parse, shown
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, ProblemList
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.jsonc import Node
+    from llxprt_hooks.settings.jsonc import Member, Node
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not read; far above the size of any real settings file."""
-
-MAX_PROBLEMS: Final = 100
-"""Limit per file and kind of problem, because a hostile file could contain a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +43,13 @@ class Document:
 
     def duplicate_keys(self) -> list[Problem]:
         """Return one problem for each key that overrides an earlier one in the same object."""
-        return [
-            self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
-            for member in islice(duplicate_members(self.root), MAX_PROBLEMS)
-        ]
+        problems = ProblemList()
+        for member in duplicate_members(self.root):
+            problems.add(partial(self._duplicate_key, member))
+        return problems.all()
+
+    def _duplicate_key(self, member: Member) -> Problem:
+        return self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
 
 
 def read_document(file: Path) -> Document | Problem | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.document import MAX_PROBLEMS
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
+from llxprt_hooks.settings.problem import ProblemList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,11 @@ class FieldReader:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.all()
 
     def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
         """Return the value of a key, or ``None`` if it is missing or of another kind."""
@@ -104,13 +108,15 @@ class FieldReader:
 
     def report(self, node: Node, message: str) -> None:
         """Add a problem with a node."""
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(self._document.problem_at(node.start, message))
+        self._problems.add(lambda: self._document.problem_at(node.start, message))
 
     def _is(self, kind: Kind, node: Node, expected: str) -> bool:
         if node.kind is kind:
             return True
-        self.report(node, f"{expected}, found {self._document.found(node)}, which is ignored")
+        document = self._document
+        self._problems.add(
+            lambda: document.problem_at(node.start, f"{expected}, found {document.found(node)}, which is ignored")
+        )
         return False
 
 

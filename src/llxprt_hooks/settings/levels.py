@@ -65,9 +65,9 @@ def settings_file(level: Level, project_dir: Path) -> Path | None:
     There is no user level if the user's folder is the project or inside it: a project could bring it (D-34).
     """
     if level is Level.USER:
-        return None if is_inside(_user_root(), project_dir) else user_settings_file()
+        return None if is_inside(_config_home() or home_folder(), project_dir) else user_settings_file()
     if level is Level.SYSTEM:
-        return _absolute(SYSTEM_SETTINGS_VARIABLE) or SYSTEM_SETTINGS
+        return _absolute(os.environ.get(SYSTEM_SETTINGS_VARIABLE)) or SYSTEM_SETTINGS
     return project_settings_file(project_dir)
 
 
@@ -84,7 +84,7 @@ def standard_system_file() -> Path | None:
 def user_settings_file() -> Path:
     """Return the user's settings file, whether or not it exists (D-47)."""
     first, *others = _user_settings_files()
-    if _absolute(CONFIG_HOME_VARIABLE):
+    if _config_home():
         return first
     return next((file for file in (first, *others) if os.path.lexists(file)), others[-1])
 
@@ -119,15 +119,14 @@ def is_inside(folder: Path, project_dir: Path) -> bool:
 
 def _user_settings_files() -> list[Path]:
     """Return all places of the user's settings, the preferred one first."""
-    folders = [_absolute(CONFIG_HOME_VARIABLE), home_folder() / CONFIG_FOLDER, user_folder()]
+    folders = [_config_home(), home_folder() / CONFIG_FOLDER, user_folder()]
     return [folder / FILE_NAME for folder in folders if folder]
 
 
-def _user_root() -> Path:
-    return _absolute(CONFIG_HOME_VARIABLE) or home_folder()
+def _config_home() -> Path | None:
+    return _absolute(os.environ.get(CONFIG_HOME_VARIABLE))
 
 
-def _absolute(variable: str) -> Path | None:
+def _absolute(path: str | None) -> Path | None:
     """Return the path in a variable. A relative one could lead into the project, so it is ignored."""
-    path = Path(os.environ.get(variable, ""))
-    return path if path.is_absolute() else None
+    return Path(path) if path and Path(path).is_absolute() else None
