@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -28,9 +27,10 @@ from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, approved_by_environment, assess_trust
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -137,7 +137,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         ),
         notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
-        project_trusted=trust.counts or os.environ.get(TRUST_VARIABLE) == "1",
+        project_trusted=trust.counts or approved_by_environment(),
         levels=levels,
     )
     for warning in (*settings.problems, *settings.notices):

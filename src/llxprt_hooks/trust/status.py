@@ -91,6 +91,11 @@ class TrustError(Exception):
     """An approval could not be given or withdrawn. The message is for the user."""
 
 
+def approved_by_environment() -> bool:
+    """Return whether projects are approved for this process."""
+    return os.environ.get(TRUST_VARIABLE) == "1"
+
+
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
     """Return the trust state of a project, and what an approval would cover."""
     project = absolute_project(project_dir)
@@ -162,7 +167,7 @@ def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]
     approved, problem = TrustStore.of(project).approved_hash(project)
     if approved == fingerprint:
         return TrustState.TRUSTED, problem
-    if os.environ.get(TRUST_VARIABLE) == "1":
+    if approved_by_environment():
         return TrustState.APPROVED_BY_ENVIRONMENT, problem
     return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
 
