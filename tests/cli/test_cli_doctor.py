@@ -53,6 +53,10 @@ def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
     world.write("plain", "", 0o644)
     world.configure(level="user", SessionStart={"name": "not-executable", "command": f"{world.root}/plain"})
     world.put("system", {"hooksConfig": {"disabled": ["off"]}})
+    world.write("open.sh", "#!/bin/sh\n", 0o777)
+    open_kit = [{"type": "command", "name": "open", "command": f"{world.root}/open.sh"}]
+    missing_kit = [{"type": "command", "name": "no-program", "command": "no-such-program --check"}]
+    world.extension("kit", {"hooks": {"PreCompress": [{"hooks": open_kit}], "Notification": [{"hooks": missing_kit}]}})
 
     run = world.run("doctor", "--json")
 
@@ -65,6 +69,8 @@ def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
         "no-interpreter": ("broken", "project", "enabled"),
         "off": ("notice", "project", "disabled"),
         "not-executable": ("broken", "user", "enabled"),
+        "open": ("broken", "extension kit", "enabled"),
+        "no-program": ("broken", "extension kit", "enabled"),
     }
     problems = {hook["name"]: hook["problems"] for hook in run.json["hooks"]}
     assert problems["gone"] == [f"{world.root / 'gone.sh'} does not exist"]
