@@ -32,7 +32,8 @@ def test_all_is_well_where_nothing_is_configured(world: CliProject) -> None:
 
 def test_it_changes_nothing_and_runs_nothing_of_the_project(world: CliProject) -> None:
     world.script("guard.sh", "touch ran")
-    world.script("bin/bash", "touch ran")
+    for shell in ("sh", "bash"):
+        world.script(f"bin/{shell}", "touch ran")
     world.configure(BeforeTool="./guard.sh", SessionStart="touch ran")
     before = files_in(world.folder)
 

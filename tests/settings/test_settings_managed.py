@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.inventory import Inventory, take_inventory
@@ -103,6 +104,21 @@ async def test_no_other_level_switches_them_off(
     assert output is not None
     assert output.is_blocking_decision()
     assert output.reason == "managed"
+
+
+def test_only_their_own_file_restricts_their_environment(
+    project: Path, user_file: Path, standard: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "s")
+    write(user_file, {"hooksConfig": {"environment": {"allow": []}}})
+    write(standard, managed(environment={"deny": ["SECRET"]}))
+
+    config = Config.load(project)
+
+    inherited = config.inherited_environment(HookScope.MANAGED)
+    assert inherited["PATH"] == os.environ["PATH"]
+    assert "SECRET" not in inherited
+    assert config.inherited_environment(HookScope.USER) == {"LLXPRT_PROJECT_TRUSTED": "1"}
 
 
 def test_while_others_are_off_they_are_the_only_ones(

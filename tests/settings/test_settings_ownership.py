@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
 import pwd
 from pathlib import Path
@@ -52,8 +53,9 @@ def test_a_file_of_another_user_is_refused(file: Path) -> None:
 def test_the_other_user_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: STRANGER)
     monkeypatch.setattr(ownership, "root_ids", lambda: {STRANGER})
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: user("bob", 1))
 
-    assert objection(file) == f"this file belongs to the user {pwd.getpwuid(os.getuid()).pw_name}"
+    assert objection(file) == "this file belongs to the user bob"
 
 
 @needs_root
@@ -84,16 +86,16 @@ def test_a_sticky_folder_is_fine(file: Path, tmp_path: Path, shared_group: None)
 
 def test_the_owners_private_group_counts_as_the_owner(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The group of the test's user may have members on this machine.
-    user = pwd.getpwuid(os.getuid())
-    monkeypatch.setattr("grp.getgrgid", lambda group: os_group(group, [user.pw_name]))
-    monkeypatch.setattr(pwd, "getpwuid", lambda uid: user_like(user, file.stat().st_gid))
-    monkeypatch.setattr(pwd, "getpwall", lambda: [user_like(user, file.stat().st_gid)])
+    me = user("me", file.stat().st_gid)
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("team", "x", group, ["me"])))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: me)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [me])
     file.chmod(0o664)
     file.parent.chmod(0o775)
 
     assert objection(file) == ""
 
-    monkeypatch.setattr(pwd, "getpwall", lambda: [user_like(user, file.stat().st_gid, name="somebody")])
+    monkeypatch.setattr(pwd, "getpwall", lambda: [me, user("somebody", file.stat().st_gid)])
     assert "group or others may write to this file (mode 0664" in objection(file)
 
 
@@ -110,7 +112,7 @@ def test_links_on_the_way_are_followed(file: Path, tmp_path: Path) -> None:
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "relative").symlink_to("../a")
     (tmp_path / "absolute").symlink_to(tmp_path / "open" / "relative")
-    (tmp_path / "fine").symlink_to("a/b")
+    (tmp_path / "fine").symlink_to("a/../a/b")
 
     assert objection(tmp_path / "fine" / "settings.json") == ""
     through = objection(tmp_path / "absolute" / "b" / "settings.json")
@@ -253,13 +255,5 @@ class TestLevels:
             disable_hook(str(project), "true")
 
 
-def os_group(group: int, members: list[str]) -> object:
-    import grp
-
-    return grp.struct_group(("team", "x", group, members))
-
-
-def user_like(user: pwd.struct_passwd, group: int, name: str | None = None) -> pwd.struct_passwd:
-    fields = list(user)
-    fields[0], fields[3] = name or user.pw_name, group
-    return pwd.struct_passwd(fields)
+def user(name: str, group: int) -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", os.getuid(), group, "", "/", "/bin/sh"))
