@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.tool_result import ToolResult as ToolResult
     from llxprt_hooks.settings.extensions import Extension as Extension
     from llxprt_hooks.settings.problem import Problem as Problem
+    from llxprt_hooks.settings.problem import SettingsError as SettingsError
     from llxprt_hooks.triggers.lifecycle import fire_after_agent_hook as fire_after_agent_hook
     from llxprt_hooks.triggers.lifecycle import fire_before_agent_hook as fire_before_agent_hook
     from llxprt_hooks.triggers.lifecycle import fire_notification_hook as fire_notification_hook
@@ -131,7 +132,7 @@ _EXPORTS = {
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
     "protocol.tool_result": "ToolResult",
     "settings.extensions": "Extension",
-    "settings.problem": "Problem",
+    "settings.problem": "Problem SettingsError",
     "triggers.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook fire_pre_compress_hook "
     "fire_session_end_hook fire_session_start_hook observe settle",
     "triggers.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.engine.system import HookSystem
-from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.trust.load import load_settings
@@ -79,13 +79,17 @@ class Config:
         translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        strict: bool = False,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
-        A broken file never raises: it is reported in ``config.settings.problems``, and the other files apply. Hooks of
-        a project run only if the user has approved them; skipped ones are listed in ``config.settings.notices``.
+        A broken file is reported in ``config.settings.problems``, and the other files apply; with ``strict``,
+        ``SettingsError`` is raised for a file that exists and cannot be read or parsed. Hooks of a project run only if
+        the user has approved them; skipped ones are listed in ``config.settings.notices``.
         """
         settings = load_settings(project_dir)
+        if strict:
+            settings.require_readable(*Level)
         config = cls(
             session_id=session_id,
             working_dir=project_dir,

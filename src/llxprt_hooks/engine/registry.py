@@ -49,7 +49,8 @@ class HookRegistryEntry:
         """Whether the hook is for a tool, a source and the like. Its matcher is compiled when it is first needed."""
         matches = self._matches
         if matches is None:
-            matches = self._matches = compile_matcher(self.definition.event_name, self.definition.matcher)
+            matcher = None if self.definition.matches_all else self.definition.matcher
+            matches = self._matches = compile_matcher(self.definition.event_name, matcher)
         return matches(subject)
 
     @property

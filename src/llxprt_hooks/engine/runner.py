@@ -12,7 +12,7 @@ from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, H
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block
+from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
 from llxprt_hooks.protocol.outputs import merged_by_key
 from llxprt_hooks.shell.environment import process_environment
 
@@ -119,10 +119,14 @@ def apply_hook_output_to_input(
 
 
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
-    """Turn the failure of a hook with ``failClosed`` into an explicit block."""
-    if result.error is None:
+    """Turn the failure of a hook with ``failClosed`` into an explicit block; an unclear answer is a failure, too."""
+    error = result.error
+    if error is None and result.success and result.event_name.spec.can_block:
+        unclear = unreadable_decision(result.output)
+        error = None if unclear is None else _failure(result.hook_config, unclear, None)
+    if error is None:
         return result
-    return replace(result, output=fail_closed_block(str(result.error)))
+    return replace(result, success=False, error=error, output=fail_closed_block(str(error), result.output))
 
 
 def _failure(config: HookConfig, what: str, cause: Exception | None) -> HookExecutionError:

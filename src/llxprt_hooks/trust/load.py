@@ -13,13 +13,13 @@ from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
@@ -44,9 +44,17 @@ class Settings:
     """Which variables hooks inherit."""
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
+    unreadable: Mapping[Level, Problem]
+    """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
+
+    def require_readable(self, *levels: Level) -> None:
+        """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
+        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
+        if problems:
+            raise SettingsError(problems)
 
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
@@ -77,6 +85,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         environment=HookEnvironment(tuple(fields.environment for fields in effective.values() if fields.environment)),
         extensions=extensions,
         problems=tuple(dict.fromkeys(problems)),
+        unreadable={level: content for level, content in contents.items() if isinstance(content, Problem)},
         notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),
         trust=trust,
     )

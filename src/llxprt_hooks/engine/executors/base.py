@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from llxprt_hooks.protocol.json_codec import write_json
+from llxprt_hooks.protocol.json_codec import write_payload
 
 if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
@@ -98,5 +98,5 @@ class EventRun(Shared):
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""
         if self._payload is None:
-            self._payload = write_json(self.hook_input)
+            self._payload = write_payload(self.hook_input)
         return self._payload
