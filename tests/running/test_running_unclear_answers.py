@@ -56,7 +56,7 @@ CLEAR: dict[str, bytes] = {
 def configured(folder: Path, stdout: bytes, event: str = "BeforeTool", **hook: Any) -> Config:
     answer = folder / "answer"
     answer.write_bytes(stdout)
-    entry: Mapping[str, Any] = {
+    entry = {
         "type": "command",
         "command": f"cat {shlex.quote(str(answer))}",
         "name": "guard",
