@@ -43,6 +43,9 @@ class Sample(NamedTuple):
     response: Any = None
     hidden: Sequence[Any] = ()
     """Values in the request that hooks do not see: they must survive even if a hook removes every message."""
+    attached: Sequence[Any] = ()
+    """Values that hooks do not see and that belong to a text, such as the reasoning that led to it: they must survive
+    every change of the text, but may go away with it, if the API rejects the one without the other."""
     tool_names: Sequence[str] = ("read_file", "write_file")
     """Names of tools that the request declares."""
 
@@ -55,7 +58,8 @@ def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any])
 
     - A request that hooks do not change stays the same object, and so does each message in it. Data that hooks do not
       see survives every change, in its own message.
-    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes.
+    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes. An API that
+      cannot name several tools may leave out those that are not allowed.
     - Nothing is inserted between a tool call and its result. A system message is the last message.
     - A response that hooks replace has their text and no tool calls. No argument is ever changed.
     """
@@ -83,8 +87,9 @@ class _Check:
         self.hidden = {leaf for leaf in unseen if not any(leaf in text for text in texts)}
         """The values in the request that hooks do not see."""
 
-        self.beside_text = _beside(_plain(self.request), texts)
-        """Values next to a text that hooks see, such as its type: they may go away with the text."""
+        sources = [_plain(turn.source) for turn in translator.turns(self.request)]
+        self.beside_text = set().union(map(_leaf, sample.attached), *(_around(source, texts) for source in sources))
+        """Values around a text that hooks see, such as the role of its message: they may go away with the text."""
 
         self.inputs = self.dump()
 
@@ -199,7 +204,8 @@ class _Check:
 
     def fields(self) -> None:
         changes: list[dict[str, Any]] = [{"model": "another-model"}]
-        changes += [{"config": {name: _SETTINGS[name]}} for name in self.translator.SETTINGS]
+        settings = [name for name in self.translator.SETTINGS if self.translator.supports(self.request, name)]
+        changes += [{"config": {name: _SETTINGS[name]}} for name in settings]
         for change in changes:
             request = self.translator.from_hook_llm_request(change, self.request)
             self.untouched(f"{change} set")
@@ -237,14 +243,25 @@ class _Check:
                 shown = self.translator.to_hook_llm_request(request)
                 same = {**shown, "toolConfig": 0} == {**self.shown, "toolConfig": 0}
                 self.require(same, f"the tool choice {choice} changed other fields: {shown}")
-                lost = others - Counter(_all_leaves(_plain(request)))
+                lost = others - Counter(_all_leaves(_plain(request))) - self.removed_tools(request, expected)
                 self.require(not lost, f"the tool choice {choice} dropped other fields: {', '.join(sorted(lost))}")
+
+    def removed_tools(self, request: Any, allowed: HookToolConfig) -> Counter[str]:
+        """Return the values in tools that are gone because they are not allowed: not every API can name several."""
+        kept = _plain(self.translator.tools_of(request)) or []
+        removed = [tool for tool in _plain(self.translator.tools_of(self.request)) if tool not in kept]
+        names = set(allowed.get("allowedFunctionNames", ()))
+        is_right = names and not any(names & _leaves(tool) for tool in removed)
+        return Counter(_all_leaves(removed)) if is_right else Counter()
 
     def system_message(self) -> None:
         request = self.translator.with_system_message(self.request, "Be brief.")
         shown = self.translator.to_hook_llm_request(request)
-        same = shown["messages"][:-1] == self.shown["messages"] and "Be brief." in shown["messages"][-1]["content"]
-        self.require(same, f"a system message must be the last message, found {shown['messages']}")
+        *others, last = shown["messages"] or [{"role": "system", "content": ""}]
+        same = others == self.shown["messages"] and "Be brief." in last["content"]
+        # Without any other message, it may count as the system prompt, which is not shown.
+        is_prompt = not shown["messages"] and not self.shown["messages"] and "Be brief." in _leaves(_plain(request))
+        self.require(same or is_prompt, f"a system message must be the last message, found {shown['messages']}")
         self.require(_rest(shown) == _rest(self.shown), "a system message changed other fields")
         self.survives(request, "a system message", self.hidden)
         turns = self.translator.turns(self.request)
@@ -323,11 +340,11 @@ def _items(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _beside(value: Any, texts: Sequence[str]) -> set[str]:
-    """Return the values in the same objects as (parts of) these texts."""
-    found = set().union(*(_beside(item, texts) for item in _items(value)))
+def _around(value: Any, texts: Sequence[str]) -> set[str]:
+    """Return the values in the objects that these texts (or parts of them) are in, from the message down."""
+    found = set().union(*(_around(item, texts) for item in _items(value)))
     own = {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
-    return found | own if any(leaf and leaf in text for leaf in own for text in texts) else found
+    return found | own if found or any(leaf and leaf in text for leaf in own for text in texts) else set()
 
 
 def _has_calls(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The contract of every translator, on both that there are; and that translators which break it are found out."""
+"""The contract of every translator that there is; and that translators which break it are found out."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.registry import TRANSLATORS
 from llxprt_hooks.testing import Sample, check_translator
+from tests.model.wire_samples import anthropic_samples, responses_samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,12 @@ def openai_samples() -> list[Any]:
     ]
 
 
-SAMPLES = {"google-genai": genai_samples, "openai-chat": openai_samples}
+SAMPLES = {
+    "google-genai": genai_samples,
+    "openai-chat": openai_samples,
+    "openai-responses": responses_samples,
+    "anthropic-messages": anthropic_samples,
+}
 
 
 @pytest.mark.requirement("HOOK-071", "HOOK-075", "HOOK-078", "HOOK-079")

@@ -1,0 +1,119 @@
+"""How an API sends its data over HTTP; each API is one module in this folder.
+
+To read a stream, feed its bytes to an assembler. Its ``response`` is the same object that the API would have sent
+without streaming, or None if the stream has not come to its end: then nothing of it may be used.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from llxprt_hooks.model.access import field, is_copyable
+from llxprt_hooks.model.wire.sse import SSEParser, encode_json
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Assembler(ABC):
+    """Assembles the events of one stream into a response. Feed it bytes, or events that an SDK has read."""
+
+    def __init__(self) -> None:
+        self.error: dict[str, Any] | None = None
+        """The error that the API sent in place of the rest of the stream."""
+        self._parser = SSEParser()
+
+    @property
+    @abstractmethod
+    def response(self) -> dict[str, Any] | None:
+        """The complete response; None while the end of the stream is missing, and after an error."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Add bytes of the stream."""
+        for event in self._parser.feed(chunk):
+            if not event.data.startswith("[DONE]"):
+                self.add(_json(event.data))
+
+    def add(self, event: Any) -> None:
+        """Add one event: JSON or an object of the SDK. Whatever else an SDK yields is ignored."""
+        if not is_copyable(event):
+            return
+        data = dict(event) if isinstance(event, Mapping) else event.model_dump(by_alias=True, exclude_unset=True)
+        if self.error is None and (data.get("type") == "error" or data.get("error")):
+            self.error = data
+        elif self.error is None:
+            self._add(data)
+
+    @abstractmethod
+    def _add(self, event: dict[str, Any]) -> None: ...
+
+
+class Wire(ABC):
+    """The HTTP side of one API."""
+
+    path: ClassVar[str]
+    """The end of the path that requests are posted to."""
+
+    @abstractmethod
+    def assembler(self) -> Assembler:
+        """Return an assembler for one stream."""
+
+    @abstractmethod
+    def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield a complete response as the events of a stream; ``request`` says which optional ones are wanted."""
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether an HTTP request is a model call of this API. The query is not part of the path."""
+        return method.upper() == "POST" and path.rstrip("/").endswith(self.path)
+
+    def is_streamed(self, request: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request is a stream."""
+        return request.get("stream") is True
+
+    def assemble(self, events: Iterable[Any]) -> dict[str, Any] | None:
+        """Return the response in a stream, given as bytes or as events; None if it is incomplete."""
+        assembler = self.assembler()
+        for event in events:
+            if isinstance(event, bytes):
+                assembler.feed(event)
+            else:
+                assembler.add(event)
+        return assembler.response
+
+    def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        """Yield a complete response as a stream of server-sent events."""
+        for event in self.events(response, request):
+            yield encode_json(event, event["type"])
+
+
+def extended(old: Any, new: Any) -> Any:
+    """Return a field with the next piece of it: texts and lists grow, objects are merged, other values are replaced."""
+    if isinstance(old, str) and isinstance(new, str):
+        return old + new
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        merged = {name: extended(old.get(name), value) for name, value in new.items() if name not in WHOLE}
+        return {**old, **{name: new[name] for name in new if name in WHOLE}, **merged}
+    if isinstance(new, list):
+        items = list(old or [])
+        for item in new:
+            index = field(item, "index")
+            place = next((n for n, known in enumerate(items) if index is not None and known["index"] == index), None)
+            if place is None:
+                items.append(item)
+            else:
+                items[place] = extended(items[place], item)
+        return items
+    return old if new is None else new
+
+
+WHOLE = ("id", "type", "role", "index")
+"""Fields that are sent whole, even if they are repeated in each piece."""
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
