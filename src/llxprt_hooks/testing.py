@@ -15,11 +15,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookToolConfig, LLMMessage, TranslationError
 from llxprt_hooks.model.restriction import Restriction, combine
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import Turn
     from llxprt_hooks.model.translator import AnyTranslator
 
 _SETTINGS: Mapping[str, Any] = {
@@ -60,7 +60,8 @@ def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any])
       see survives every change, in its own message.
     - Changes to messages, model, settings and tool choice are in the request, and nothing else changes. An API that
       cannot name several tools may leave out those that are not allowed.
-    - Nothing is inserted between a tool call and its result. A system message is the last message.
+    - Nothing is inserted between a tool call and its result. A system message is the last message. The translator can
+      read every request that it wrote.
     - A response that hooks replace has their text and no tool calls. No argument is ever changed.
     """
     given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
@@ -88,8 +89,11 @@ class _Check:
         """The values in the request that hooks do not see."""
 
         sources = [_plain(turn.source) for turn in translator.turns(self.request)]
-        self.beside_text = set().union(map(_leaf, sample.attached), *(_around(source, texts) for source in sources))
-        """Values around a text that hooks see, such as the role of its message: they may go away with the text."""
+        new = [translator.rebuild(self.request, [Turn(role, "new")]) for role in ("user", "model")]
+        added = [_own_leaves(_plain(turn.source)) for request in new for turn in translator.turns(request)]
+        around = [_around(source, texts) for source in sources]
+        self.beside_text = set().union(map(_leaf, sample.attached), *around, *added)
+        """Values around a text, such as the role of its message: they come and go with the text."""
 
         self.inputs = self.dump()
 
@@ -190,6 +194,10 @@ class _Check:
 
     def survives(self, request: Any, what: str, hidden: AbstractSet[str]) -> None:
         """Data that hooks do not see is still there; the role and similar fields of a removed message may be gone."""
+        try:
+            self.translator.read_request(request)
+        except TranslationError as error:
+            raise AssertionError(f"{self.name}: {what}: the request cannot be read again: {error}") from error
         lost = sorted({*hidden, *map(_leaf, self.sample.hidden)} - _leaves(_plain(request)))
         self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
 
@@ -340,10 +348,14 @@ def _items(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
+def _own_leaves(value: Any) -> set[str]:
+    return {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
+
+
 def _around(value: Any, texts: Sequence[str]) -> set[str]:
     """Return the values in the objects that these texts (or parts of them) are in, from the message down."""
     found = set().union(*(_around(item, texts) for item in _items(value)))
-    own = {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
+    own = _own_leaves(value)
     return found | own if found or any(leaf and leaf in text for leaf in own for text in texts) else set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from threading import Lock
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -313,7 +314,13 @@ class InterruptsWithASystemMessage(OpenAIChatTranslator):
         return {**request, "messages": [*others, message, last] if last["role"] == "tool" else [*others, last, message]}
 
 
+class WritesWhatItCannotRead(OpenAIChatTranslator):
+    def new_message(self, role: str, text: str) -> Any:
+        return SimpleNamespace(**super().new_message(role, text))
+
+
 BROKEN = {
+    WritesWhatItCannotRead: "cannot be read again",
     KeepsToolCalls: "still has tool calls of the model",
     SwapsImages: "in another message, or there twice",
     DuplicatesImages: "in another message, or there twice",

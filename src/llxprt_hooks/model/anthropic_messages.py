@@ -114,13 +114,9 @@ class AnthropicMessagesTranslator(JSONTranslator):
         if names is not None:
             declared = [name for tool in tools if (name := name_of(field(tool, "name"))) in names]
             tool_config = self.build_tool_config({**shown, "allowedFunctionNames": declared}, tool_config)
-        if shown.get("mode") == "ANY" and name_of(field(self.field(request, "thinking"), "type")) not in (
-            None,
-            "disabled",
-        ):
-            log.warning(
-                "a hook requires a tool call; with thinking the API does not allow that, so the model may choose"
-            )
+        thinking = field(self.field(request, "thinking"), "type") not in (None, "disabled")
+        if thinking and shown.get("mode") == "ANY":
+            log.warning("a hook requires a tool call, which the API rejects with thinking: the model may choose")
             tool_config = self.build_tool_config({**self.to_hook_tool_config(tool_config), "mode": "AUTO"}, None)
         if isinstance(tool_config, ToolChoice):
             request = {**request, "tools": [tool for tool in tools if field(tool, "name") in tool_config.allowed]}

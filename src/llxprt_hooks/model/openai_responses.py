@@ -66,7 +66,8 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         return field(value, "object") == "response" and isinstance(field(value, "output"), (list, tuple))
 
     def conversation(self, request: Request) -> Sequence[Any]:
-        return as_list(request.get("input") or None)
+        given = request.get("input") or []
+        return [self.new_message("user", given)] if isinstance(given, str) else as_list(given)
 
     def with_messages(self, request: Request, messages: list[Any]) -> Request:
         return {**request, "input": [*self.prompt(request), *messages]}
@@ -81,8 +82,6 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         return {"type": "message", **super().new_message(role, text)}
 
     def parts_of(self, message: Any) -> Sequence[Any]:
-        if isinstance(message, str):
-            return [message]
         return super().parts_of(message) if _type(message) == "message" else []
 
     def text_of(self, part: Any) -> str:
@@ -90,8 +89,6 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         return super().text_of(part) if is_text else ""
 
     def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
-        if isinstance(message, str):
-            return self.new_message("user", parts[0]) if parts else None
         return super().with_parts(message, parts) if parts else None
 
     def calls_in(self, message: Any) -> Sequence[CallKeys]:
@@ -180,6 +177,5 @@ class OpenAIResponsesTranslator(OpenAITranslator):
 
 
 def _type(item: Any) -> str:
-    """Return the type of an item; a message may be without one, and a string is a message of the user."""
-    kind = None if isinstance(item, str) else name_of(field(item, "type"))
-    return kind or ("message" if isinstance(item, str) or field(item, "role") is not None else "item_reference")
+    """Return the type of an item; a message may be without one."""
+    return name_of(field(item, "type")) or ("item_reference" if field(item, "role") is None else "message")

@@ -17,7 +17,7 @@ class MessagesWire(Wire):
 
     path = "/v1/messages"
 
-    def assembler(self) -> Assembler:
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _MessagesAssembler()
 
     def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:

@@ -57,8 +57,8 @@ class Wire(ABC):
     """The end of the path that requests are posted to."""
 
     @abstractmethod
-    def assembler(self) -> Assembler:
-        """Return an assembler for one stream."""
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
+        """Return an assembler for the stream that answers a request."""
 
     @abstractmethod
     def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
@@ -72,9 +72,9 @@ class Wire(ABC):
         """Whether the answer to a request is a stream."""
         return request.get("stream") is True
 
-    def assemble(self, events: Iterable[Any]) -> dict[str, Any] | None:
+    def assemble(self, events: Iterable[Any], request: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
         """Return the response in a stream, given as bytes or as events; None if it is incomplete."""
-        assembler = self.assembler()
+        assembler = self.assembler(request)
         for event in events:
             if isinstance(event, bytes):
                 assembler.feed(event)

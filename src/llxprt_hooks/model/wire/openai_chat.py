@@ -14,8 +14,8 @@ class ChatWire(Wire):
 
     path = "/chat/completions"
 
-    def assembler(self) -> Assembler:
-        return _ChatAssembler()
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
+        return _ChatAssembler((request or {}).get("n"))
 
     def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         options = (request or {}).get("stream_options")
@@ -40,15 +40,18 @@ class ChatWire(Wire):
 
 
 class _ChatAssembler(Assembler):
-    def __init__(self) -> None:
+    def __init__(self, choices: Any) -> None:
         super().__init__()
+        self._expected: int = choices if isinstance(choices, int) else 1
         self._head: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
 
     @property
     def response(self) -> dict[str, Any] | None:
         choices = [self._choices[index] for index in sorted(self._choices)]
-        if self.error is not None or not choices or not all(choice["finish_reason"] for choice in choices):
+        # Not every server ends with [DONE], and SDKs do not pass it on.
+        finished = [choice for choice in choices if choice["finish_reason"]]
+        if self.error is not None or len(finished) < max(self._expected, len(choices)):
             return None
         return {**self._head, "object": "chat.completion", "choices": [_finished(choice) for choice in choices]}
 

@@ -16,7 +16,7 @@ class ResponsesWire(Wire):
 
     path = "/responses"
 
-    def assembler(self) -> Assembler:
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _ResponsesAssembler()
 
     def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
