@@ -67,6 +67,15 @@ def test_reasoning_stays_before_the_message_that_it_led_to() -> None:
         assert result[result.index(REASONING) + 1] == MESSAGE
 
 
+def test_a_message_before_reasoning_stays_there() -> None:
+    given = request(USER, REASONING, MESSAGE)
+    shown = TRANSLATOR.to_hook_llm_request(given)["messages"]
+
+    result = TRANSLATOR.from_hook_llm_request({"messages": [shown[0], {"content": "New."}, shown[1]]}, given)["input"]
+
+    assert result == [USER, {"type": "message", "role": "user", "content": "New."}, REASONING, MESSAGE]
+
+
 def test_a_changed_message_keeps_its_id_and_its_reasoning() -> None:
     result = with_texts(request(USER, REASONING, MESSAGE), "Hi", "***")
 
@@ -82,11 +91,12 @@ def test_a_changed_message_keeps_its_id_and_its_reasoning() -> None:
         ([USER, REASONING, REASONING, MESSAGE, USER], ["Hi", "", "Hi"], [USER, USER]),
         # A call that it led to as well is left.
         ([USER, REASONING, MESSAGE, CALL, RESULT], ["Hi", ""], [USER, REASONING, CALL, RESULT]),
+        ([USER, REASONING, MESSAGE, REASONING, CALL, RESULT], ["Hi", ""], [USER, REASONING, CALL, RESULT]),
         # Reasoning that was alone before is not touched.
         ([USER, REASONING], [""], [REASONING]),
         ([REASONING, USER, MESSAGE], ["", "Hello."], [REASONING, MESSAGE]),
     ],
-    ids=["last", "two", "call", "alone", "before user"],
+    ids=["last", "two", "call", "other call", "alone", "before user"],
 )
 def test_reasoning_goes_with_the_message_that_it_led_to(items: list[Any], texts: list[str], left: list[Any]) -> None:
     assert with_texts(request(*items), *texts) == left

@@ -103,6 +103,23 @@ def test_unreadable_events_are_ignored(wire: Wire, response: dict[str, Any]) -> 
     assert wire.assemble(stream) == response
 
 
+@pytest.mark.parametrize(
+    ("wire", "response", "event"),
+    [
+        (CHAT, chat_response(), {"choices": [7]}),
+        (CHAT, chat_response(), {"choices": 7}),
+        (RESPONSES, responses_response(), {"type": "response.output_item.done", "item": {}}),
+        (RESPONSES, responses_response(), {"type": "response.completed", "response": None}),
+        (MESSAGES, anthropic_response(), {"type": "content_block_delta", "index": 99, "delta": {}}),
+    ],
+)
+def test_a_stream_that_cannot_be_read_is_incomplete(
+    wire: Wire, response: dict[str, Any], event: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert wire.assemble([event, *wire.events(response)]) is None
+    assert "it counts as incomplete" in caplog.text
+
+
 @APIS
 def test_the_response_is_not_changed(wire: Wire, response: dict[str, Any]) -> None:
     before = json.dumps(response)
@@ -178,6 +195,18 @@ class TestChat:
             {"id": "c1", "type": "function", "function": {"name": "a", "arguments": "{}"}},
             {"id": "c2", "type": "function", "function": {"name": "b", "arguments": "[]"}},
         ]
+
+    def test_fields_that_a_server_repeats_or_leaves_empty_are_not_joined(self) -> None:
+        pieces = chunks({"tool_calls": [{"index": 0, "id": "c1"}]}, {"tool_calls": [{"index": 0, "id": ""}]})
+        for piece in pieces[1:]:
+            piece["choices"][0]["finish_reason"] = "stop"
+        del pieces[0]["choices"][0]["index"]
+
+        response = CHAT.assemble([*pieces, {"choices": [{"index": 0, "delta": None, "finish_reason": None}]}])
+
+        assert response is not None
+        assert response["choices"][0]["finish_reason"] == "stop"
+        assert response["choices"][0]["message"]["tool_calls"] == [{"id": "c1"}]
 
     def test_lists_without_numbers_grow(self) -> None:
         assert message({"annotations": [{"a": 1}]}, {"annotations": [{"a": 2}]})["annotations"] == [{"a": 1}, {"a": 2}]

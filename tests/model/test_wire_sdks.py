@@ -205,6 +205,42 @@ def test_a_hooks_answer_is_a_stream_of_each_api(finish_reason: str) -> None:
         assert (shown["text"], shown["candidates"][0]["finishReason"]) == ("No.", finish_reason)
 
 
+def test_what_hooks_changed_is_what_the_sdks_send() -> None:
+    sent: list[dict[str, Any]] = []
+
+    def record(request: dict[str, Any]) -> dict[str, Any]:
+        sent.append(request)
+        return anthropic_response() if "max_tokens" in request else responses_response() if "input" in request else chat
+
+    chat, openai_sdk, anthropic_sdk = chat_response(), openai_client(record), anthropic_client(record)
+    function = {"name": "read_file", "parameters": {"type": "object"}}
+    chat_tools = [{"type": "function", "function": {**function, "name": name}} for name in ("a", "b", "c")]
+    tools = [{"type": "function", **function, "name": name} for name in ("a", "b", "c")]
+    named = [{"name": name, "input_schema": {"type": "object"}} for name in ("a", "b", "c")]
+    requests: list[tuple[JSONTranslator, Any, dict[str, Any]]] = [
+        (CHAT, openai_sdk.chat.completions.create, {"messages": USER, "tools": chat_tools}),
+        (RESPONSES, openai_sdk.responses.create, {"input": "Hello", "tools": tools}),
+        (MESSAGES, anthropic_sdk.messages.create, {"messages": USER, "tools": named, "max_tokens": 9}),
+    ]
+    for translator, create, request in requests:
+        hook = {
+            "model": "small",
+            "messages": [{"role": "user", "content": "***"}, {"role": "system", "content": "Be brief."}],
+            "toolConfig": {"allowedFunctionNames": ["a", "b"]},
+        }
+        changed = translator.from_hook_llm_request(hook, {"model": "large", **request})
+        create(**changed)
+        assert sent[-1] == json.loads(json.dumps(changed))
+
+    assert [request["model"] for request in sent] == ["small"] * 3
+    assert sent[1]["tool_choice"] == {
+        "type": "allowed_tools",
+        "mode": "auto",
+        "tools": [{"type": "function", "name": "a"}, {"type": "function", "name": "b"}],
+    }
+    assert (sent[2]["tool_choice"], [tool["name"] for tool in sent[2]["tools"]]) == ({"type": "auto"}, ["a", "b"])
+
+
 def test_objects_of_the_sdks_are_read_and_replaced() -> None:
     """The program may pass the SDK's own response, and gets one back with the hook's text, the id and the usage."""
     openai_objects = openai_client(lambda request: responses_response() if "input" in request else chat_response())

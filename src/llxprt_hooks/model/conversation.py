@@ -70,9 +70,10 @@ def _glued(turns: Sequence[Turn]) -> list[bool]:
     open_calls: defaultdict[Hashable, deque[int]] = defaultdict(deque)
     reaches: list[int] = []
     for index, turn in enumerate(turns):
-        # At the start, the turns before form a unit with this one anyway, and must not form one with the next.
-        is_bound = index > 0 and turns[index - 1].binds_next and not all(glued)
-        glued.append(not turn.text or bool(turn.results) or is_bound)
+        is_bound = index > 0 and turns[index - 1].binds_next
+        # A turn that binds the next belongs to that one, and not to the previous.
+        is_silent = not turn.text and not turn.binds_next
+        glued.append(is_silent or bool(turn.results) or is_bound)
         reaches.append(min((_close_call(open_calls, keys, index) for keys in turn.results), default=index))
         for keys in turn.calls:
             for key in keys:

@@ -114,14 +114,18 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         """Return which turns stay: reasoning goes if the message after it goes and no other output follows."""
         kept: list[bool] = []
         follows_output = goes = False
+        previous = None
         for turn in reversed(turns):
             if turn.binds_next:
                 kept.append(not goes or follows_output)
-                continue
-            stays = self.message(turn) is not None
-            follows_output = turn.source is not None and turn.role == "model" if stays else follows_output
-            goes = not stays
-            kept.append(stays)
+            elif self.message(turn) is not None:
+                follows_output, goes = turn.source is not None and turn.role == "model", False
+                kept.append(True)
+            else:
+                # Output after other reasoning belongs to that.
+                follows_output, goes = follows_output and not (previous and previous.binds_next), True
+                kept.append(False)
+            previous = turn
         return kept[::-1]
 
     def tool_name(self, tool: Any) -> str | None:

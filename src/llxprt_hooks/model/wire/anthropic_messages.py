@@ -43,8 +43,7 @@ class _MessagesAssembler(Assembler):
         self._input: dict[int, str] = {}
         self._is_complete = False
 
-    @property
-    def response(self) -> dict[str, Any] | None:
+    def _assembled(self) -> dict[str, Any] | None:
         if not self._is_complete:
             return None
         return {**self._message, "content": [self._block(index) for index in sorted(self._blocks)]}

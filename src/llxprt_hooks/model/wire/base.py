@@ -11,8 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field, is_copyable
 from llxprt_hooks.model.wire.sse import SSEParser, encode_json
+
+log = debug_logger("translator")
 
 DONE = b"data: [DONE]\n\n"
 
@@ -24,11 +27,12 @@ class Assembler(ABC):
         self.error: dict[str, Any] | None = None
         """The error that the API sent in place of the rest of the stream."""
         self._parser = SSEParser()
+        self._is_broken = False
 
     @property
-    @abstractmethod
     def response(self) -> dict[str, Any] | None:
         """The complete response; None while the end of the stream is missing, and after an error."""
+        return None if self._is_broken or self.error is not None else self._assembled()
 
     def feed(self, chunk: bytes) -> None:
         """Add bytes of the stream."""
@@ -41,13 +45,22 @@ class Assembler(ABC):
         if not is_copyable(event):
             return
         data = dict(event) if isinstance(event, Mapping) else event.model_dump(by_alias=True, exclude_unset=True)
-        if self.error is None and (data.get("type") == "error" or data.get("error")):
-            self.error = data
-        elif self.error is None:
+        if data.get("type") == "error" or data.get("error"):
+            self.error = self.error or data
+            return
+        try:
             self._add(data)
+        except (AttributeError, KeyError, TypeError):
+            log.warning("a stream has an event that cannot be read: it counts as incomplete", exc_info=True)
+            self._is_broken = True
 
     @abstractmethod
-    def _add(self, event: dict[str, Any]) -> None: ...
+    def _add(self, event: dict[str, Any]) -> None:
+        """Add one event. Raises if it does not have the form that the API documents."""
+
+    @abstractmethod
+    def _assembled(self) -> dict[str, Any] | None:
+        """Return the response, if it is complete."""
 
 
 class Wire(ABC):
@@ -93,23 +106,24 @@ def extended(old: Any, new: Any) -> Any:
     if isinstance(old, str) and isinstance(new, str):
         return old + new
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        merged = {name: extended(old.get(name), value) for name, value in new.items() if name not in WHOLE}
-        return {**old, **{name: new[name] for name in new if name in WHOLE}, **merged}
+        whole = {name: new[name] for name in WHOLE if new.get(name) not in (None, "")}
+        return {**old, **{name: extended(old.get(name), new[name]) for name in new if name not in WHOLE}, **whole}
     if isinstance(new, list):
         items = list(old or [])
         for item in new:
             index = field(item, "index")
-            place = next((n for n, known in enumerate(items) if index is not None and known["index"] == index), None)
-            if place is None:
-                items.append(item)
+            numbered = enumerate(items if index is not None else ())
+            same = [place for place, known in numbered if field(known, "index") == index]
+            if same:
+                items[same[0]] = extended(items[same[0]], item)
             else:
-                items[place] = extended(items[place], item)
+                items.append(item)
         return items
     return old if new is None else new
 
 
-WHOLE = ("id", "type", "role", "index")
-"""Fields that are sent whole, even if they are repeated in each piece."""
+WHOLE = ("id", "type", "role", "index", "finish_reason")
+"""Fields that are sent whole. Some servers repeat them in each piece, or leave them empty there."""
 
 
 def _json(text: str) -> Any:

@@ -46,12 +46,11 @@ class _ChatAssembler(Assembler):
         self._head: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
 
-    @property
-    def response(self) -> dict[str, Any] | None:
+    def _assembled(self) -> dict[str, Any] | None:
         choices = [self._choices[index] for index in sorted(self._choices)]
         # Not every server ends with [DONE], and SDKs do not pass it on.
         finished = [choice for choice in choices if choice["finish_reason"]]
-        if self.error is not None or len(finished) < max(self._expected, len(choices)):
+        if len(finished) < max(self._expected, len(choices)):
             return None
         return {**self._head, "object": "chat.completion", "choices": [_finished(choice) for choice in choices]}
 
@@ -59,14 +58,11 @@ class _ChatAssembler(Assembler):
         head = {name: value for name, value in event.items() if name not in ("choices", "obfuscation")}
         self._head.update({name: value for name, value in head.items() if value is not None or name not in self._head})
         for piece in event.get("choices") or ():
-            new = {"index": piece["index"], "message": {"role": "assistant", "content": None}, "finish_reason": None}
-            choice = self._choices.setdefault(piece["index"], new)
-            others = {name: value for name, value in piece.items() if name not in ("index", "delta")}
-            self._choices[piece["index"]] = {
-                **choice,
-                **{name: extended(choice.get(name), value) for name, value in others.items()},
-                "message": extended(choice["message"], piece.get("delta") or {}),
-            }
+            index = piece.get("index", 0)
+            message = {"role": "assistant", "content": None}
+            choice = self._choices.get(index, {"index": index, "message": message, "finish_reason": None})
+            others = {name: value for name, value in piece.items() if name != "delta"}
+            self._choices[index] = extended(choice, {**others, "message": piece.get("delta") or {}})
 
 
 def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -31,8 +31,7 @@ class _ResponsesAssembler(Assembler):
         self._response: dict[str, Any] | None = None
         self._items: dict[int, Any] = {}
 
-    @property
-    def response(self) -> dict[str, Any] | None:
+    def _assembled(self) -> dict[str, Any] | None:
         return self._response
 
     def _add(self, event: dict[str, Any]) -> None:

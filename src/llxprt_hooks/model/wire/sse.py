@@ -38,17 +38,18 @@ class SSEParser:
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that these bytes complete. An event that the stream does not complete is never returned."""
         events: list[ServerSentEvent] = []
-        if self._after_cr and chunk:
+        if not chunk:
+            return events
+        if self._after_cr:
             # The line ended with the CR at the end of the previous chunk; this may be the LF of a CRLF.
-            chunk, self._after_cr = chunk.removeprefix(b"\n"), False
+            chunk = chunk.removeprefix(b"\n")
         for line in chunk.splitlines(keepends=True):
             self._line.append(line)
             if line.endswith((b"\r", b"\n")):
-                self._after_cr = line.endswith(b"\r")
                 text, self._line = b"".join(self._line).rstrip(b"\r\n"), []
                 if (event := self._read(text)) is not None:
                     events.append(event)
-        self._after_cr = self._after_cr and chunk.endswith(b"\r")
+        self._after_cr = chunk.endswith(b"\r")
         return events
 
     def _read(self, line: bytes) -> ServerSentEvent | None:
