@@ -243,6 +243,7 @@ async def test_an_answer_in_the_models_place_is_a_complete_response(project: Eve
     result = await fire_before_model_hook(config, sdk.request(), translator=sdk.translator)
 
     response = result.synthetic_response
+    assert response is not None
     counts = {name: count for name, count in response["usage"].items() if not name.endswith("_details")}
     assert (response["model"], set(counts.values())) == ("large", {0})
     assert "hook_" in response["id"]

@@ -15,7 +15,7 @@ from tests.model.wire_samples import anthropic_response
 TRANSLATOR = AnthropicMessagesTranslator()
 USER = {"role": "user", "content": "Hi"}
 THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
-TOOLS = [{"name": "a"}, {"name": "b"}, {"name": "c", "cache_control": {"type": "ephemeral"}}]
+TOOLS: list[dict[str, Any]] = [{"name": "a"}, {"name": "b"}, {"name": "c", "cache_control": {"type": "ephemeral"}}]
 
 
 def request(*messages: Any, **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from itertools import count, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from google.genai import types
@@ -19,6 +19,9 @@ from hypothesis import strategies as st
 
 from llxprt_hooks.model import GenerateContentParameters, resolve_translator
 from llxprt_hooks.testing import Sample, check_translator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +64,8 @@ def histories(draw: st.DrawFn) -> list[Said | Answered]:
         remark = draw(st.none() | TEXTS) if calls else None
         return Answered(next(iter(some("thought", 1)), None), texts, calls, remark)
 
-    kinds = draw(st.lists(st.sampled_from([said, answered]), min_size=1, max_size=5))
+    makers: list[Callable[[], Said | Answered]] = [said, answered]
+    kinds = draw(st.lists(st.sampled_from(makers), min_size=1, max_size=5))
     return [kind() for kind in kinds]
 
 
