@@ -3,7 +3,9 @@
 - ``format``: the hook format, and ``HookFormat``, which marks data that is in it
 - ``conversation``, ``alignment``: where the messages that a hook returned belong
 - ``translator``: what each SDK implements; ``registry``: the translators by name, one line each
-- ``google_genai``, ``openai_chat``: one module per SDK
+- ``messages``: the base for SDKs of messages with parts; ``json_api``, ``openai_api``: what APIs of JSON share
+- ``google_genai``, ``openai_chat``, ``openai_responses``, ``anthropic_messages``: one module per SDK or API
+- ``wire``: the streams of these APIs over HTTP
 - ``answers``: the well-formed part of what hooks wrote; ``restriction``: which tools they allow
 - ``payload``: a caller's model data as hooks receive it; ``outputs``: the answers of hooks in the caller's types
 

@@ -23,6 +23,8 @@ class _Translator(NamedTuple):
 TRANSLATORS = {
     "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", extra="agent"),
     "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator"),
+    "openai-responses": _Translator("openai_responses", "OpenAIResponsesTranslator"),
+    "anthropic-messages": _Translator("anthropic_messages", "AnthropicMessagesTranslator"),
 }
 DEFAULT = "google-genai"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model import response_payload
+from llxprt_hooks.model import HookFormat, response_payload
 from llxprt_hooks.model.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 from llxprt_hooks.triggers.failure import output_after_failure
 from llxprt_hooks.triggers.relevance import handler_for
@@ -119,10 +119,15 @@ def _before_model(
     return BeforeModelHookResult(
         blocked=blocked,
         reason=output.get_effective_reason() if blocked else None,
-        synthetic_response=_translated_or(None, output.get_synthetic_response) if blocked else None,
+        synthetic_response=_translated_or(None, lambda: _synthetic(output, request)) if blocked else None,
         modified_request=None if blocked else _changed_request(processed, output, request),
         **_common(processed),
     )
+
+
+def _synthetic(output: BeforeModelHookOutput, request: Any) -> Any | None:
+    is_marked = isinstance(request, HookFormat)
+    return output.get_synthetic_response(None if is_marked else output.translator.read_request(request))
 
 
 def _changed_request(
