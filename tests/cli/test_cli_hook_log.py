@@ -112,6 +112,17 @@ async def test_payloads_are_recorded_when_asked_for() -> None:
     assert record["payload"]["hook_event_name"] == "BeforeTool"
 
 
+@pytest.mark.parametrize("success", [True, False])
+def test_an_answer_that_may_repeat_the_payload_is_recorded_only_with_payloads(success: bool) -> None:
+    answer = '{"hookSpecificOutput": {"tool_input": {"content": "the payload"}}}'
+    for result in (execution(stdout=answer, stderr="own words"), execution(stdout="plain text")):
+        HookLog().hook_ended(replace(result, success=success))
+    HookLog(payloads=True).hook_ended(execution(stdout=answer))
+
+    streams = [(record["stdout"], record["stderr"]) for record in read_log()]
+    assert streams == [("", "own words"), ("plain text", ""), (answer, "")]
+
+
 def test_of_a_payload_that_is_too_large_only_the_size_is_recorded() -> None:
     large = replace(execution(), hook_input={"prompt": "x" * hook_log.LARGEST_PAYLOAD})
 

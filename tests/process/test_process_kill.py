@@ -15,7 +15,7 @@ import pytest
 from llxprt_hooks.process import watchdog
 from llxprt_hooks.process.watchdog import _Watchdog
 from tests.process.process_runs import ENV, bash, in_python
-from tests.support.processes import lives, pids_in, until
+from tests.support.processes import lives, pids_in, until, watchdog_shell
 
 PARENT = """
 import asyncio, os, sys
@@ -37,19 +37,6 @@ def parent(folder: Path, *, before: str = "", after: str = "") -> subprocess.Pop
     return subprocess.Popen([sys.executable, "-c", script], cwd=folder, env={**os.environ, **ENV})
 
 
-def shells_of(folder: Path) -> list[int]:
-    """The watchdog shells that no longer have a parent, started since ``folder`` was made."""
-    since = folder.stat().st_ctime
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"exec 3<&0 4<&1" in (entry / "cmdline").read_bytes() and entry.stat().st_ctime >= since:
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 UVLOOP = "import uvloop; asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())"
 FORKED = """
 import time
@@ -62,8 +49,7 @@ Thread(target=lambda: (time.sleep(0.5), os.fork() or time.sleep(1000)), daemon=T
 def test_kill_leaves_no_program_and_no_shell(tmp_path: Path, before: str) -> None:
     started = parent(tmp_path, before=before)
     pids = pids_in(tmp_path / "pids", 4)
-    until(lambda: shells_of(tmp_path) != [])
-    shells = shells_of(tmp_path)
+    shell = watchdog_shell(started.pid)
     if before == FORKED:
         until(lambda: len(_children(started.pid)) > 2)
     children = _children(started.pid)
@@ -72,7 +58,7 @@ def test_kill_leaves_no_program_and_no_shell(tmp_path: Path, before: str) -> Non
     started.wait()
 
     until(lambda: not any(map(lives, pids)))
-    until(lambda: not any(map(lives, shells)))
+    until(lambda: not lives(shell))
     for child in children:
         if lives(child):
             os.kill(child, signal.SIGKILL)  # the forked one
@@ -86,11 +72,10 @@ def test_kill_ends_the_shell_too_where_a_program_was_left_running_on_purpose(tmp
     leave = "threading.Timer(1, lambda: (watchdog.leave_running(), os._exit(0))).start()"
     started = parent(tmp_path, before=f"import threading; {leave}")
     pids = pids_in(tmp_path / "pids", 4)
-    until(lambda: shells_of(tmp_path) != [])
-    shells = shells_of(tmp_path)
+    shell = watchdog_shell(started.pid)
 
     assert started.wait() == 0
-    until(lambda: not any(map(lives, shells)))
+    until(lambda: not lives(shell))
 
     assert all(map(lives, pids))
     for pid in pids:
@@ -147,8 +132,7 @@ def test_kill_is_not_prevented_by_descriptors_of_the_shell(tmp_path: Path) -> No
         os.set_inheritable(held.fileno(), True)
         started = parent(tmp_path)
         pids_in(tmp_path / "pids", 4)
-        until(lambda: shells_of(tmp_path) != [])
-        [shell] = shells_of(tmp_path)
+        shell = watchdog_shell(started.pid)
         kept = [os.readlink(each) for each in Path(f"/proc/{shell}/fd").iterdir()]
         assert os.readlink(f"/proc/{shell}/cwd") == "/"
         started.kill()

@@ -1,8 +1,8 @@
 """The log of executions: which hook ran when, its decision, its output, its duration.
 
 A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads contain the data the agent
-works on, and are recorded only on request. ``run`` writes the log; other programs opt in with
-``Config(observer=HookLog(project))``.
+works on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs
+opt in with ``Config(observer=HookLog(project))``.
 
 Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
 for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
@@ -58,6 +58,9 @@ LONGEST = 1e12
 POLL = 0.2
 """Seconds between two reads while following the file."""
 
+_REPEATS_PAYLOAD = "hookSpecificOutput"
+"""In stdout, the field that may repeat the payload: rewritten arguments, a changed request or answer."""
+
 _MOST_EFFECTS = 20
 _LONGEST_EFFECT = 100
 
@@ -106,6 +109,8 @@ class HookLog(HookObserver):
     def _record(self, result: HookExecutionResult) -> dict[str, Any]:
         execution = result.to_dict(LOGGED_TEXT)
         del execution["output"]  # may repeat the payload; its effects are recorded below
+        if not self._payloads and _REPEATS_PAYLOAD in result.stdout:
+            execution["stdout"] = ""
         record = {
             "id": execution.pop("execution_id") or new_id(),
             "event_id": execution.pop("event_id"),
