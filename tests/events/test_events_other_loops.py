@@ -19,6 +19,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_session_start_hook,
 )
+from llxprt_hooks.process import child
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -160,3 +161,21 @@ def test_an_isolated_subinterpreter_is_blocked(tmp_path: Path) -> None:
 
     assert done.stdout.startswith("deny blocked because hooks cannot run here: Cannot start"), done.stderr
     assert "which blocks" in done.stderr
+
+
+async def test_an_interpreter_that_can_start_no_process_blocks(
+    config: Config, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As above, in this process: a subinterpreter, or one that is shutting down."""
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("subprocess not supported for isolated subinterpreters")
+
+    monkeypatch.setattr(child, "launch", refuse)
+
+    output = await fire_before_tool_hook(config, "write_file", {})
+
+    assert output is not None
+    assert output.is_blocking_decision()
+    assert "hooks cannot run here" in output.get_effective_reason()
+    assert "which blocks" in caplog.text
