@@ -17,7 +17,12 @@ On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happ
 Names are imported on first use, so importing the package is cheap.
 """
 
-from __future__ import annotations
+# Nothing is imported before this, not even __future__: `python -m llxprt_hooks` searches the working directory for
+# modules first. In a project that was cloned, that would run its `json.py`.
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].endswith(__name__) and not sys.flags.safe_path:
+    del sys.path[0]
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

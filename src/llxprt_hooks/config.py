@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
@@ -47,9 +47,12 @@ class Config:
         translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
+        if max_processes < 1:
+            raise ValueError(f"`max_processes` must be at least 1, found {max_processes}")
         self.session_id = session_id or str(uuid.uuid4())
         self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks receive it as text
         self.transcript_path = os.fspath(transcript_path)
@@ -60,6 +63,7 @@ class Config:
         self.translator = translator
         self.observer = observer
         self.output_limit = output_limit
+        self.max_processes = max_processes
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
@@ -80,6 +84,7 @@ class Config:
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         strict: bool = False,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
@@ -101,6 +106,7 @@ class Config:
             translator=translator,
             observer=observer,
             output_limit=output_limit,
+            max_processes=max_processes,
         )
         config.settings = settings
         config._settings_hooks = tuple(

@@ -5,6 +5,7 @@ Whatever fails inside becomes a failure envelope that names the stage; nothing b
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.exit_codes import fail_closed_block
+from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.protocol.json_codec import PAYLOAD_DEPTH, is_too_deep
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.runner import HookRunner
     from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
+NEEDS_ASYNCIO = "llxprt-hooks needs asyncio, and this call does not run in an asyncio task"
 
 
 class EventConfig(Protocol):
@@ -239,6 +242,8 @@ class HookEventHandler:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
+            if not in_asyncio_task():
+                return self._fire_outside_asyncio(event_name)
             stage = "translation"
             own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
@@ -263,6 +268,16 @@ class HookEventHandler:
                 event_id = event_id or self._report_start(event_name, plan, {})
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
+
+    def _fire_outside_asyncio(self, event_name: HookEventName) -> AggregatedHookResult:
+        """Block an event whose hooks cannot be awaited, because the caller runs on another event loop, or on none.
+
+        This is the place to run them on an event loop of our own instead.
+        """
+        self._log.error("%s: hooks cannot run: %s", event_name, NEEDS_ASYNCIO)
+        envelope = build_failure_envelope(RuntimeError(NEEDS_ASYNCIO), "execution", {"eventName": event_name.value})
+        block = cannot_run_block(NEEDS_ASYNCIO).to_dict()
+        return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
     def _report_start(self, event_name: HookEventName, plan: ExecutionPlan, payload: Mapping[str, Any]) -> str:
         """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
@@ -343,6 +358,17 @@ def _changes_are_too_deep(event_name: HookEventName, output: DefaultHookOutput |
     """Whether hooks changed the event to something that the hooks of a chain, or of the next event, cannot see."""
     changes = None if output is None else (output.hook_specific_output or {}).get(event_name.spec.merged_object)
     return changes is not None and is_too_deep(changes, PAYLOAD_DEPTH - 1)
+
+
+def in_asyncio_task() -> bool:
+    """Whether the caller runs in a task of asyncio, or of a loop such as uvloop: only there can hooks be awaited.
+
+    False under trio, also as a guest of asyncio, in a process that was forked by a running task, and without a loop.
+    """
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
 
 
 def _translated(

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, Runtime
+from llxprt_hooks.engine.executors.base import (
+    DEFAULT_MAX_PROCESSES,
+    DEFAULT_OUTPUT_LIMIT,
+    EventRun,
+    HookInput,
+    Runtime,
+)
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
@@ -32,11 +38,12 @@ class HookRunner:
         self,
         *,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
         inherited: Callable[[], Mapping[str, str]] = process_environment,
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, output_limit)
+        self._runtime = Runtime(inherited, output_limit, max_processes)
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""

@@ -45,6 +45,8 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def observer(self) -> HookObserver | None: ...
     @property
     def output_limit(self) -> int: ...
+    @property
+    def max_processes(self) -> int: ...
     def inherited_environment(self) -> Mapping[str, str]:
         """What hooks inherit of this process's environment."""
 
@@ -69,7 +71,10 @@ class HookSystem:
             config,
             HookPlanner(self._registry),
             HookRunner(
-                output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
+                output_limit=config.output_limit,
+                max_processes=config.max_processes,
+                observer=config.observer,
+                inherited=config.inherited_environment,
             ),
             HookAggregator(config.translator),
             logger=debug_logger("handler"),

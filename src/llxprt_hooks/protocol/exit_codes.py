@@ -119,6 +119,11 @@ def unreadable_decision(output: DefaultHookOutput | None) -> str | None:
     return None if output.unclear is None else f"gave no clear answer: {output.unclear}"
 
 
+def cannot_run_block(what: str) -> DefaultHookOutput:
+    """Return the block for a call from a place where no hook can run, so that no guard would work (D-60)."""
+    return DefaultHookOutput({"decision": "deny", "reason": f"blocked because hooks cannot run here: {what}"})
+
+
 def _timed_out(outcome: ProcessOutcome) -> HookVerdict:
     return timed_out(outcome.timed_out_after or 0.0)
 
@@ -129,13 +134,22 @@ def _signal(outcome: ProcessOutcome) -> HookVerdict:
 
 
 def _status_unknown(outcome: ProcessOutcome) -> HookVerdict:
-    # The exit status is unknown, so the output is ignored unless it is an explicit block, in either spelling: only the
-    # aggregator knows whether the event honors `permissionDecision`.
-    fields = _json_object(outcome.stdout) or {}
-    output = DefaultHookOutput(fields) if BeforeToolHookOutput(fields).is_blocking_decision() else _warning(outcome)
+    # The exit status is unknown, so the output is ignored unless it is an explicit refusal.
+    output = _explicit_refusal(outcome.stdout) or _warning(outcome)
     return HookVerdict(
         False, None, output, error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
     )
+
+
+def _explicit_refusal(stdout: bytes) -> DefaultHookOutput | None:
+    """Return the output of a hook that blocks or stops, as a block: a failed hook has no other effect (D-05)."""
+    fields = _json_object(stdout)
+    if fields is None:
+        return None
+    answer = BeforeToolHookOutput(fields)
+    if not (answer.is_blocking_decision() or answer.should_stop_execution()):
+        return None
+    return DefaultHookOutput({**answer.to_dict(), "decision": "deny", "reason": answer.get_effective_reason()})
 
 
 def _exit_0(outcome: ProcessOutcome) -> HookVerdict:

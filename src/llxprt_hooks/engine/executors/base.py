@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from llxprt_hooks.process import ProcessSlots
 from llxprt_hooks.protocol.json_codec import write_payload
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
 """Bytes that are kept of a hook's answer; of a command, of each of its two streams."""
+
+DEFAULT_MAX_PROCESSES = 64
+"""Hooks of a configuration that run as processes at once."""
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
@@ -76,11 +80,18 @@ class Shared:
 class Runtime(Shared):
     """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
 
-    def __init__(self, inherited: Callable[[], Mapping[str, str]], output_limit: int = DEFAULT_OUTPUT_LIMIT) -> None:
+    def __init__(
+        self,
+        inherited: Callable[[], Mapping[str, str]],
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+    ) -> None:
         super().__init__()
         self.inherited = inherited
         """The part of this process's environment that hooks may have."""
         self.output_limit = output_limit
+        self.slots = ProcessSlots(max_processes)
+        """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
 
 
 class EventRun(Shared):
