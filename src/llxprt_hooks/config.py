@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.engine.system import HookSystem
-from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.trust.load import load_settings
@@ -100,7 +100,13 @@ class Config:
         )
         config.settings = settings
         config._settings_hooks = tuple(
-            HookSet(source.hooks, origin=str(source.file), document=source.document) for source in settings.sources
+            HookSet(
+                source.hooks,
+                origin=str(source.file),
+                document=source.document,
+                before_start=settings.trust.refusal if source.level is Level.PROJECT else None,
+            )
+            for source in settings.sources
         )
         return config
 

@@ -27,7 +27,7 @@ def test_all_that_the_approval_is_for_is_shown(guarded: CliProject) -> None:
 
     shown = [line.strip() for line in run.stdout.splitlines()]
     assert "BeforeTool write_.*  ./guard.sh" in shown
-    assert "script guard.sh" in shown
+    assert "script guard.sh  (17 bytes)" in shown
     assert "enableHooks: true" in shown
     assert 'hooksConfig: {"disabled":["the-users-own"]}' in shown
     assert shown[-1] == f"{guarded.root}: not approved"
@@ -41,7 +41,7 @@ def test_dry_run_approves_nothing(guarded: CliProject) -> None:
 def test_approved_hooks_run_until_the_approval_is_withdrawn(guarded: CliProject) -> None:
     assert guarded.run("fire", "BeforeTool", approved=False).status == 0
 
-    assert guarded.run("trust", approved=False).status == 0
+    assert guarded.run("trust", "--yes", approved=False).status == 0
     assert guarded.run("fire", "BeforeTool", approved=False).status == 2
 
     withdrawn = guarded.run("untrust", approved=False)
@@ -56,7 +56,7 @@ def test_what_changed_since_the_last_approval_is_named(guarded: CliProject) -> N
 
     run = guarded.run("trust", "--dry-run", approved=False)
 
-    assert "  script guard.sh  (changed)\n" in run.stdout
+    assert "  script guard.sh  (17 bytes)  (changed)\n" in run.stdout
     assert "changed since the last approval: guard.sh\n" in run.stdout
     assert "it was approved: guard.sh. Look at what has changed" in guarded.run("list", approved=False).stderr
 
@@ -72,25 +72,24 @@ def test_a_hook_of_no_event_is_not_said_to_run(world: CliProject) -> None:
 def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> None:
     (guarded.root / "guard.sh").unlink()
 
-    run = guarded.run("trust", approved=False)
+    run = guarded.run("trust", "--yes", approved=False)
 
     assert run.status == 0
     assert "`llxprt-hooks validate` finds" in run.stderr
 
 
-@pytest.mark.parametrize(
-    ("answer", "state"), [("n\n", "untrusted"), ("No\n", "untrusted"), ("y\n", "trusted"), ("", "trusted")]
-)
-def test_an_answer_in_a_pipe_counts(guarded: CliProject, answer: str, state: str) -> None:
+@pytest.mark.parametrize("answer", ["", "y\n", "yes\n", "n\n"])
+def test_without_a_terminal_nothing_is_approved_unless_yes_is_passed(guarded: CliProject, answer: str) -> None:
     run = guarded.run("trust", stdin=answer, approved=False)
 
-    assert guarded.trust_state() == state
-    assert run.status == (0 if state == "trusted" else 1)
+    assert guarded.trust_state() == "untrusted"
+    assert run.status == 1
+    assert "pass --yes" in run.stderr
 
 
 @pytest.mark.parametrize("home", ["", "not/absolute"])
 def test_without_a_home_nothing_is_approved(guarded: CliProject, home: str) -> None:
-    run = guarded.run("trust", approved=False, HOME=home)
+    run = guarded.run("trust", "--yes", approved=False, HOME=home)
 
     assert run.status == 1
     assert "could not be recorded" in run.stderr
@@ -168,7 +167,7 @@ def test_a_repository_cannot_hide_what_it_runs(world: CliProject) -> None:
 def test_an_approval_that_cannot_be_recorded_is_an_error(guarded: CliProject) -> None:
     (guarded.home / ".llxprt").write_text("in the way")
 
-    run = guarded.run("trust", approved=False)
+    run = guarded.run("trust", "--yes", approved=False)
 
     assert run.status == 1
     assert "could not be recorded" in run.stderr

@@ -8,19 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, Runtime
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block
-from llxprt_hooks.protocol.outputs import merged_by_key
+from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import HookConfig
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("runner")
 
@@ -77,8 +78,14 @@ class HookRunner:
         if self._observer is not None:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
+        refusal = None
         try:
-            verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
+            if config.before_start is not None:
+                refusal = config.before_start()
+            if refusal is None:
+                verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
+            else:
+                verdict = HookVerdict(False, error=refusal)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             cause = error
             verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
@@ -98,7 +105,9 @@ class HookRunner:
             event_id=event_run.event_id,
             execution_id=execution_id,
         )
-        if config.fail_closed:
+        if refusal is not None and event_run.event_name.spec.can_block:
+            result = _blocked(result)
+        elif config.fail_closed:
             result = _apply_fail_closed(result)
         notify(self._observer, "hook_ended", result)
         return result
@@ -123,6 +132,13 @@ def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
     if result.error is None:
         return result
     return replace(result, output=fail_closed_block(str(result.error)))
+
+
+def _blocked(result: HookExecutionResult) -> HookExecutionResult:
+    """Let a hook that must not be started block, as firmly as one with ``failClosed`` that fails (D-28)."""
+    config = msgspec.structs.replace(result.hook_config, fail_closed=True)
+    output = DefaultHookOutput({"decision": "deny", "reason": str(result.error)})
+    return replace(result, hook_config=config, output=output)
 
 
 def _failure(config: HookConfig, what: str, cause: Exception | None) -> HookExecutionError:
