@@ -85,7 +85,7 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         result.error,
         result.signal or f"exit code {result.exit_code}",
         result.stderr[:LOGGED_TEXT].strip() or "empty",
-        "blocks because failClosed is set" if _closes(event_name, result) else "changes nothing",
+        "blocks" if _closes(event_name, result) else "changes nothing",
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
 

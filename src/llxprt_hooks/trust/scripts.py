@@ -26,7 +26,7 @@ from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 STATE_FOLDER: Final = "state"
 """Below ``.llxprt/``: what hooks write. It is not part of the approval."""
@@ -87,7 +87,7 @@ class CoveredFiles:
         Compares inode, size and times of everything that was read. Only if one of them differs, it looks again, and
         reads the files that differ. May be called in any thread.
         """
-        if all(_signature(path) == seen for path, seen in self._seen.items()):
+        if _are_as_seen(self._seen):
             return ()
         scan = self._scan()
         now, before = scan.files, self.files
@@ -146,6 +146,8 @@ class _Scan:
         """Everything that was looked at; if all of it is as it was, so is the result."""
         self._project = project
         self._own_folder = project / FOLDER
+        self._own_prefix = f"{self._own_folder}/"
+        self._prefix = f"{str(project).rstrip('/')}/"
         self._names = names
         self._contents = contents
         self._listings: dict[Path, tuple[str, ...]] = {}
@@ -285,7 +287,8 @@ class _Scan:
         return frozenset(_module_name(name) or name for name in self._listing(folder)) - {"__init__"}
 
     def _is_covered_anyway(self, path: Path) -> bool:
-        return path.is_relative_to(self._own_folder) and not path.is_relative_to(self._own_folder / STATE_FOLDER)
+        inside = f"{path}/"
+        return inside.startswith(self._own_prefix) and not inside.startswith(f"{self._own_prefix}{STATE_FOLDER}/")
 
     # Reading.
 
@@ -303,7 +306,7 @@ class _Scan:
         return real
 
     def _name(self, file: Path) -> str:
-        return str(file.relative_to(self._project)) if file.is_relative_to(self._project) else str(file)
+        return str(file).removeprefix(self._prefix)
 
     def _look(self, path: Path) -> os.stat_result | None:
         try:
@@ -335,11 +338,18 @@ class _Scan:
         return content
 
 
-def _signature(path: str) -> Signature | None:
-    try:
-        return _signature_of(os.stat(path))  # noqa: PTH116  # before every start of a hook
-    except OSError:
-        return None
+def _are_as_seen(seen: Mapping[str, Signature | None]) -> bool:
+    """Whether everything is as it was when it was looked at. Runs before every start of a hook, so it is kept lean."""
+    for path, signature in seen.items():
+        try:
+            found = os.stat(path)  # noqa: PTH116  # faster
+        except OSError:
+            if signature is not None:
+                return False
+        else:
+            if signature != _signature_of(found):
+                return False
+    return True
 
 
 def _signature_of(found: os.stat_result) -> Signature:
