@@ -21,6 +21,7 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.trust import scripts
 from llxprt_hooks.trust.scripts import CoveredFiles
+from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Ready
@@ -31,7 +32,8 @@ SCRIPT = ".llxprt/hooks/guard.sh"
 def guarded(project: EventsProject, event: str = "BeforeTool", *, approved: bool = True, **fields: Any) -> Config:
     """An approved project whose hook records that it ran, and allows."""
     project.write(SCRIPT, f"#!/bin/sh\necho ran >> {project.note('guard')}\n", 0o755)
-    project.configure(**{event: {"name": "guard", "command": f"$LLXPRT_PROJECT_DIR/{SCRIPT}", **fields}})
+    hook: Any = {"name": "guard", "command": f"$LLXPRT_PROJECT_DIR/{SCRIPT}", **fields}
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({event: hook})})
     if approved:
         project.approve()
     return Config.load(project.root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import py_compile
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,7 +298,17 @@ class TestNames:
     def test_a_file_that_is_certainly_only_written_to(self, command: str) -> None:
         assert not CommandNames([command]).include("check.sh")
 
-    @pytest.mark.parametrize("command", ["{1..1000000}", "{a,b}" * 20, "{" * 200, "{a,b,{1..999}}{c,d}"])
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "{1..1000000}",
+            "{a,b}" * 20,
+            "{" * 200,
+            "{a,b,{1..999}}{c,d}",
+            "x" * 200_000 + "{a,b}" * 5,
+            " ".join(f"{{{number},b}}{'{c,d}' * 8}" for number in range(2000)),
+        ],
+    )
     def test_too_many_words_are_refused(self, project: Path, project_file: Path, write: Write, command: str) -> None:
         write(project_file, running(f"sh {command}"))
 
@@ -312,12 +323,22 @@ class TestNames:
         assert CommandNames([f"echo '{inline}'"]).include("key7")
 
     def test_braces_that_are_none(self) -> None:
-        names = CommandNames(["awk '{print $1}' {} ${x} }{ {a}"])
+        names = CommandNames(["awk '{print $1}' {} ${x} }{ {a} pre{fix,ed{un,closed a,b{}c"])
 
         assert names.include("print")
+        assert names.include("closed")
+        assert names.include("bc") is False
         assert not names.include("check.sh")
 
     def test_the_limit_is_exact(self) -> None:
         CommandNames(["{1.." + str(MAX_EXPANSIONS) + "}"])
         with pytest.raises(ScriptsError):
             CommandNames(["{0.." + str(MAX_EXPANSIONS) + "}"])
+
+    @pytest.mark.parametrize(
+        "piece", ["x", "$aaa", '"$aaa', "'", '"$(a', "python -", "${", "{", "a,", "#", "\\", "> a", "(", "2>"]
+    )
+    def test_a_long_command_holds_nobody_up(self, piece: str) -> None:
+        """Were each piece split in every possible way, this would not end."""
+        with suppress(ScriptsError):
+            assert CommandNames([piece * (200_000 // len(piece))]).include("") is True

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.trust.errors import ScriptsError
@@ -23,17 +22,23 @@ if TYPE_CHECKING:
 MAX_EXPANSIONS: Final = 1000
 """Maximum number of words that the braces in one word may expand to; a hostile command could have any number."""
 
-_MAX_BRACES: Final = 100
+_MAX_EXPANDED: Final = 4 * 1024 * 1024
+"""Maximum length of all these words, for all commands together."""
 
-_VARIABLE: Final = r"\$(?:\w+|[@*#?$!-]|\{\w+\})"
+_MAX_BRACES: Final = 100
+"""Maximum nesting of braces."""
+
+_VARIABLE: Final = r"\$(?:\w++|[@*#?$!-]|\{\w++\})"
 _WORD_OF_SHELL: Final = rf"""(?:
-      [^ \t\n;&|<>()'"\\`$\#]
+      [^ \t\n;&|<>()'"\\`$\#]++
     | (?<=[^ \t\n;&|<>()])\#
     | \\.
-    | '[^']*'
-    | "(?:[^"\\`$] | \\. | {_VARIABLE} | \$\((?:[^"'`()\\$<>\#] | '[^'"]*')*\) | \$(?=["\ ]))*"
+    | '[^']*+'
+    | "(?:[^"\\`$] | \\. | {_VARIABLE} | \$\((?:[^"'`()\\$<>\#] | '[^'"]*+')*+\) | \$(?=["\ ]))*+"
     | {_VARIABLE}
-    )+"""
+    )++"""
+"""Possessive throughout: a hostile command must not make it try every way to split a word."""
+
 _TOKEN: Final = re.compile(
     rf"""
       (?P<written>(?:[0-9]*|&)>>?\|?[ \t]*{_WORD_OF_SHELL})
@@ -53,7 +58,8 @@ _QUOTING: Final = re.compile(r"\\\n|[\"'`\\]")
 _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|[\"'`]", re.DOTALL)
 _OPTION_LETTER: Final = re.compile(r"(?<![\w-])-\w")
 _EXPANSION: Final = re.compile(r"\$(?:\{[^{}]*\}|[@*#?$!-]|\w+)")
-_WITH_BRACES: Final = re.compile(r"[^\s;|&()<>]*\{[^\s;|&()<>]*")
+_UNSEPARATED: Final = re.compile(r"[^\s;|&()<>]+")
+_BRACES: Final = re.compile(r"([{},])")
 _SEQUENCE: Final = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.-?\d+)?|(\w)\.\.(\w)(?:\.\.-?\d+)?")
 
 _IMPLIED_SUFFIXES: Final = (".js", ".cjs", ".mjs", ".ts", ".py")
@@ -101,6 +107,7 @@ class CommandNames:
 def _words_of(commands: Iterable[str]) -> set[str]:
     """Return the words of all commands, for each way that quotes, options, variables and braces join or split them."""
     words: set[str] = set()
+    braces = _Braces()
     for command in set(commands):
         text = _plain(_without_written(command))
         unquoted = _QUOTING.sub("", text)
@@ -109,7 +116,7 @@ def _words_of(commands: Iterable[str]) -> set[str]:
             _ESCAPE_OR_QUOTE.sub(" ", text),
             _OPTION_LETTER.sub(" ", text),
             _EXPANSION.sub("", unquoted),
-            " ".join(_brace_expansions(unquoted)),
+            " ".join(braces.expansions(unquoted)),
         ):
             words.update(_WORD.findall(reading))
     return words | {word.removeprefix(".") for word in words}
@@ -129,38 +136,68 @@ def _without_written(command: str) -> str:
     return "".join(kept) + command[at:]
 
 
-def _brace_expansions(text: str) -> Iterator[str]:
-    for found in _WITH_BRACES.finditer(text):
-        if found[0].count("{") > _MAX_BRACES:
-            raise ScriptsError(f"a command has more than {_MAX_BRACES} braces in one word")
-        yield from _expanded(found[0])
+Pieces = list["str | Group"]
+Group = list[Pieces]
+"""The alternatives between two braces."""
 
 
-def _expanded(text: str) -> list[str]:
-    """Return all words that bash makes of a word with braces."""
-    start = text.find("{")
-    if start < 0:
-        return [text]
-    end, commas = _group(text, start)
-    if end is None:
-        return _joined([text[: start + 1]], _expanded(text[start + 1 :]))
-    cuts = [start, *commas, end]
-    parts = [text[one + 1 : other] for one, other in pairwise(cuts)]
-    alternatives = [each for part in parts for each in (_sequence(part) if not commas else None) or _expanded(part)]
-    return _joined(_joined([text[:start]], alternatives), _expanded(text[end + 1 :]))
+class _Braces:
+    """Expands braces as bash does, up to a limit."""
+
+    def __init__(self) -> None:
+        self._room = _MAX_EXPANDED
+
+    def expansions(self, text: str) -> Iterator[str]:
+        """Yield the expansions of all words that have braces."""
+        for word in {found[0] for found in _UNSEPARATED.finditer(text) if "{" in found[0]}:
+            yield from self._expanded(_pieces(word))
+
+    def _expanded(self, pieces: Pieces) -> list[str]:
+        words = [""]
+        for piece in pieces:
+            ends = [piece] if isinstance(piece, str) else [end for each in piece for end in self._expanded(each)]
+            self._room -= len(words) * sum(map(len, ends)) + len(ends) * (1 + sum(map(len, words)))
+            if len(words) * len(ends) > MAX_EXPANSIONS or self._room < 0:
+                raise ScriptsError("the braces in the commands expand to too many words")
+            words = [word + end for word in words for end in ends]
+        return words
 
 
-def _group(text: str, start: int) -> tuple[int | None, list[int]]:
-    """Return where the brace at ``start`` is closed, and its own commas."""
-    depth, commas = 0, list[int]()
-    for at in range(start, len(text)):
-        char = text[at]
-        depth += (char == "{") - (char == "}")
-        if depth == 0:
-            return at, commas
-        if char == "," and depth == 1:
-            commas.append(at)
-    return None, []
+def _pieces(word: str) -> Pieces:
+    """Read a word with braces. A brace that is not closed, or has only one alternative, is an ordinary character."""
+    groups: list[Group] = [[[]]]
+    for text in _BRACES.split(word):
+        if text == "{":
+            groups.append([[]])
+            if len(groups) > _MAX_BRACES:
+                raise ScriptsError(f"the braces in a command are nested more than {_MAX_BRACES} levels deep")
+        elif text == "," and len(groups) > 1:
+            groups[-1].append([])
+        elif text == "}" and len(groups) > 1:
+            group = groups.pop()
+            groups[-1][-1] += _closed(group)
+        elif text:
+            groups[-1][-1].append(text)
+    while len(groups) > 1:
+        group = groups.pop()
+        groups[-1][-1] += ["{", *_with_commas(group)]
+    return groups[0][0]
+
+
+def _closed(group: Group) -> Pieces:
+    if len(group) > 1:
+        return [group]
+    match group[0]:
+        case [str(text)] if sequence := _sequence(text):
+            return [[[each] for each in sequence]]
+    return ["{", *group[0], "}"]
+
+
+def _with_commas(group: Group) -> Iterator[str | Group]:
+    for number, pieces in enumerate(group):
+        if number:
+            yield ","
+        yield from pieces
 
 
 def _sequence(text: str) -> list[str]:
@@ -170,15 +207,5 @@ def _sequence(text: str) -> list[str]:
     first, last = (int(found[1]), int(found[2])) if found[1] else (ord(found[3]), ord(found[4]))
     first, last = min(first, last), max(first, last)
     if last - first >= MAX_EXPANSIONS:
-        raise _too_many()
+        raise ScriptsError(f"the braces in a command expand to more than {MAX_EXPANSIONS} words")
     return [str(each) if found[1] else chr(each) for each in range(first, last + 1)]
-
-
-def _joined(heads: list[str], tails: list[str]) -> list[str]:
-    if len(heads) * len(tails) > MAX_EXPANSIONS:
-        raise _too_many()
-    return [head + tail for head in heads for tail in tails]
-
-
-def _too_many() -> ScriptsError:
-    return ScriptsError(f"the braces in a command expand to more than {MAX_EXPANSIONS} words")

@@ -48,8 +48,8 @@ _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")
 _PYTHON_SHEBANG: Final = re.compile(rb"#![^\n]*python")
-_RUNS_MODULE: Final = re.compile(r"python[^|;&\n]*\s-\w*[mc]")
-"""Python that imports from the working directory."""
+_SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
+_MODULE_OPTION: Final = re.compile(r"\s-\w{0,8}[mc]")
 
 Signature = tuple[int, int, int, int, int, int]
 _UNSTABLE: Final[Signature] = (0, 0, 0, 0, 0, 0)
@@ -75,7 +75,7 @@ class CoveredFiles:
         commands = tuple(commands)
         self._project = Path(os.path.realpath(project_dir))
         self._names = CommandNames(commands)
-        self._runs_modules = any(map(_RUNS_MODULE.search, commands))
+        self._runs_modules = any(map(_imports_from_project, commands))
         self._contents: dict[str, _Content] = {}
         scan = self._scan()
         self.files = scan.files
@@ -389,6 +389,12 @@ def _digest(file: Path, budget: _Budget) -> tuple[str, bytes]:
     except OSError as error:
         raise ScriptsError(f"the script {escape_for_terminal(str(file))} cannot be read: {error.strerror}") from error
     return digest.hexdigest(), start
+
+
+def _imports_from_project(command: str) -> bool:
+    """Whether a command has ``python -m`` or ``python -c``, which import from the working directory."""
+    parts = _SIMPLE_COMMAND.findall(command) if "python" in command else ()
+    return any("python" in part and _MODULE_OPTION.search(part) for part in parts)
 
 
 def _real_folder(file: Path) -> Path:
