@@ -237,6 +237,26 @@ class TestCost:
         assert covered.changes() == ()
         assert str(project.root / SCRIPT) in read
 
+    def test_a_broken_link_is_looked_at_too(self, project: EventsProject, monkeypatch: pytest.MonkeyPatch) -> None:
+        project.write(SCRIPT)
+        (project.root / SCRIPT).with_name("later.py").symlink_to(project.folder / "later.py")
+        covered = covering(project, age=60)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", forbidden)
+            assert covered.changes() == ()
+
+        project.write(project.folder / "later.py")
+        assert covered.changes() == (".llxprt/hooks/later.py",)
+
+    def test_a_link_that_breaks_is_noticed(self, project: EventsProject) -> None:
+        project.write(SCRIPT)
+        target = project.write(project.folder / "target.py")
+        (project.root / SCRIPT).with_name("link.py").symlink_to(target)
+        covered = covering(project, age=60)
+        target.unlink()
+
+        assert covered.changes() == (".llxprt/hooks/link.py",)
+
     def test_it_may_be_called_in_any_thread(self, project: EventsProject) -> None:
         covered = covering(project, age=60)
         found: list[tuple[str, ...]] = []
