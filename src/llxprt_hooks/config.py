@@ -110,7 +110,13 @@ class Config:
         )
         config.settings = settings
         config._settings_hooks = tuple(
-            HookSet(source.hooks, origin=str(source.file), document=source.document) for source in settings.sources
+            HookSet(
+                source.hooks,
+                origin=str(source.file),
+                document=source.document,
+                before_start=settings.trust.refusal if source.level is Level.PROJECT else None,
+            )
+            for source in settings.sources
         )
         return config
 

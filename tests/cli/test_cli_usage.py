@@ -221,7 +221,7 @@ def test_errors_about_files_cannot_command_the_terminal(world: CliProject) -> No
     (folder / ".llxprt" / "settings.json").write_text('{"hooks": {"BeforeTool": []}}')
     (folder / ".llxprt" / "settings.json").chmod(0o666)
 
-    run = world.run("trust", "-C", str(folder), approved=False)
+    run = world.run("trust", "--yes", "-C", str(folder), approved=False)
 
     assert run.status == 1
     assert ESCAPE not in run.stdout + run.stderr

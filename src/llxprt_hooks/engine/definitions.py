@@ -5,7 +5,7 @@ What a definition may contain is declared in ``schema``, and by each hook type i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -51,6 +51,13 @@ class ConfigSource(StrEnum):
 _SOURCES = tuple(ConfigSource)
 
 
+BeforeStart = Callable[[], str | None]
+"""Returns why a hook must not be started now, as the end of a sentence that starts with the hook; else None.
+
+It may read files. It knows nothing of event loops, so that it can be called in any thread.
+"""
+
+
 class HookConfig(msgspec.Struct, frozen=True):
     """One hook: what to run, in the form of its type, and how. ``timeout`` is in milliseconds."""
 
@@ -61,6 +68,8 @@ class HookConfig(msgspec.Struct, frozen=True):
     description: str | None = None
     fail_closed: bool = False
     """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
+    before_start: BeforeStart | None = None
+    """Called before every start; what it returns keeps the hook from running (D-28)."""
 
     @property
     def executor(self) -> Executor[Any]:
@@ -93,6 +102,8 @@ class HookSet:
     """The file or extension; empty for hooks that a program passed in."""
     document: Document | None = field(default=None, repr=False, compare=False)
     """The file that it was read from, for the line and column of problems."""
+    before_start: BeforeStart | None = field(default=None, repr=False, compare=False)
+    """Called before every start of one of these hooks."""
 
 
 class HookDefinition(msgspec.Struct, frozen=True):
@@ -207,6 +218,8 @@ class _Reader:
         for problem in problems:
             message = f"discarded: {problem.message}" if problem.discards else problem.message
             self._report((*entry.path, problem.key), message, entry.path)
+        if config is not None and self._set.before_start is not None:
+            config = msgspec.structs.replace(config, before_start=self._set.before_start)
         return config
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:

@@ -18,14 +18,14 @@ LOCK_TIMEOUT: Final = 30.0
 """Seconds; the lock is normally held for milliseconds."""
 
 
-def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
+def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) -> None:
     """Replace a file's content. Readers see the old or the new content, never a part, even after a power failure.
 
     The file keeps its permissions unless ``mode`` is given; a new file gets 0644. The target of a symbolic link is
     replaced, not the link. The folder must exist.
     """
     target = Path(os.path.realpath(path))
-    data = text.encode()
+    data = text.encode() if isinstance(text, str) else text
     if mode is None:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")

@@ -105,6 +105,8 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
     reason = NOT_TRUSTED_REASONS.get(trust.state)
     if reason is None:
         return ()
+    if trust.is_outdated:
+        reason = "the approval of this project was given to an earlier version and covered less"
     count = len(trust.commands)
     skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
     file = escape_for_terminal(str(trust.file))
