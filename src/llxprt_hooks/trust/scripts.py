@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import PurePath
 
 MAX_FILES: Final = 10_000
 """Maximum number of files and folders to read; a hostile project could have any number."""
@@ -54,6 +55,12 @@ def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str
     return _Search(Path(os.path.realpath(project_dir)), words).scripts() if words else {}
 
 
+def file_test(commands: Iterable[str]) -> Callable[[PurePath], bool]:
+    """Return a test whether commands name a file, which need not exist, by its path relative to the project."""
+    words = _words_of(commands)
+    return lambda path: bool(words and path.parts) and all(_is_named(part, words) for part in path.parts)
+
+
 def _words_of(commands: Iterable[str]) -> set[str]:
     """Return the words of all commands, for each way that quotes and options may join or split them."""
     words: set[str] = set()
@@ -71,6 +78,13 @@ def _words_of(commands: Iterable[str]) -> set[str]:
 def _plain(text: str) -> str:
     """Normalize Unicode and case, because some file systems ignore these differences."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def _is_named(name: str, words: set[str]) -> bool:
+    plain = _plain(name).partition(">")[0]  # the rest may have been removed as the target of a redirection
+    suffix = next((suffix for suffix in _IMPLIED_SUFFIXES if plain.endswith(suffix)), "")
+    stem = plain.removesuffix(suffix)
+    return any(words.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
 
 
 class _Search:
@@ -99,19 +113,13 @@ class _Search:
     def _named(self, folder: Path) -> Iterator[Path]:
         try:
             with os.scandir(folder) as entries:
-                yield from (folder / entry.name for entry in entries if self._is_named(entry.name))
+                yield from (folder / entry.name for entry in entries if _is_named(entry.name, self._words))
         except (FileNotFoundError, NotADirectoryError):  # deleted in the meantime
             return
         except OSError as error:
             raise ScriptsError(
                 f"the folder {escape_for_terminal(str(folder))} cannot be read: {error.strerror}"
             ) from error
-
-    def _is_named(self, name: str) -> bool:
-        plain = _plain(name).partition(">")[0]  # the rest may have been removed as the target of a redirection
-        suffix = next((suffix for suffix in _IMPLIED_SUFFIXES if plain.endswith(suffix)), "")
-        stem = plain.removesuffix(suffix)
-        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
 
     def _add(self, file: Path) -> None:
         try:

@@ -43,13 +43,15 @@ class Probe:
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
-        tool = Tool("probe", "A probe.", {"type": "object"}, ToolKind.READ, self._probe)
+        parameters = {"type": "object", "properties": {"number": {"type": "string"}}}
+        tool = Tool("probe", "A probe.", parameters, ToolKind.READ, self._probe)
         approval = Approval(ApprovalMode.DEFAULT)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 
     async def run(self, *names: str, restriction: Restriction = FREE) -> list[ToolCall]:
         calls = [
-            ToolCall.of(types.FunctionCall(name=name, args={"number": number})) for number, name in enumerate(names)
+            ToolCall.of(types.FunctionCall(name=name, args={"number": str(number)}))
+            for number, name in enumerate(names)
         ]
         await self.scheduler.run(calls, restriction)
         return calls

@@ -154,7 +154,7 @@ async def test_a_nul_character_is_told(workspace: Workspace, tool: str) -> None:
 async def test_a_path_that_cannot_be_is_told(workspace: Workspace, tool: str) -> None:
     arguments = {name: value.replace("{}", "a\ud800b") for name, value in CALLS[tool].items()}
 
-    assert "is not a valid path on this system" in await fail(workspace, tool.split()[0], **arguments)
+    assert "is not valid Unicode" in await fail(workspace, tool.split()[0], **arguments)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,179 @@
+"""The approval question: what a call will do, in as many rows as the terminal has.
+
+All text may come from a hostile model. So every argument is on the screen with its beginning and its end, whatever the
+others contain: rows are counted, each argument gets its share of them, and what is cut is cut in the middle, with the
+amount. Names are the tool's own. A value stays in its column, and the column before it shows where a line goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from llxprt_hooks.agent.tools.tool import ToolKind
+from llxprt_hooks.agent.tools.wording import counted
+from llxprt_hooks.text import escape_for_terminal
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.approval import Request
+
+MIN_COLUMNS, MIN_ROWS = 30, 8
+"""A smaller terminal cannot show a call."""
+
+_OTHER_ROWS = 3
+"""The empty row above, the row of the question, and one in case that it is wrapped."""
+
+_MOST_ROWS: Mapping[str, int] = {"description": 2}
+"""Arguments that do nothing and only claim something."""
+
+_NEW_LINE, _WRAPPED = "  ", "↪ "
+_SPACES = re.compile(" {32,}")
+_TAB_WIDTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a value."""
+
+    text: str
+    lines: int = 1
+    """How many lines begin in it."""
+    characters: int = 0
+    is_note: bool = False
+    """Whether it stands for something that is not shown."""
+
+
+class CallQuestion:
+    """A call, formatted for a terminal of some size."""
+
+    def __init__(self, request: Request, *, columns: int, rows: int) -> None:
+        values = request.arguments
+        self._names = max(map(len, values), default=0)
+        self._width = columns - self._names - len(_WRAPPED) - 1
+        warning = f"! This file is protected: {request.protected}." if request.protected else ""
+        self._warning = [Text(shown, "bold yellow") for shown in _cells(warning, columns - 1)] if warning else []
+        keeps_order = request.tool.kind is ToolKind.EXECUTE
+        self._values = {name: _rows(value, self._width, keeps_order=keeps_order) for name, value in values.items()}
+        shares = _shares(
+            [min(len(value), _MOST_ROWS.get(name, rows)) for name, value in self._values.items()],
+            rows - _OTHER_ROWS - len(self._warning),
+        )
+        self._shown = {
+            name: _cut(value, share, self._width)
+            for (name, value), share in zip(self._values.items(), shares, strict=True)
+        }
+
+    @property
+    def is_cut(self) -> bool:
+        return self._shown != self._values
+
+    @property
+    def summary(self) -> Group:
+        """The call, in no more rows than the terminal has."""
+        return Group(*self._lines(self._shown), *self._warning)
+
+    @property
+    def whole(self) -> Group:
+        """The call with everything that was cut."""
+        return Group(*self._lines(self._values))
+
+    def _lines(self, values: Mapping[str, Sequence[_Row]]) -> Iterator[Text]:
+        for name, rows in values.items():
+            for number, row in enumerate(rows):
+                label = "" if number else name
+                line = Text(no_wrap=True, overflow="ignore")
+                line.append(label.ljust(self._names), "cyan")
+                line.append(_NEW_LINE if row.lines else _WRAPPED, "cyan")
+                yield line.append(row.text, "dim italic" if row.is_note else "")
+
+
+def _rows(value: str, width: int, *, keeps_order: bool) -> list[_Row]:
+    """Divide a value into rows. Runs of empty lines are one row.
+
+    With ``keeps_order``, letters that are written from right to left are escaped: terminals differ in how they order
+    them and what is between them.
+    """
+    rows: list[_Row] = []
+    blank = 0
+    lines = value.removesuffix("\n").split("\n") if value else []
+    for line in [*lines, None]:
+        if line is not None and not line.strip():
+            blank += 1
+            continue
+        if blank == 1:
+            rows.append(_Row(""))
+        elif blank:
+            rows.append(_Row(f"({blank:,} empty lines)", blank, is_note=True))
+        blank = 0
+        if line is not None:
+            shown = _visible(line, keeps_order=keeps_order)
+            cells = _cells(shown, width)
+            rows += [_Row(text, int(not number), len(text)) for number, text in enumerate(cells)]
+    return rows or [_Row("(empty)", is_note=True)]
+
+
+def _visible(line: str, *, keeps_order: bool) -> str:
+    shown = escape_for_terminal(line.expandtabs(_TAB_WIDTH))
+    if keeps_order:
+        shown = "".join(
+            char.encode("unicode_escape").decode() if unicodedata.bidirectional(char) in ("R", "AL") else char
+            for char in shown
+        )
+    return _SPACES.sub(lambda found: f" ({len(found[0]):,} spaces) ", shown)
+
+
+def _cells(text: str, width: int) -> list[str]:
+    """Divide a text into pieces that fit, whatever the terminal takes for the width of a character."""
+    pieces, start, used = [], 0, 0
+    for at, char in enumerate(text):
+        cells = _cell_count(char)
+        if used + cells > width:
+            pieces.append(text[start:at])
+            start, used = at, 0
+        used += cells
+    return [*pieces, text[start:]]
+
+
+def _cell_count(char: str) -> int:
+    return 1 if char.isascii() else 2
+
+
+def _shares(needed: Sequence[int], rows: int) -> list[int]:
+    """Distribute rows: short values get what they need, long ones equal parts of the rest."""
+    shares = [0] * len(needed)
+    left = len(needed)
+    for index in sorted(range(len(needed)), key=lambda index: needed[index]):
+        shares[index] = min(needed[index], rows // left)
+        rows -= shares[index]
+        left -= 1
+    return shares
+
+
+def _cut(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
+    """Leave out rows in the middle. If only one or two rows are left, characters in the middle."""
+    if len(rows) <= most:
+        return list(rows)
+    if most < 3:
+        return [_cut_row(rows, width)]
+    head = most // 2
+    tail = len(rows) - (most - head - 1)
+    lines = sum(row.lines for row in rows[head:tail])
+    characters = counted(sum(row.characters for row in rows[head:tail]), "character")
+    amount = f"{counted(lines, 'line')}, {characters}" if lines else characters
+    return [*rows[:head], _Row(f"({amount} not shown)", is_note=True), *rows[tail:]]
+
+
+def _cut_row(rows: Sequence[_Row], width: int) -> _Row:
+    text = rows[0].text + "".join((" \\n " if row.lines else "") + row.text for row in rows[1:])
+    note = f" …{len(text):,} characters… "
+    room = (width - 2 - len(note)) // 2
+    head = _cells(text, room)[0]
+    tail = _cells(text[::-1], room)[0][::-1]
+    note = f" …{counted(len(text) - len(head) - len(tail), 'character')}… "
+    return _Row(f"{head}{note}{tail}")
