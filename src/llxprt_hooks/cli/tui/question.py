@@ -23,14 +23,14 @@ from llxprt_hooks.text import escape_for_terminal
 if TYPE_CHECKING:
     from llxprt_hooks.agent.approval import Request
 
-MIN_COLUMNS, MIN_ROWS = 30, 8
+MIN_COLUMNS, MIN_ROWS = 40, 10
 """A smaller terminal cannot show a call."""
 
 _OTHER_ROWS = 3
 """The empty row above, the row of the question, and one in case that it is wrapped."""
 
-_MOST_ROWS: Mapping[str, int] = {"description": 2}
-"""Arguments that do nothing and only claim something."""
+_MOST_ROWS: Mapping[str, int] = {"description": 2, "dir_path": 2}
+"""Arguments that must not take rows from the command: what the model claims about it, and where it runs."""
 
 _NEW_LINE, _WRAPPED = "  ", "↪ "
 _SPACES = re.compile(" {32,}")
@@ -156,24 +156,27 @@ def _shares(needed: Sequence[int], rows: int) -> list[int]:
 
 
 def _cut(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
-    """Leave out rows in the middle. If only one or two rows are left, characters in the middle."""
+    """Leave out rows in the middle, or characters in the middle if only one or two rows are left."""
     if len(rows) <= most:
         return list(rows)
     if most < 3:
-        return [_cut_row(rows, width)]
+        return _cut_text(rows, most, width)
     head = most // 2
     tail = len(rows) - (most - head - 1)
     lines = sum(row.lines for row in rows[head:tail])
-    characters = counted(sum(row.characters for row in rows[head:tail]), "character")
-    amount = f"{counted(lines, 'line')}, {characters}" if lines else characters
-    return [*rows[:head], _Row(f"({amount} not shown)", is_note=True), *rows[tail:]]
+    characters = f"{counted(sum(row.characters for row in rows[head:tail]), 'character')}"
+    notes = (f"({lines:,} lines, {characters} not shown)", f"({lines:,} lines not shown)", f"(… {lines:,} lines …)")
+    if not lines:
+        notes = (f"({characters} not shown)", f"(… {characters} …)", "(…)")
+    note = next((note for note in notes if len(note) <= width), notes[-1])
+    return [*rows[:head], _Row(note, is_note=True), *rows[tail:]]
 
 
-def _cut_row(rows: Sequence[_Row], width: int) -> _Row:
+def _cut_text(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
     text = rows[0].text + "".join((" \\n " if row.lines else "") + row.text for row in rows[1:])
     note = f" …{len(text):,} characters… "
-    room = (width - 2 - len(note)) // 2
+    room = ((width - 1) * most - len(note)) // 2  # a wide character can leave one column of a row empty
     head = _cells(text, room)[0]
     tail = _cells(text[::-1], room)[0][::-1]
     note = f" …{counted(len(text) - len(head) - len(tail), 'character')}… "
-    return _Row(f"{head}{note}{tail}")
+    return [_Row(each, int(not number)) for number, each in enumerate(_cells(f"{head}{note}{tail}", width))]
