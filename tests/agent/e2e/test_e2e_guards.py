@@ -1,4 +1,4 @@
-"""What a hostile model tries against its guards in a run: arguments, protected files, floods, secrets, terminals."""
+"""What a hostile model tries against its guards in a run: arguments, protected files, secrets, terminals."""
 
 from __future__ import annotations
 
@@ -142,19 +142,6 @@ def test_the_users_settings_are_protected_if_the_project_is_the_home_directory(p
     asked = answer(call("write_file", file_path=".llxprt/hooks/x.py", content="x"))
     run = project.run("-o", "json", "-y", answers=[asked, answer("Done.")], HOME=str(project.root))
     assert run.statuses == ["error"]
-
-
-# Floods.
-
-
-def test_at_most_32_calls_of_an_answer_run_at_once(project: AgentProject) -> None:
-    note = project.note("at_once")
-    hook = f"cat > /dev/null; mkdir -p run; touch run/$$; ls run | wc -l >> {note}; sleep 0.2; rm run/$$"
-    project.configure(BeforeTool=hook, level="user")
-    asked = [call("glob", pattern=f"*{number}") for number in range(80)]
-    run = project.run("-o", "json", answers=[answer(asked), answer("Done.")])
-    assert run.statuses == ["success"] * 80
-    assert 1 < max(map(int, project.notes("at_once"))) <= 32
 
 
 # Secrets and marks in the environment.
