@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
 from llxprt_hooks.agent.tools.wording import one_line
 from llxprt_hooks.text import shorten
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Target
 
 _LONGEST_PATH = 200
 
@@ -37,8 +40,13 @@ class Request:
     tool: Tool
     arguments: Mapping[str, str]
     """The declared arguments, after hooks."""
-    protected: str | None = None
-    """Why the file that the call writes is protected, if it is."""
+    target: Target | None = None
+    """The file that the call writes, if it writes one."""
+
+    @property
+    def protected(self) -> str | None:
+        """Why that file is protected, if it is."""
+        return self.target.protected if self.target else None
 
 
 Ask: TypeAlias = Callable[[Request], Awaitable[bool]]

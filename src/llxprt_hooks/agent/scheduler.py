@@ -136,14 +136,14 @@ class Scheduler:
         """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
         call.args = final_input
         arguments = texts(tool, final_input)
-        protection = self._workspace.protection(arguments[tool.writes]) if tool.writes else None
-        request = Request(tool, arguments, protection and protection[1])
+        target = self._workspace.target(arguments[tool.writes]) if tool.writes else None
+        request, workspace = Request(tool, arguments, target), self._workspace
         if self._approval.needed(request):
             self._enter(call, CallState.AWAITING_APPROVAL)
             if (refusal := await self._approval.refusal(request)) is not None:
                 raise _Refused(refusal)
             self._enter(call, CallState.EXECUTING)
-        workspace = self._workspace.approving(protection[0]) if protection else self._workspace
+            workspace = workspace.approving(target.place) if target else workspace
         try:
             return await tool.run(workspace, arguments)
         except Exception as error:  # report tool errors to the model instead of crashing the agent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from llxprt_hooks.agent.approval import Request
 from llxprt_hooks.agent.tools import TOOLS
+from llxprt_hooks.agent.tools.workspace import Target
 from llxprt_hooks.cli.tui.question import MIN_COLUMNS, MIN_ROWS, CallQuestion
 from tests.support.gemini import answer, call
 
@@ -25,6 +27,7 @@ SIZES = [(24, 80), (10, 40)]
 FORGERIES: dict[str, dict[str, Any]] = {
     "empty lines": {"command": "touch pwned\n" + "\n" * 60 + "ls -la"},
     "a long line": {"command": "touch pwned; : " + "x" * 5000 + "; ls -la"},
+    "a huge line": {"command": "touch pwned; : " + "x" * 500_000 + "; ls -la"},
     "many lines": {"command": "touch pwned\n" + ": step\n" * 500 + "ls -la"},
     "spaces and tabs": {"command": "touch pwned;" + " " * 3000 + "\t" * 500 + "ls -la"},
     "wide characters": {"command": "touch pwned; : " + "漢字" * 1000 + "; ls -la"},
@@ -144,6 +147,26 @@ def test_a_protected_file_is_asked_about_in_every_mode(project: InteractiveProje
     assert (project.root / ".git" / "hooks" / "pre-commit").read_text() == "x"
 
 
+def test_the_question_shows_where_a_link_leads_and_that_is_what_is_written(project: InteractiveProject) -> None:
+    (project.root / "a.txt").write_text("a")
+    (project.root / "b.txt").write_text("b")
+    (project.root / "notes.txt").symlink_to("a.txt")
+    asked = answer(call("write_file", file_path="notes.txt", content="x"))
+    with project.session(asked, asked, answer("Done.")) as terminal:
+        terminal.see_prompt()
+        terminal.enter("go")
+        terminal.see("file_path  notes.txt\n", "! The path leads to a.txt\nAllow write_file? [y/N]")
+        (project.root / "notes.txt").unlink()
+        (project.root / "notes.txt").symlink_to("b.txt")
+        terminal.enter("y")
+        terminal.see("which is not what was approved", "! The path leads to b.txt\nAllow write_file? [y/N]")
+        assert (project.root / "b.txt").read_text() == "b"
+        terminal.enter("y")
+        terminal.see_prompt()
+    assert (project.root / "a.txt").read_text() == "a"
+    assert (project.root / "b.txt").read_text() == "x"
+
+
 def test_a_terminal_that_is_too_small_to_ask_allows_nothing(project: InteractiveProject) -> None:
     with project.session(answer(call("run_shell_command", command="touch pwned")), answer("Done."), size=(6, 60)) as t:
         t.see_prompt()
@@ -168,14 +191,21 @@ TEXTS = st.text(alphabet=st.one_of(st.sampled_from("a \n\t漢\u0301א\u202e\x1b�
 @settings(deadline=None, max_examples=150)
 @given(
     tool=st.sampled_from(["run_shell_command", "write_file", "replace"]),
-    values=st.lists(st.one_of(TEXTS, st.sampled_from(["", "\n" * 100, "x" * 5000, "y\n" * 300])), min_size=3),
+    values=st.lists(
+        st.one_of(TEXTS, st.sampled_from(["", "\n" * 100, "x" * 5000, "y\n" * 300, "z\n" * 40_000, "\n" * 60_000])),
+        min_size=3,
+    ),
     columns=st.integers(MIN_COLUMNS, 200),
     rows=st.integers(MIN_ROWS, 60),
     protected=st.sampled_from([None, "it is in `.llxprt`", "a configured hook names it"]),
+    link_target=st.one_of(st.none(), TEXTS),
 )
-def test_a_question_always_fits(tool: str, values: list[str], columns: int, rows: int, protected: str | None) -> None:
+def test_a_question_always_fits(
+    tool: str, values: list[str], columns: int, rows: int, protected: str | None, link_target: str | None
+) -> None:
     names = TOOLS[tool].parameters["properties"]
-    request = Request(TOOLS[tool], dict(zip(names, values, strict=False)), protected)
+    target = Target(Path("/a"), protected, link_target)
+    request = Request(TOOLS[tool], dict(zip(names, values, strict=False)), target)
     console = Console(width=1000, color_system=None, legacy_windows=False)
     with console.capture() as captured:
         console.print(CallQuestion(request, columns=columns, rows=rows).summary)

@@ -12,6 +12,7 @@ import pytest
 from llxprt_hooks.agent.tools import Workspace, search
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.walk import walk
+from llxprt_hooks.agent.tools.workspace import Target
 from tests.agent.tools.tool_calls import SECRET, call, fail, succeed
 
 Escape = Callable[[Path, Path], str]
@@ -321,14 +322,14 @@ def test_a_protected_file_is_recognized_when_it_is_written(workspace: Workspace,
     (root / ".git").mkdir()
     (root / "sub").mkdir()
     place = workspace.locate("sub/config")
-    assert workspace.protection("sub/config") is None
+    assert workspace.target("sub/config") == Target(place, None, None)
 
     (root / "sub").rmdir()
     (root / ".git").rename(root / "sub")
     (root / ".git").symlink_to("sub")
     with pytest.raises(ToolFailure, match="is protected"):
         workspace.write(place, b"x")
-    with pytest.raises(ToolFailure, match="is protected"):
+    with pytest.raises(ToolFailure, match="not what was approved"):
         workspace.approving(root / "other").write(place, b"x")
     assert os.listdir(root / "sub") == []
 

@@ -42,6 +42,17 @@ class Entry:
     is_link: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file that a call would write."""
+
+    place: Path
+    protected: str | None
+    """Why it needs a person's approval in every mode, if it does."""
+    link_target: str | None
+    """Where links in the path lead, if there are any."""
+
+
 class Workspace:
     """Access to the files below a root. Every failure is a `ToolFailure`.
 
@@ -58,22 +69,22 @@ class Workspace:
         self._approved: Path | None = None
 
     def approving(self, place: Path) -> Workspace:
-        """Return this workspace for one call that may write one protected file."""
+        """Return this workspace for one call that may write one file, protected or not, and no other."""
         approving = copy.copy(self)
         approving._approved = place
         return approving
 
-    def protection(self, path: str) -> tuple[Path, str] | None:
-        """Return the place of a file that must not be written without a person's approval, and why; otherwise None."""
+    def target(self, path: str) -> Target | None:
+        """Return what writing to a path would change, or None if the path cannot be written."""
         try:
             place = self.locate(path)
         except ToolFailure:  # the tool reports it
             return None
+        named = Path(os.path.relpath(self.root / path, self.root))
+        real = place.relative_to(self.root)
         present = identities([place, *place.parents])
-        for spelling in (str(place), self.root / path):
-            if reason := self._protected.reason(Path(os.path.relpath(spelling, self.root)), present):
-                return place, reason
-        return None
+        protected = self._protected.reason(real, present) or self._protected.reason(named, present)
+        return Target(place, protected, None if named == real else self.name(place))
 
     def environment(self) -> dict[str, str]:
         """Return the environment of programs that tools start."""
@@ -131,8 +142,10 @@ class Workspace:
         return mode is None
 
     def _check_protection(self, place: Path, present: AbstractSet[Identity]) -> None:
-        """Check again when the file is written: links may have changed since the call was approved."""
-        if place != self._approved and (reason := self._protected.reason(place.relative_to(self.root), present)):
+        """Check again when the file is written: links may have changed since the call was checked or approved."""
+        if self._approved is not None and place != self._approved:
+            raise ToolFailure(f"The path leads to `{self.name(place)}`, which is not what was approved.")
+        if self._approved is None and (reason := self._protected.reason(place.relative_to(self.root), present)):
             raise ToolFailure(f"`{self.name(place)}` is protected ({reason}) and was not approved.")
 
     @contextlib.contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -31,6 +31,9 @@ _OTHER_ROWS = 3
 
 _MOST_ROWS: Mapping[str, int] = {"description": 2, "dir_path": 2}
 """Arguments that must not take rows from the command: what the model claims about it, and where it runs."""
+
+_END = 20_000
+"""Characters at the beginning and at the end of a value that are enough for any terminal."""
 
 _NEW_LINE, _WRAPPED = "  ", "↪ "
 _SPACES = re.compile(" {32,}")
@@ -53,35 +56,45 @@ class CallQuestion:
     """A call, formatted for a terminal of some size."""
 
     def __init__(self, request: Request, *, columns: int, rows: int) -> None:
-        values = request.arguments
-        self._names = max(map(len, values), default=0)
+        self._arguments = request.arguments
+        self._keeps_order = request.tool.kind is ToolKind.EXECUTE
+        self._names = max(map(len, self._arguments), default=0)
         self._width = columns - self._names - len(_WRAPPED) - 1
-        warning = f"! This file is protected: {request.protected}." if request.protected else ""
-        self._warning = [Text(shown, "bold yellow") for shown in _cells(warning, columns - 1)] if warning else []
-        keeps_order = request.tool.kind is ToolKind.EXECUTE
-        self._values = {name: _rows(value, self._width, keeps_order=keeps_order) for name, value in values.items()}
+        self._warnings = [
+            row.text for text in _warnings(request) for row in _cut(_pieces(text, columns - 1), 2, columns - 1)
+        ]
+        values = {name: self._rows_of_ends(value) for name, value in self._arguments.items()}
         shares = _shares(
-            [min(len(value), _MOST_ROWS.get(name, rows)) for name, value in self._values.items()],
-            rows - _OTHER_ROWS - len(self._warning),
+            [min(len(value), _MOST_ROWS.get(name, rows)) for name, value in values.items()],
+            rows - _OTHER_ROWS - len(self._warnings),
         )
         self._shown = {
-            name: _cut(value, share, self._width)
-            for (name, value), share in zip(self._values.items(), shares, strict=True)
+            name: _cut(value, share, self._width) for (name, value), share in zip(values.items(), shares, strict=True)
         }
-
-    @property
-    def is_cut(self) -> bool:
-        return self._shown != self._values
+        self.is_cut = self._shown != values or any(len(value) > 2 * _END for value in self._arguments.values())
 
     @property
     def summary(self) -> Group:
         """The call, in no more rows than the terminal has."""
-        return Group(*self._lines(self._shown), *self._warning)
+        warnings = (Text(warning, "bold yellow", no_wrap=True, overflow="ignore") for warning in self._warnings)
+        return Group(*self._lines(self._shown), *warnings)
 
     @property
     def whole(self) -> Group:
         """The call with everything that was cut."""
-        return Group(*self._lines(self._values))
+        return Group(*self._lines({name: self._rows(value) for name, value in self._arguments.items()}))
+
+    def _rows(self, value: str) -> list[_Row]:
+        return _rows(value, self._width, keeps_order=self._keeps_order)
+
+    def _rows_of_ends(self, value: str) -> list[_Row]:
+        """Divide a value into rows. Of a very long one take only the ends, because dividing all of it takes long."""
+        if len(value) <= 2 * _END:
+            return self._rows(value)
+        omitted = len(value) - 2 * _END
+        note = _Row(f"(… {omitted:,} …)", value.count("\n", _END, -_END), omitted, is_note=True)
+        first, *further = self._rows(value[-_END:])
+        return [*self._rows(value[:_END]), note, replace(first, lines=0), *further]
 
     def _lines(self, values: Mapping[str, Sequence[_Row]]) -> Iterator[Text]:
         for name, rows in values.items():
@@ -89,8 +102,16 @@ class CallQuestion:
                 label = "" if number else name
                 line = Text(no_wrap=True, overflow="ignore")
                 line.append(label.ljust(self._names), "cyan")
-                line.append(_NEW_LINE if row.lines else _WRAPPED, "cyan")
+                line.append(_NEW_LINE if row.lines or row.is_note else _WRAPPED, "cyan")
                 yield line.append(row.text, "dim italic" if row.is_note else "")
+
+
+def _warnings(request: Request) -> Iterator[str]:
+    target = request.target
+    if target and target.link_target:
+        yield f"! The path leads to {escape_for_terminal(target.link_target)}"
+    if target and target.protected:
+        yield f"! This file is protected: {target.protected}."
 
 
 def _rows(value: str, width: int, *, keeps_order: bool) -> list[_Row]:
@@ -112,9 +133,7 @@ def _rows(value: str, width: int, *, keeps_order: bool) -> list[_Row]:
             rows.append(_Row(f"({blank:,} empty lines)", blank, is_note=True))
         blank = 0
         if line is not None:
-            shown = _visible(line, keeps_order=keeps_order)
-            cells = _cells(shown, width)
-            rows += [_Row(text, int(not number), len(text)) for number, text in enumerate(cells)]
+            rows += _pieces(_visible(line, keeps_order=keeps_order), width)
     return rows or [_Row("(empty)", is_note=True)]
 
 
@@ -126,6 +145,10 @@ def _visible(line: str, *, keeps_order: bool) -> str:
             for char in shown
         )
     return _SPACES.sub(lambda found: f" ({len(found[0]):,} spaces) ", shown)
+
+
+def _pieces(line: str, width: int) -> list[_Row]:
+    return [_Row(text, int(not number), len(text)) for number, text in enumerate(_cells(line, width))]
 
 
 def _cells(text: str, width: int) -> list[str]:
@@ -179,4 +202,4 @@ def _cut_text(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
     head = _cells(text, room)[0]
     tail = _cells(text[::-1], room)[0][::-1]
     note = f" …{counted(len(text) - len(head) - len(tail), 'character')}… "
-    return [_Row(each, int(not number)) for number, each in enumerate(_cells(f"{head}{note}{tail}", width))]
+    return _pieces(f"{head}{note}{tail}", width)
