@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask
+from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask, Request
 from llxprt_hooks.agent.audience import Audience, WarningEvent
 from llxprt_hooks.agent.chat import Chat
 from llxprt_hooks.agent.errors import AgentError
@@ -26,9 +26,6 @@ from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.triggers.lifecycle import fire_notification_hook
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.engine.observer import HookObserver
 
 DEFAULT_MODEL = "gemini-2.5-flash"
@@ -67,7 +64,7 @@ def assemble(
             "tools": [{"function_declarations": [tool.declaration() for tool in TOOLS.values()]}],
         },
     )
-    scheduler = Scheduler(config, Workspace(config.working_dir), TOOLS, approval, audience)
+    scheduler = Scheduler(config, Workspace(config.working_dir, config), TOOLS, approval, audience)
     return Session(config, chat, scheduler, audience, transcript)
 
 
@@ -83,9 +80,10 @@ def _require_guards(config: Config) -> None:
         raise AgentError(f"These settings cannot be read, so their hooks would not run:\n{error}") from error
 
 
-def _announce_approval(config: Config, tool: Tool, arguments: Mapping[str, Any]) -> None:
+def _announce_approval(config: Config, request: Request) -> None:
     """Fire Notification hooks: a call needs approval."""
-    details = {"tool_name": tool.name, "tool_input": dict(arguments)}
+    tool = request.tool
+    details = {"tool_name": tool.name, "tool_input": dict(request.arguments)}
     fire_notification_hook(config, NotificationType.TOOL_PERMISSION, f"{tool.name} needs approval", details)
 
 

@@ -58,7 +58,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Interact
     with project.session(asked, answer("So be it."), size=(60, 100)) as terminal:
         terminal.see_prompt()
         terminal.enter("go")
-        assert "\ncontent    0\n           1\n" in terminal.see("… 10 more lines\nAllow write_file? [y/N]")
+        assert "\ncontent    0\n           1\n" in terminal.see("29\nAllow write_file? [y/N]")
         terminal.enter("y")
         assert "command  echo ran > ran.txt\n" in terminal.see("step 24\nAllow run_shell_command? [y/N]")
         terminal.enter("n")
