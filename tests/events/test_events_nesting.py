@@ -135,7 +135,7 @@ async def test_a_request_that_was_cut_on_its_way_over_the_bus_is_refused(project
     assert response.output.final_output is not None
     assert response.output.final_output.is_blocking_decision()
     assert response.error is not None
-    assert response.error.code == "encoding"
+    assert response.error.code == "validation"
     assert project.runs() == 0
 
 

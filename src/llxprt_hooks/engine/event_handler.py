@@ -247,7 +247,7 @@ class HookEventHandler:
             stage = "translation"
             own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
-            stage = "encoding"
+            stage = "validation"
             if _needs_all_levels(event_name, plan) and is_too_deep(hook_input):
                 raise NestingError
             stage = "execution"
@@ -345,7 +345,8 @@ class NestingError(HookStageError):
 
     def __init__(self) -> None:
         super().__init__(
-            "encoding", f"blocked because it is nested deeper than {PAYLOAD_DEPTH} levels, which hooks cannot be shown"
+            "validation",
+            f"blocked because it is nested deeper than {PAYLOAD_DEPTH} levels, which hooks cannot be shown",
         )
 
 

@@ -109,8 +109,8 @@ def fail_closed_block(what: str, answer: DefaultHookOutput | None = None) -> Def
 def unreadable_decision(output: DefaultHookOutput | None) -> str | None:
     """Return why a successful answer leaves open what the hook decided (D-27), as the end of a sentence; else None.
 
-    >>> unreadable_decision(read_answer('{"decision": "Deny"}'))  # doctest: +ELLIPSIS
-    'gave no clear answer: `decision` is ignored: expected one of ..., found \'Deny\''
+    >>> unreadable_decision(read_answer("looks fine to me"))
+    'printed something other than one JSON object'
     """
     if output is None:
         return None
