@@ -80,14 +80,18 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
     if result.error is None:
         return
     log.warning(
-        "%s: %s (%s, stderr: %s), which %s",
+        "%s: %s%s, which %s",
         event_name,
         result.error,
-        result.signal or f"exit code {result.exit_code}",
-        result.stderr[:LOGGED_TEXT].strip() or "empty",
+        "" if result.hook_config.executor.in_process else _how_it_ended(result),
         "blocks because failClosed is set" if _closes(event_name, result) else "changes nothing",
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
+
+
+def _how_it_ended(result: HookExecutionResult) -> str:
+    stderr = result.stderr[:LOGGED_TEXT].strip() or "empty"
+    return f" ({result.signal or f'exit code {result.exit_code}'}, stderr: {stderr})"
 
 
 def _closes(event_name: HookEventName, result: HookExecutionResult) -> bool:
