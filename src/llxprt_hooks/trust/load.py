@@ -13,7 +13,7 @@ from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
 
@@ -49,17 +49,24 @@ class Settings:
     trust: TrustStatus
 
 
-def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Never raises because of a file's content; mistakes are listed in ``problems``."""
+def load_settings(project_dir: str | os.PathLike[str], *, strict: bool = False) -> Settings:
+    """Read all levels and extensions. Mistakes are listed in ``problems``.
+
+    Nothing in a file makes it raise, unless ``strict``: then a settings file that cannot be read raises
+    ``SettingsError``.
+    """
     project = absolute_project(project_dir)
     contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
+    unreadable = [content for content in contents.values() if isinstance(content, Problem)]
+    if strict and unreadable:
+        raise SettingsError(unreadable)
     documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
     read = {level: read_hook_fields(document) for level, document in documents.items()}
     trust = assess_trust(project, contents.get(Level.PROJECT))
     effective = {level: fields for level, fields in read.items() if level is not Level.PROJECT or trust.counts}
     extensions, extension_problems = find_extensions(user_folder() / "extensions", shell_fields())
     problems = [
-        *(content for content in contents.values() if isinstance(content, Problem)),
+        *unreadable,
         *(problem for fields in read.values() for problem in fields.problems),
         *trust.problems,
         *extension_problems,
