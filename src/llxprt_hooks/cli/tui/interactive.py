@@ -42,6 +42,7 @@ from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.settings import user_folder
+from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ HELP = {
     "/hooks": "list the hooks",
     "/hooks disable NAME": "disable a hook for this session",
     "/hooks enable NAME": "enable it again",
+    "/hooks reload": "read the settings again",
     "/compress": "replace the conversation with a summary",
     "/clear": "clear the conversation",
     "/help": "show this help",
@@ -191,8 +193,7 @@ class _Conversation:
     def _greet(self) -> None:
         system = self.session.config.get_hook_system()
         count = system.get_status().total_hooks if system else 0
-        hooks = {0: "No hooks are enabled.", 1: "1 hook is enabled."}.get(count, f"{count} hooks are enabled.")
-        self._screen.notice(f"{hooks} Type a prompt, or /help.")
+        self._screen.notice(f"{_hook_count(count).capitalize()}. Type a prompt, or /help.")
 
     async def _read(self) -> str:
         with self._screen.prompting():
@@ -215,6 +216,9 @@ class _Conversation:
             await self.session.respond(line.strip())
 
     async def _hooks(self, argument: str) -> None:
+        if argument == "reload":
+            await self._reload_hooks()
+            return
         system = self.session.config.get_hook_system()
         if system is None:
             settings = self.session.config.settings
@@ -227,12 +231,25 @@ class _Conversation:
         if verb in ("", "list"):
             self._list_hooks()
         elif verb not in ("enable", "disable") or not name.strip():
-            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME]"))
+            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME | reload]"))
         elif name.strip() not in self._hook_names():
             self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
         else:
             system.set_hook_enabled(name.strip(), verb == "enable")
             self._screen.notice(f"{name.strip()} is {verb}d for this session")
+
+    async def _reload_hooks(self) -> None:
+        config = self.session.config
+        try:
+            config.reload()
+        except SettingsError as error:
+            self._screen.handle(WarningEvent(f"the hooks stay as they were: {error}"))
+            return
+        system = config.get_hook_system()
+        if system is not None:
+            await system.initialize()
+        count = 0 if system is None else system.get_status().total_hooks
+        self._screen.notice(f"the settings were read again; {_hook_count(count)}")
 
     def _list_hooks(self) -> None:
         system = self.session.config.get_hook_system()
@@ -266,7 +283,7 @@ class _Conversation:
 
     def _completions(self) -> list[str]:
         switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
-        return [*_COMMANDS, "/quit", *switches]
+        return [*_COMMANDS, "/hooks reload", "/quit", *switches]
 
     def _hook_names(self) -> list[str]:
         system = self.session.config.get_hook_system()
@@ -280,6 +297,10 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
     "/clear": _Conversation._clear,
     "/help": _Conversation._help,
 }
+
+
+def _hook_count(count: int) -> str:
+    return {0: "no hooks are enabled", 1: "1 hook is enabled"}.get(count, f"{count} hooks are enabled")
 
 
 def _call_details(tool: Tool, arguments: Mapping[str, Any]) -> Table:
