@@ -22,6 +22,7 @@ from llxprt_hooks.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
+from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
@@ -177,6 +178,15 @@ class HookEventHandler:
         plan = self._planner.create_execution_plan(event_name, subject)
         return plan is not None and plan.fail_closed
 
+    def runs_in_process(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether a hook that would run is part of this process, so that its event loop matters."""
+        plan = self._planner.create_execution_plan(event_name, subject)
+        return plan is not None and plan.in_process
+
+    def use_planner(self, planner: HookPlanner) -> None:
+        """Plan later events with other hooks. Events that have started keep their plan."""
+        self._planner = planner
+
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
         """Extract the fields that every caller must act on: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
@@ -307,12 +317,14 @@ class HookEventHandler:
             notify(self._observer, "event_ended", event)
 
     def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
+        config = self._config
+        session = current_session(config) or config
         return {
-            "session_id": self._config.session_id,
-            "cwd": self._config.working_dir,
+            "session_id": session.session_id,
+            "cwd": config.working_dir,
             "timestamp": timestamp(),
             "hook_event_name": event_name.value,
-            "transcript_path": self._config.transcript_path,
+            "transcript_path": session.transcript_path,
         }
 
     def _failure(

@@ -37,6 +37,11 @@ class ExecutionPlan:
         """Whether a failure of the engine itself must block."""
         return any(config.fail_closed for config in self.hook_configs)
 
+    @property
+    def in_process(self) -> bool:
+        """Whether any hook runs inside this process."""
+        return any(config.executor.in_process for config in self.hook_configs)
+
 
 class Skip(StrEnum):
     """Why a hook of an event does not run."""

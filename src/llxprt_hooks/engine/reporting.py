@@ -81,14 +81,18 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
     if result.error is None:
         return
     log.warning(
-        "%s: %s (%s, stderr: %s), which %s",
+        "%s: %s%s, which %s",
         event_name,
         result.error,
-        result.signal or f"exit code {result.exit_code}",
-        result.stderr[:LOGGED_TEXT].strip() or "empty",
+        "" if result.hook_config.executor.in_process else _how_it_ended(result),
         _consequence(event_name, result),
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
+
+
+def _how_it_ended(result: HookExecutionResult) -> str:
+    stderr = result.stderr[:LOGGED_TEXT].strip() or "empty"
+    return f" ({result.signal or f'exit code {result.exit_code}'}, stderr: {stderr})"
 
 
 def _consequence(event_name: HookEventName, result: HookExecutionResult) -> str:

@@ -16,7 +16,7 @@ from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookFormat, TranslationError
 from llxprt_hooks.model.parameters import GenerateContentParameters
 from llxprt_hooks.model.payload import mark_request, mark_response, request_payload, response_payload
-from llxprt_hooks.model.registry import resolve_translator
+from llxprt_hooks.model.registry import check_translator_name, resolve_translator
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.model.translator import AnyTranslator, HookTranslator, TranslatorChoice
 
@@ -29,6 +29,7 @@ __all__ = [
     "TranslationError",
     "TranslatorChoice",
     "Turn",
+    "check_translator_name",
     "mark_request",
     "mark_response",
     "request_payload",

@@ -29,6 +29,12 @@ TRANSLATORS = {
 DEFAULT = "google-genai"
 
 
+def check_translator_name(translator: TranslatorChoice) -> None:
+    """Raise ``TranslationError`` for a name that no translator has, without importing any."""
+    if isinstance(translator, str) and translator not in TRANSLATORS:
+        raise TranslationError(f"Unknown translator {translator!r}; expected one of {', '.join(TRANSLATORS)}.")
+
+
 def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
     """Return a translator, given as an object or by name; None is google-genai's, which the first call imports.
 
@@ -40,10 +46,8 @@ def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
 
 @cache
 def _translator_named(name: str) -> AnyTranslator:
-    try:
-        entry = TRANSLATORS[name]
-    except KeyError:
-        raise TranslationError(f"Unknown translator {name!r}; expected one of {', '.join(TRANSLATORS)}.") from None
+    check_translator_name(name)
+    entry = TRANSLATORS[name]
     try:
         translator: AnyTranslator = getattr(import_module(f"{__package__}.{entry.module}"), entry.name)()
     except ImportError as error:

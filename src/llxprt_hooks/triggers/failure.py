@@ -45,5 +45,8 @@ def _must_not_fail(
 
 def _is_configured(config: Config, event_name: HookEventName) -> bool:
     """Whether any hook of the event has ``failClosed``, read without the engine, which has failed."""
+    functions = (hook for hook in config.function_hooks if hook.event_name == event_name)
+    if any(hook.config.fail_closed for hook in functions):
+        return True
     entries = (entry for hook_set in config.hook_sets for entry in hook_entries(hook_set.hooks))
     return any(entry.event == event_name and entry.hook.get("failClosed") is True for entry in entries)

@@ -58,16 +58,17 @@ class Settings:
 
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Never raises because of a file's content; mistakes are listed in ``problems``."""
+    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``."""
     project = absolute_project(project_dir)
     contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
+    unreadable = [content for content in contents.values() if isinstance(content, Problem)]
     documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
     read = {level: read_hook_fields(document) for level, document in documents.items()}
     trust = assess_trust(project, contents.get(Level.PROJECT))
     effective = {level: fields for level, fields in read.items() if level is not Level.PROJECT or trust.counts}
     extensions, extension_problems = find_extensions(user_folder() / "extensions", shell_fields())
     problems = [
-        *(content for content in contents.values() if isinstance(content, Problem)),
+        *unreadable,
         *(problem for fields in read.values() for problem in fields.problems),
         *trust.problems,
         *extension_problems,

@@ -107,6 +107,20 @@ def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(proje
         assert "/quit" in terminal.ask("/help")
 
 
+def test_settings_are_read_again_on_request(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "guard", "exit 2", matcher="glob")
+    glob = answer(call("glob", pattern="*"))
+    with project.session(glob, answer("Blocked."), glob, answer("Blocked still.")) as terminal:
+        terminal.see_prompt()
+        assert "blocked by a hook" in terminal.ask("one")
+        project.add_hook("BeforeTool", "late", "true", matcher="read_file")
+        assert "the settings were read again; 2 hooks are enabled" in terminal.ask("/hooks reload")
+        assert re.search(r"on +BeforeTool +read_file +late\n", terminal.ask("/hooks"))
+        project.put("project", "{ broken")
+        assert "! the hooks stay as they were:" in terminal.ask("/hooks reload")
+        assert "blocked by a hook" in terminal.ask("two")
+
+
 @pytest.mark.requirement("HOOK-203")
 def test_commands_and_the_events_that_nobody_awaits(project: InteractiveProject) -> None:
     for event in ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "PreCompress"):

@@ -41,6 +41,7 @@ from llxprt_hooks.cli.tui.shutdown import leave
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings import user_folder
+from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ HELP = {
     "/hooks": "list the hooks",
     "/hooks disable NAME": "disable a hook for this session",
     "/hooks enable NAME": "enable it again",
+    "/hooks reload": "read the settings again",
     "/compress": "replace the conversation with a summary",
     "/clear": "clear the conversation",
     "/help": "show this help",
@@ -209,8 +211,7 @@ class _Conversation:
     def _greet(self) -> None:
         system = self.session.config.get_hook_system()
         count = system.get_status().total_hooks if system else 0
-        hooks = {0: "No hooks are enabled.", 1: "1 hook is enabled."}.get(count, f"{count} hooks are enabled.")
-        self._screen.notice(f"{hooks} Type a prompt, or /help.")
+        self._screen.notice(f"{_hook_count(count).capitalize()}. Type a prompt, or /help.")
 
     async def _read(self) -> str:
         with self._screen.prompting():
@@ -233,6 +234,9 @@ class _Conversation:
             await self.session.respond(line.strip())
 
     async def _hooks(self, argument: str) -> None:
+        if argument == "reload":
+            await self._reload_hooks()
+            return
         system = self.session.config.get_hook_system()
         if system is None:
             settings = self.session.config.settings
@@ -245,12 +249,25 @@ class _Conversation:
         if verb in ("", "list"):
             self._list_hooks()
         elif verb not in ("enable", "disable") or not name.strip():
-            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME]"))
+            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME | reload]"))
         elif name.strip() not in self._hook_names():
             self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
         else:
             system.set_hook_enabled(name.strip(), verb == "enable")
             self._screen.notice(f"{name.strip()} is {verb}d for this session")
+
+    async def _reload_hooks(self) -> None:
+        config = self.session.config
+        try:
+            config.reload()
+        except SettingsError as error:
+            self._screen.handle(WarningEvent(f"the hooks stay as they were: {error}"))
+            return
+        system = config.get_hook_system()
+        if system is not None:
+            await system.initialize()
+        count = 0 if system is None else system.get_status().total_hooks
+        self._screen.notice(f"the settings were read again; {_hook_count(count)}")
 
     def _list_hooks(self) -> None:
         system = self.session.config.get_hook_system()
@@ -284,7 +301,7 @@ class _Conversation:
 
     def _completions(self) -> list[str]:
         switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
-        return [*_COMMANDS, "/quit", *(each for each in switches if each == escape_for_terminal(each))]
+        return [*_COMMANDS, "/hooks reload", "/quit", *(each for each in switches if each == escape_for_terminal(each))]
 
     def _hook_names(self) -> list[str]:
         system = self.session.config.get_hook_system()
@@ -303,6 +320,10 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
 def _short(text: str) -> str:
     """Escape and shorten a cell of a table, so that it leaves room for the others."""
     return shorten(escape_for_terminal(text), _LONGEST_CELL)
+
+
+def _hook_count(count: int) -> str:
+    return {0: "no hooks are enabled", 1: "1 hook is enabled"}.get(count, f"{count} hooks are enabled")
 
 
 def _aligned(rows: Mapping[str, Text]) -> Table:

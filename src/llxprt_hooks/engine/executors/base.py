@@ -38,6 +38,8 @@ class Executor(ABC, Generic[Spec]):
     """The keys that ``describe`` shows in full, most important first. Approval lists all others below."""
     example: ClassVar[Mapping[str, object]] = {}
     """The fields of a typical hook, without its type."""
+    in_process: ClassVar[bool] = False
+    """Whether hooks run inside this process, so that the event loop they run on matters to them."""
     unsupported: ClassVar[str] = ""
     """Why hooks of this type always fail; empty if they can be run."""
 
