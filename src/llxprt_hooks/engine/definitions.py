@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
+from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.hook_groups import SWITCHES, HookGroup, Steps, hook_groups, where_words
+from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import FieldProblem, FieldReader, found_words
 from llxprt_hooks.text import closest
@@ -116,6 +117,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
     """The path of the entry in its file, for example ``hooks.BeforeTool[0].hooks[1]``."""
     matcher: str | None = None
     sequential: bool = False
+    matches_all: bool = False
+    """Whether the matcher is not valid and the group, because of ``failClosed``, is for everything (D-27)."""
 
 
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
@@ -187,24 +190,37 @@ class _Reader:
         for problem in problems:
             self._report((*group.path, problem.key), problem.message, group.path)
         matcher = group.fields.get("matcher")
-        for entry in group.entries(self._report):
-            config, problems = read_hook(entry.hook)
-            for problem in problems:
-                message = f"discarded: {problem.message}" if problem.discards else problem.message
-                self._report((*entry.path, problem.key), message, entry.path)
-            if config is not None:
-                if self._set.before_start is not None:
-                    config = msgspec.structs.replace(config, before_start=self._set.before_start)
-                definition = HookDefinition(
-                    config=config,
-                    event_name=event_name,
-                    source=self._set.source,
-                    origin=self._set.origin,
-                    where=entry.where,
-                    matcher=matcher if isinstance(matcher, str) else None,
-                    sequential=fields["sequential"],
-                )
-                found.append(definition)
+        matcher = matcher if isinstance(matcher, str) else None
+        hooks = [(config, entry.where) for entry in group.entries(self._report) if (config := self._hook(entry))]
+        matches_all = any(config.fail_closed for config, _ in hooks) and is_invalid(event_name, matcher)
+        if matches_all:
+            message = (
+                f"`matcher` {matcher!r} is not a valid regular expression; "
+                "the group is for every tool, because it has a hook with failClosed"
+            )
+            self._report((*group.path, "matcher"), message, group.path)
+        found += [
+            HookDefinition(
+                config=config,
+                event_name=event_name,
+                source=self._set.source,
+                origin=self._set.origin,
+                where=where,
+                matcher=matcher,
+                sequential=fields["sequential"],
+                matches_all=matches_all,
+            )
+            for config, where in hooks
+        ]
+
+    def _hook(self, entry: HookEntry) -> HookConfig | None:
+        config, problems = read_hook(entry.hook)
+        for problem in problems:
+            message = f"discarded: {problem.message}" if problem.discards else problem.message
+            self._report((*entry.path, problem.key), message, entry.path)
+        if config is not None and self._set.before_start is not None:
+            config = msgspec.structs.replace(config, before_start=self._set.before_start)
+        return config
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
         """Add a problem at the value that a path leads to, or at the nearest one around it."""

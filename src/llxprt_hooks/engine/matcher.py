@@ -32,6 +32,14 @@ def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
     return _everything if is_for_all(text) else _COMPILERS[event_name.spec.match](text)
 
 
+def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
+    """Whether the event reads the matcher as a regular expression, and it is not a valid one."""
+    text = trimmed(matcher)
+    if event_name.spec.match is not MatchKind.SEARCHED or is_for_all(text) or _PLAIN.fullmatch(text):
+        return False
+    return _expression(text) is None
+
+
 def trimmed(matcher: str | None) -> str:
     """The matcher as it is used: without white space around it, by the rule of ``String.prototype.trim``."""
     return "" if matcher is None else matcher.strip(NODE_WHITESPACE)
@@ -57,11 +65,18 @@ def _exactly(matcher: str) -> Matches:
 def _searched(matcher: str) -> Matches:
     if _PLAIN.fullmatch(matcher):
         return lambda subject: matcher in subject
-    try:
-        find = Regex(_scalar_values(matcher)).find
-    except RegressError:
+    expression = _expression(matcher)
+    if expression is None:
         return _exactly(matcher)  # HOOK-088
+    find = expression.find
     return lambda subject: find(_scalar_values(subject)) is not None
+
+
+def _expression(matcher: str) -> Regex | None:
+    try:
+        return Regex(_scalar_values(matcher))
+    except RegressError:
+        return None
 
 
 def _scalar_values(text: str) -> str:

@@ -36,6 +36,10 @@ class RegistryConfig(Protocol):
     def disabled_hooks(self) -> Sequence[str]:
         """Names, or commands of hooks without a name, that are switched off."""
 
+    @property
+    def function_hooks(self) -> Sequence[HookDefinition]:
+        """Hooks that the program registered. They run after all others."""
+
 
 @dataclass(slots=True)
 class HookRegistryEntry:
@@ -49,7 +53,8 @@ class HookRegistryEntry:
         """Whether the hook is for a tool, a source and the like. Its matcher is compiled when it is first needed."""
         matches = self._matches
         if matches is None:
-            matches = self._matches = compile_matcher(self.definition.event_name, self.definition.matcher)
+            matcher = None if self.definition.matches_all else self.definition.matcher
+            matches = self._matches = compile_matcher(self.definition.event_name, matcher)
         return matches(subject)
 
     @property
@@ -93,19 +98,18 @@ class HookRegistry:
         """Read and validate the configuration, once; what cannot be used is discarded with a warning (HOOK-191)."""
         if self._entries is not None:
             return
-        entries: list[HookRegistryEntry] = []
+        definitions: list[HookDefinition] = []
         problems: list[Problem] = []
-        disabled = frozenset(self._config.disabled_hooks)
         for hook_set in self._config.hook_sets:
-            definitions, found = read_definitions(hook_set)
+            read, found = read_definitions(hook_set)
+            definitions += read
             problems += found
-            entries += [
-                HookRegistryEntry(
-                    definition=definition, enabled=not disabled or definition.config.identity not in disabled
-                )
-                for definition in definitions
-            ]
-        entries.sort(key=lambda entry: entry.source.priority)
+        definitions.sort(key=lambda definition: definition.source.priority)
+        disabled = frozenset(self._config.disabled_hooks)
+        entries = [
+            HookRegistryEntry(definition, enabled=not disabled or definition.config.identity not in disabled)
+            for definition in (*definitions, *self._config.function_hooks)
+        ]
         by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
         for entry in entries:
             by_event.setdefault(entry.event_name, []).append(entry)
@@ -113,6 +117,20 @@ class HookRegistry:
             log.warning("%s", problem)
         self.problems, self._by_event, self._entries = problems, by_event, entries
         log.debug("%d hooks registered, %d problems", len(entries), len(problems))
+
+    def add(self, definition: HookDefinition) -> None:
+        """Register one more hook, which runs after all others; does nothing if it is registered already."""
+        entries = self._initialized()
+        if any(entry.definition is definition for entry in entries):
+            return
+        entry = HookRegistryEntry(definition, enabled=definition.config.identity not in self._config.disabled_hooks)
+        event = definition.event_name
+        # New lists: another thread may be reading the old ones.
+        self._entries, self._by_event = (
+            [*entries, entry],
+            {**self._by_event, event: [*self._by_event.get(event, ()), entry]},
+        )
+        self.revision += 1
 
     def get_hooks_for_event(self, event_name: HookEventName) -> list[HookRegistryEntry]:
         """The enabled hooks of an event, highest priority first."""

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, Runtime
+from llxprt_hooks.engine.executors.base import (
+    DEFAULT_MAX_PROCESSES,
+    DEFAULT_OUTPUT_LIMIT,
+    EventRun,
+    HookInput,
+    Runtime,
+)
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block
+from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
 from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
 
@@ -33,11 +40,12 @@ class HookRunner:
         self,
         *,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
         inherited: Callable[[], Mapping[str, str]] = process_environment,
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, output_limit)
+        self._runtime = Runtime(inherited, output_limit, max_processes)
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
@@ -78,10 +86,8 @@ class HookRunner:
         if self._observer is not None:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
-        refusal = None
+        refusal = await _refusal(config) if config.before_start is not None else None
         try:
-            if config.before_start is not None:
-                refusal = config.before_start()
             if refusal is None:
                 verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
             else:
@@ -127,11 +133,23 @@ def apply_hook_output_to_input(
     return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
 
 
+async def _refusal(config: HookConfig) -> str | None:
+    """Return why a hook must not be started; a check that fails is a reason, too."""
+    try:
+        return await call_blocking(config.before_start) if config.before_start is not None else None
+    except Exception as error:
+        return f"was not started: its files could not be compared with what was approved: {error_text(error)}"
+
+
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
-    """Turn the failure of a hook with ``failClosed`` into an explicit block."""
-    if result.error is None:
+    """Turn the failure of a hook with ``failClosed`` into an explicit block; an unclear answer is a failure, too."""
+    error = result.error
+    if error is None and result.success and result.event_name.spec.can_block:
+        unclear = unreadable_decision(result.output)
+        error = None if unclear is None else _failure(result.hook_config, unclear, None)
+    if error is None:
         return result
-    return replace(result, output=fail_closed_block(str(result.error)))
+    return replace(result, success=False, error=error, output=fail_closed_block(str(error), result.output))
 
 
 def _blocked(result: HookExecutionResult) -> HookExecutionResult:

@@ -14,10 +14,11 @@ from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.logger import apply_debug_variable, debug_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.bus_connection import BusConnection
+    from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.model import TranslatorChoice
 
@@ -45,6 +46,8 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def observer(self) -> HookObserver | None: ...
     @property
     def output_limit(self) -> int: ...
+    @property
+    def max_processes(self) -> int: ...
     def inherited_environment(self) -> Mapping[str, str]:
         """What hooks inherit of this process's environment."""
 
@@ -62,6 +65,7 @@ class HookSystem:
 
     def __init__(self, config: HookSystemConfig) -> None:
         apply_debug_variable()
+        self._config = config
         self._lock = threading.Lock()
         self.initialized = False
         self._registry = HookRegistry(config)
@@ -69,7 +73,10 @@ class HookSystem:
             config,
             HookPlanner(self._registry),
             HookRunner(
-                output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
+                output_limit=config.output_limit,
+                max_processes=config.max_processes,
+                observer=config.observer,
+                inherited=config.inherited_environment,
             ),
             HookAggregator(config.translator),
             logger=debug_logger("handler"),
@@ -123,6 +130,23 @@ class HookSystem:
     async def disconnect(self) -> None:
         """Unsubscribe from every message bus. Direct calls still work."""
         await self._event_handler.disconnect()
+
+    def add(self, definition: HookDefinition) -> None:
+        """Register a hook of the configuration that was added after the system was created."""
+        with self._lock:
+            if self.initialized:
+                self._registry.add(definition)
+
+    def reload(self, change: Callable[[], None]) -> None:
+        """Change the configuration, and read the hooks again. Events that have started finish with the old hooks."""
+        with self._lock:
+            change()
+            if not self.initialized:
+                return
+            registry = HookRegistry(self._config)
+            registry.initialize()
+            self._registry = registry
+            self._event_handler.use_planner(HookPlanner(registry))
 
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting. Direct calls still work."""

@@ -44,14 +44,14 @@ def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) 
 
 
 @contextlib.contextmanager
-def exclusive_lock(file: Path) -> Iterator[None]:
+def exclusive_lock(file: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
     """Hold an exclusive lock on ``<file>.lock``, which exists only while it is held.
 
-    Raises ``TimeoutError`` if another process does not release it, and ``OSError`` if the lock file is a symbolic link,
-    because an untrusted folder could use one to create a file elsewhere.
+    Raises ``TimeoutError`` if another process does not release it in time, and ``OSError`` if the lock file is a
+    symbolic link, because an untrusted folder could use one to create a file elsewhere.
     """
     lock = file.with_name(f"{file.name}.lock")
-    descriptor = _acquire(lock)
+    descriptor = _acquire(lock, timeout)
     try:
         yield
     finally:
@@ -62,9 +62,9 @@ def exclusive_lock(file: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(lock: Path) -> int:
+def _acquire(lock: Path, timeout: float) -> int:
     """Wait until the lock file is locked and still exists under its name; return its descriptor."""
-    deadline = time.monotonic() + LOCK_TIMEOUT
+    deadline = time.monotonic() + timeout
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -74,7 +74,7 @@ def _acquire(lock: Path) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock))
         time.sleep(0.005)
 

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used, in a place where the caller must not go on without them. One line per problem."""
+
+    def __init__(self, problems: Iterable[object]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,14 @@ _BETWEEN_WORDS = " \t\n;&|<>"
 
 def shell_arguments(command: str) -> list[str]:
     """Return the argument vector that runs a command line, with bash if it is installed, otherwise with sh."""
-    path = _absolute_search_path()
+    path = absolute_search_path()
     bash = shutil.which("bash", path=path)
     shell = bash or shutil.which("sh", path=path) or "/bin/sh"
     return [shell, "-c", expand_command(command, for_bash=bash is not None)]
 
 
-def _absolute_search_path() -> str:
-    """Return PATH without relative entries, where a repository could place its own shell."""
+def absolute_search_path() -> str:
+    """Return PATH without relative entries, where a repository could place its own programs."""
     return ":".join(folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/"))
 
 

@@ -13,13 +13,13 @@ from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
 from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
@@ -44,22 +44,31 @@ class Settings:
     """Which variables hooks inherit."""
     extensions: tuple[Extension, ...]
     problems: tuple[Problem, ...]
+    unreadable: Mapping[Level, Problem]
+    """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
 
+    def require_readable(self, *levels: Level) -> None:
+        """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
+        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
+        if problems:
+            raise SettingsError(problems)
+
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Never raises because of a file's content; mistakes are listed in ``problems``."""
+    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``."""
     project = absolute_project(project_dir)
     contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
+    unreadable = [content for content in contents.values() if isinstance(content, Problem)]
     documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
     read = {level: read_hook_fields(document) for level, document in documents.items()}
     trust = assess_trust(project, contents.get(Level.PROJECT))
     effective = {level: fields for level, fields in read.items() if level is not Level.PROJECT or trust.counts}
     extensions, extension_problems = find_extensions(user_folder() / "extensions", shell_fields())
     problems = [
-        *(content for content in contents.values() if isinstance(content, Problem)),
+        *unreadable,
         *(problem for fields in read.values() for problem in fields.problems),
         *trust.problems,
         *extension_problems,
@@ -77,6 +86,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         environment=HookEnvironment(tuple(fields.environment for fields in effective.values() if fields.environment)),
         extensions=extensions,
         problems=tuple(dict.fromkeys(problems)),
+        unreadable={level: content for level, content in contents.items() if isinstance(content, Problem)},
         notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),
         trust=trust,
     )

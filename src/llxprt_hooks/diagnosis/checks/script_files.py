@@ -26,6 +26,7 @@ from llxprt_hooks.diagnosis.rules import (
 )
 from llxprt_hooks.diagnosis.shell_syntax import script_error
 from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
+from llxprt_hooks.shell.command_line import absolute_search_path
 from llxprt_hooks.shell.direct_exec import EXECUTABLE_MAGIC
 from llxprt_hooks.text import closest
 
@@ -178,7 +179,9 @@ def _shebang_not_found(inspection: Inspection, script: Script) -> Diagnostic | N
 
 
 def _syntax(inspection: Inspection, script: Script) -> Diagnostic | None:
-    shell = shutil.which(script.interpreter) if script.interpreter in _SAFE_WITH_N else None
+    by_name = script.interpreter in _SAFE_WITH_N
+    # Not from a relative folder in PATH: that would be a program of the project's.
+    shell = shutil.which(script.interpreter, path=absolute_search_path()) if by_name else None
     error = script_error(shell, script.path) if shell and script.may_be_shown and script.data else None
     if error is None:
         return None
