@@ -10,7 +10,9 @@ Whatever does not have the form event → array of groups → object with an arr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from llxprt_hooks.settings.shape import found_words
 
@@ -23,7 +25,7 @@ Steps = tuple[str | int, ...]
 Report = Callable[[Steps, str], None]
 
 
-class HookEntry(NamedTuple):
+class HookEntry(msgspec.Struct, frozen=True):
     """One hook as it is written in settings, and its group."""
 
     event: str
@@ -41,7 +43,7 @@ class HookEntry(NamedTuple):
         return f"hooks.{self.event}[{self.group_number}].hooks[{self.number}]"
 
 
-class HookGroup(NamedTuple):
+class HookGroup(msgspec.Struct, frozen=True):
     """One group as it is written in settings."""
 
     event: str
@@ -55,7 +57,7 @@ class HookGroup(NamedTuple):
     def entries(self, report: Report = lambda path, message: None) -> Iterator[HookEntry]:
         """The hooks of the group that are objects."""
         hooks = self.fields.get("hooks")
-        if not isinstance(hooks, list):
+        if not isinstance(hooks, list | tuple):
             report(self.path, f"discarded: `hooks` must be an array of hooks, found {found_words(hooks)}")
             return
         for index, hook in enumerate(hooks):
@@ -71,7 +73,7 @@ def hook_groups(hooks: object, report: Report = lambda path, message: None) -> I
     for event, groups in hooks.items() if isinstance(hooks, Mapping) else ():
         if event in SWITCHES:
             continue
-        if not isinstance(groups, list):
+        if not isinstance(groups, list | tuple):
             report(("hooks", event), f"discarded: expected an array of hook groups, found {found_words(groups)}")
             continue
         for index, group in enumerate(groups):

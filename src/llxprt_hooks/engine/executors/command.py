@@ -6,7 +6,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from llxprt_hooks.engine.executors.base import Executor
 from llxprt_hooks.logger import debug_logger
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 log = debug_logger("runner")
 
 
-class CommandSpec(NamedTuple):
+class CommandSpec(msgspec.Struct, frozen=True):
     """A command line."""
 
     command: str
