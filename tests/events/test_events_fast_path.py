@@ -199,7 +199,7 @@ config = Config(enable_hooks=%(enabled)s, hooks={"BeforeTool": hook, "AfterTool"
 seen = []
 watching = False
 harmless = {"sys._getframe"}  # the module typing looks up its caller when a type is made
-sys.addaudithook(lambda event, arguments: seen.append((event, arguments)) if watching and event not in harmless else None)
+sys.addaudithook(lambda event, arguments: seen.append(event) if watching and event not in harmless else None)
 
 
 def finish(coroutine):
