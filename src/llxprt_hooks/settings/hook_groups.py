@@ -19,6 +19,9 @@ from llxprt_hooks.settings.shape import found_words
 SWITCHES: Final = ("enabled", "disabled")
 """Keys beside the events that are not events: other spellings of the keys of ``hooksConfig``."""
 
+LEFT_OUT: Final = object()
+"""Takes the place of a hook that was reported and must not run, so that the hooks after it keep their position."""
+
 Steps = tuple[str | int, ...]
 """The way to a value of a settings file, as ``Node.at`` takes it."""
 
@@ -63,7 +66,7 @@ class HookGroup(msgspec.Struct, frozen=True):
         for index, hook in enumerate(hooks):
             if isinstance(hook, (dict, Mapping)):  # a dict is recognized faster
                 yield HookEntry(self.event, self.fields, hook, self.number, index)
-            else:
+            elif hook is not LEFT_OUT:
                 path = (*self.path, "hooks", index)
                 report(path, f"discarded: expected an object with `type`, found {found_words(hook)}")
 
@@ -79,7 +82,7 @@ def hook_groups(hooks: object, report: Report = lambda path, message: None) -> I
         for index, group in enumerate(groups):
             if isinstance(group, (dict, Mapping)):
                 yield HookGroup(event, group, index)
-            else:
+            elif group is not LEFT_OUT:
                 found = found_words(group)
                 report(("hooks", event, index), f"discarded: expected an object with `hooks`, found {found}")
 
