@@ -24,6 +24,8 @@ class Problem:
     """The path of a hook definition, for example ``hooks.BeforeTool[0].hooks[1]``."""
     origin: str = ""
     """The file or extension that a hook definition belongs to."""
+    fix: str = ""
+    """What to do about a file that is not valid."""
 
     def __str__(self) -> str:
         place = self.origin if self.file is None else f"{self.file}:{self.line}:{self.column}"
