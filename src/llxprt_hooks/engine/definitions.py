@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, Steps, hook_groups, where_words
+from llxprt_hooks.settings.hook_groups import SWITCHES, Steps, hook_groups, where_words
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields, usual_struct
 from llxprt_hooks.text import closest
@@ -153,7 +153,8 @@ def _hook_fields(executor: Executor[Any]) -> dict[str, Field]:
 
 
 _GROUP_FIELDS: Final = {
-    event: {key: field for key, field in shape.fields.items() if key != "hooks"} for event, shape in GROUPS.items()
+    event: {"matcher": replace(shape.fields["matcher"], default=None), "sequential": shape.fields["sequential"]}
+    for event, shape in GROUPS.items()
 }
 
 
@@ -223,23 +224,9 @@ class _Reader:
                     message = f"discarded: {problem.message}" if problem.discards else problem.message
                     self._report((*entry.path, problem.key), message, entry.path)
                 if config is not None:
-                    found.append(self._definition(config, event_name, entry, sequential=fields["sequential"]))
+                    place = event_name, self._set.source, self._set.origin, entry.group_number, entry.number
+                    found.append(HookDefinition(config, *place, fields["matcher"], fields["sequential"]))
         return found
-
-    def _definition(
-        self, config: HookConfig, event_name: HookEventName, entry: HookEntry, *, sequential: bool
-    ) -> HookDefinition:
-        matcher = entry.group.get("matcher")
-        return HookDefinition(
-            config=config,
-            event_name=event_name,
-            source=self._set.source,
-            origin=self._set.origin,
-            group_number=entry.group_number,
-            number=entry.number,
-            matcher=matcher if isinstance(matcher, str) else None,
-            sequential=sequential,
-        )
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
         """Add a problem at the value that a path leads to, or at the nearest one around it."""

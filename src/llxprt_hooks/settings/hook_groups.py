@@ -3,8 +3,8 @@
 Whatever does not have the form event → array of groups → object with an array ``hooks`` is reported and passed over.
 
 >>> hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}
->>> [(entry.event, entry.where) for entry in hook_entries(hooks)]
-[('BeforeTool', 'hooks.BeforeTool[0].hooks[0]')]
+>>> [where_words(entry.path) for entry in hook_entries(hooks)]
+['hooks.BeforeTool[0].hooks[0]']
 """
 
 from __future__ import annotations
@@ -40,10 +40,6 @@ class HookEntry(msgspec.Struct, frozen=True):
     @property
     def path(self) -> Steps:
         return ("hooks", self.event, self.group_number, "hooks", self.number)
-
-    @property
-    def where(self) -> str:
-        return f"hooks.{self.event}[{self.group_number}].hooks[{self.number}]"
 
 
 class HookGroup(msgspec.Struct, frozen=True):
