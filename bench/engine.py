@@ -1,20 +1,23 @@
-"""The lines about what hooks cost that do not run: disabled, unmatched, and a tool name seen for the first time."""
+"""The lines about what hooks cost that start no process: disabled, unmatched, new tool names, functions, sync calls."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any
 
 from figures import MICROSECONDS, MILLISECONDS, Line, undisturbed
 
-from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+from llxprt_hooks import Config, Hooks, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+from llxprt_hooks.triggers import portal
 
 Tool = Callable[[dict[str, Any]], Any]
+Wrapper = Callable[[str, dict[str, Any], Tool], Awaitable[ToolResult]]
 
 RESULT = ToolResult(llm_content="done", return_display="done")
 TOOL_INPUT = {"file_path": "src/app.py"}
@@ -43,26 +46,36 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
     """All of them, ours and the bare function in turns."""
     disabled = Config(enable_hooks=False, hooks=config_with(10).hooks)
     large = config_with(10_000)
-    cases = [
-        (Line("hooks disabled: the wrapper over calling the tool", MICROSECONDS, 0.5e-6), disabled),
-        (Line("enabled, nothing matches, 10 hooks: the same", MICROSECONDS, 3e-6), config_with(10)),
-        (Line("enabled, nothing matches, 10,000 hooks: the same", MICROSECONDS, 3e-6), large),
+    cases: list[tuple[Line, Wrapper]] = [
+        (Line("hooks disabled: the wrapper over calling the tool", MICROSECONDS, 0.5e-6), _trigger(disabled)),
+        (Line("hooks disabled: hooks.run_tool over calling the tool", MICROSECONDS, 0.5e-6), Hooks(disabled).run_tool),
+        (Line("enabled, nothing matches, 10 hooks: the wrapper", MICROSECONDS, 3e-6), _trigger(config_with(10))),
+        (Line("enabled, nothing matches, 10,000 hooks: the wrapper", MICROSECONDS, 3e-6), _trigger(large)),
+        (Line("enabled, nothing matches, 10,000 hooks: hooks.run_tool", MICROSECONDS, 3e-6), Hooks(large).run_tool),
     ]
+    function = Line("a Python function as hook, whole event", MICROSECONDS, 60e-6)
+    hop = Line("hooks.sync: a hop to the background loop and back", MICROSECONDS, 60e-6)
     with asyncio.Runner() as runner, without_collector():
         for _ in range(rounds + 1):
-            for line, config in cases:
-                line.rounds.append(runner.run(overhead(config, calls)))
+            for line, wrapper in cases:
+                line.rounds.append(runner.run(overhead(wrapper, calls)))
+            function.rounds.append(runner.run(function_event(calls // 20)))
+            hop.rounds.append(sync_hop(calls // 20))
         first = Line("a tool name seen for the first time, 10,000 distinct matchers", MILLISECONDS, 25e-3)
         first.rounds = [runner.run(first_seen(large)) for _ in range(rounds + 1)]
         initial = Line("the first event with 10,000 hooks", MILLISECONDS, 80e-3)
         initial.rounds = [runner.run(first_event(config_with(10_000))) for _ in range(min(rounds, 10) + 1)]
-    lines = [*(line for line, _ in cases), first, initial]
+    lines = [*(line for line, _ in cases), first, initial, function, hop]
     for line in lines:
         del line.rounds[0]
     return lines
 
 
-async def overhead(config: Config, calls: int) -> float:
+def _trigger(config: Config) -> Wrapper:
+    return partial(execute_tool_with_hooks, config)
+
+
+async def overhead(wrapper: Wrapper, calls: int) -> float:
     """Seconds that the wrapper adds to a call, for the kind of tool to which it adds more; nothing here ever waits.
 
     The calls come in small batches, bare and wrapped in turns, so that a neighbour's noise falls on few of them.
@@ -71,9 +84,9 @@ async def overhead(config: Config, calls: int) -> float:
     taken = [
         (
             await _sync_calls(batch),
-            await _wrapped_calls(config, sync_tool, batch),
+            await _wrapped_calls(wrapper, sync_tool, batch),
             await _async_calls(batch),
-            await _wrapped_calls(config, async_tool, batch),
+            await _wrapped_calls(wrapper, async_tool, batch),
         )
         for _ in range(min(calls, BATCHES))
     ]
@@ -96,6 +109,30 @@ async def first_event(config: Config) -> float:
     return time.process_time() - started
 
 
+async def function_event(calls: int) -> float:
+    """Seconds of a BeforeTool event whose only hook is a function."""
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: None)
+    started = time.process_time()
+    for _ in range(calls):
+        await fire_before_tool_hook(hooks.config, "read_file", TOOL_INPUT)
+    return (time.process_time() - started) / calls
+
+
+def sync_hop(calls: int) -> float:
+    """Seconds that a synchronous caller waits for the background loop to do nothing."""
+
+    async def nothing() -> None: ...
+
+    def batch(calls: int) -> float:
+        started = time.perf_counter()
+        for _ in range(calls):
+            portal.run(nothing())
+        return (time.perf_counter() - started) / calls
+
+    return undisturbed([batch(max(1, calls // BATCHES)) for _ in range(BATCHES)])
+
+
 async def _sync_calls(calls: int) -> float:
     started = time.process_time()
     for _ in range(calls):
@@ -110,10 +147,10 @@ async def _async_calls(calls: int) -> float:
     return (time.process_time() - started) / calls
 
 
-async def _wrapped_calls(config: Config, tool: Tool, calls: int) -> float:
+async def _wrapped_calls(wrapper: Wrapper, tool: Tool, calls: int) -> float:
     started = time.process_time()
     for _ in range(calls):
-        await execute_tool_with_hooks(config, "read_file", TOOL_INPUT, tool)
+        await wrapper("read_file", TOOL_INPUT, tool)
     return (time.process_time() - started) / calls
 
 

@@ -2,6 +2,7 @@
 
 The folders, from what a program calls down to what runs a hook:
 
+- ``hooks``: one object with everything that an agent needs
 - ``triggers``: what an agent calls around its tool and model calls
 - ``config``: the configuration that a program passes
 - ``trust``, ``settings``: which files apply, and what they contain
@@ -17,7 +18,12 @@ On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happ
 Names are imported on first use, so importing the package is cheap.
 """
 
-from __future__ import annotations
+# Nothing is imported before this, not even __future__: `python -m llxprt_hooks` searches the working directory for
+# modules first. In a project that was cloned, that would run its `json.py`.
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].endswith(__name__) and not sys.flags.safe_path:
+    del sys.path[0]
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -52,6 +58,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult as HookExecutionResult
     from llxprt_hooks.engine.results import HookStageError as HookStageError
     from llxprt_hooks.engine.results import ProcessedHookResult as ProcessedHookResult
+    from llxprt_hooks.engine.session import Session as Session
+    from llxprt_hooks.engine.session import StopRequested as StopRequested
     from llxprt_hooks.engine.system import HookSystem as HookSystem
     from llxprt_hooks.engine.system import HookSystemNotInitializedError as HookSystemNotInitializedError
     from llxprt_hooks.engine.system import HookSystemStatus as HookSystemStatus
@@ -60,6 +68,10 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import PreCompressTrigger as PreCompressTrigger
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
+    from llxprt_hooks.hooks import Hooks as Hooks
+    from llxprt_hooks.hooks import ModelStream as ModelStream
+    from llxprt_hooks.hooks import SyncHooks as SyncHooks
+    from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
     from llxprt_hooks.inspection.log import HookLog as HookLog
     from llxprt_hooks.model.conversation import Turn as Turn
     from llxprt_hooks.model.format import HookFormat as HookFormat
@@ -75,9 +87,16 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.outputs import BlockingError as BlockingError
     from llxprt_hooks.protocol.outputs import DefaultHookOutput as DefaultHookOutput
     from llxprt_hooks.protocol.outputs import HookDecision as HookDecision
+    from llxprt_hooks.protocol.replies import allow as allow
+    from llxprt_hooks.protocol.replies import ask as ask
+    from llxprt_hooks.protocol.replies import context as context
+    from llxprt_hooks.protocol.replies import deny as deny
+    from llxprt_hooks.protocol.replies import rewrite as rewrite
+    from llxprt_hooks.protocol.replies import stop as stop
     from llxprt_hooks.protocol.tool_result import ToolResult as ToolResult
     from llxprt_hooks.settings.extensions import Extension as Extension
     from llxprt_hooks.settings.problem import Problem as Problem
+    from llxprt_hooks.settings.problem import SettingsError as SettingsError
     from llxprt_hooks.triggers.lifecycle import fire_after_agent_hook as fire_after_agent_hook
     from llxprt_hooks.triggers.lifecycle import fire_before_agent_hook as fire_before_agent_hook
     from llxprt_hooks.triggers.lifecycle import fire_notification_hook as fire_notification_hook
@@ -96,6 +115,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.triggers.model_call import ModelCallResult as ModelCallResult
     from llxprt_hooks.triggers.model_call import execute_model_with_hooks as execute_model_with_hooks
     from llxprt_hooks.triggers.relevance import has_hooks_for as has_hooks_for
+    from llxprt_hooks.triggers.tool import HookedToolCall as HookedToolCall
     from llxprt_hooks.triggers.tool import execute_tool_with_hooks as execute_tool_with_hooks
     from llxprt_hooks.triggers.tool import fire_after_tool_hook as fire_after_tool_hook
     from llxprt_hooks.triggers.tool import fire_before_tool_hook as fire_before_tool_hook
@@ -119,8 +139,10 @@ _EXPORTS = {
     "engine.planner": "ExecutionPlan",
     "engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
     "engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError ProcessedHookResult",
+    "engine.session": "Session StopRequested",
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
+    "hooks": "Hooks ModelStream SyncHooks UnknownEventError",
     "inspection.log": "HookLog",
     "model.conversation": "Turn",
     "model.format": "HookFormat TranslationError",
@@ -129,16 +151,17 @@ _EXPORTS = {
     "model.restriction": "Restriction",
     "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
+    "protocol.replies": "allow ask context deny rewrite stop",
     "protocol.tool_result": "ToolResult",
     "settings.extensions": "Extension",
-    "settings.problem": "Problem",
+    "settings.problem": "Problem SettingsError",
     "triggers.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook fire_pre_compress_hook "
     "fire_session_end_hook fire_session_start_hook observe settle",
     "triggers.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "
     "fire_after_model_hook fire_before_model_hook fire_before_tool_selection_hook",
     "triggers.model_call": "HookedModelCall ModelCallResult execute_model_with_hooks",
     "triggers.relevance": "has_hooks_for",
-    "triggers.tool": "execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
+    "triggers.tool": "HookedToolCall execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
     "trust.load": "Settings load_settings",
     "trust.status": "TrustStatus grant_trust revoke_trust trust_status",
 }

@@ -13,19 +13,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import HookSet
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, HookScope
+from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT, HookScope
 from llxprt_hooks.engine.system import HookSystem
-from llxprt_hooks.settings import Extension, merge_hooks
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.shell.environment import process_environment, without_relative_path
-from llxprt_hooks.trust.load import extension_hook_set, hook_set, load_settings
+from llxprt_hooks.trust.load import extension_hook_set, load_settings
+from llxprt_hooks.trust.status import TrustState
+from llxprt_hooks.trust.watch import SettingsWatch
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
+    from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.trust.load import Settings
+
+log = debug_logger("system")
 
 
 class Config:
@@ -39,7 +46,7 @@ class Config:
         *,
         session_id: str | None = None,
         working_dir: str | os.PathLike[str] | None = None,
-        enable_hooks: bool = False,
+        enable_hooks: bool | None = None,
         hooks: Mapping[str, Any] | None = None,
         extensions: Iterable[Extension] = (),
         disabled_hooks: Iterable[str] = (),
@@ -48,23 +55,30 @@ class Config:
         translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
+        if max_processes < 1:
+            raise ValueError(f"`max_processes` must be at least 1, found {max_processes}")
         self.session_id = session_id or str(uuid.uuid4())
         self.working_dir = os.path.abspath(working_dir or os.getcwd())  # noqa: PTH100, PTH109  # hooks receive it as text
         self.transcript_path = os.fspath(transcript_path)
-        self.enable_hooks = enable_hooks
+        self.enable_hooks = bool(enable_hooks)
         self.extensions = tuple(extensions)
         self.disabled_hooks: Sequence[str] = (*disabled_hooks, *_disabled_names(hooks or {}))
         self.message_bus = message_bus
         self.translator = translator
         self.observer = observer
         self.output_limit = output_limit
+        self.max_processes = max_processes
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
+        self._settings_enabled = self.enable_hooks
+        self._forgotten_switch = enable_hooks is None and bool(events)
+        self._function_hooks: tuple[HookDefinition, ...] = ()
         self._inherited: dict[HookScope, tuple[Mapping[str, str], Settings | None, Mapping[str, str]]] = {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
@@ -80,28 +94,63 @@ class Config:
         translator: TranslatorChoice = None,
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        strict: bool = False,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+        watch: bool = False,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
-        A broken file never raises: it is reported in ``config.settings.problems``, and the other files apply. Hooks of
-        a project run only if the user has approved them; skipped ones are listed in ``config.settings.notices``.
+        A broken file is reported in ``config.settings.problems``, and the other files apply; with ``strict``,
+        ``SettingsError`` is raised for a file that exists and cannot be read or parsed. Hooks of a project run only if
+        the user has approved them; skipped ones are listed in ``config.settings.notices``. With ``watch`` the files are
+        read again when they change.
         """
+        watched = SettingsWatch(project_dir) if watch else None
         settings = load_settings(project_dir)
+        if strict:
+            settings.require_readable(*Level)
         config = cls(
             session_id=session_id,
             working_dir=project_dir,
-            enable_hooks=settings.enabled,
-            extensions=settings.extensions,
-            disabled_hooks=settings.disabled,
             message_bus=message_bus,
             transcript_path=transcript_path,
             translator=translator,
             observer=observer,
             output_limit=output_limit,
+            max_processes=max_processes,
         )
-        config.settings = settings
-        config._settings_hooks = tuple(map(hook_set, settings.sources))
+        config._use(settings)
+        if watched is not None:
+            watched.start(config)
         return config
+
+    def reload(self) -> None:
+        """Read the settings files again. Events that have started finish with the old hooks.
+
+        Hooks that the program registered stay. A configuration that was created in code has nothing to read. Raises
+        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if the approved project has
+        changed and is not approved again.
+        """
+        old = self.settings
+        if old is None:
+            return
+        new = load_settings(self.working_dir)
+        new.require_readable(*Level)
+        if old.trust.counts and new.trust.state in (TrustState.CHANGED, TrustState.REFUSED):
+            raise SettingsError((*new.notices, *new.trust.problems))
+        with self._lock:
+            if self._hook_system is None:
+                self._use(new)
+            else:
+                self._hook_system.reload(lambda: self._use(new))
+
+    def _use(self, settings: Settings) -> None:
+        self.settings = settings
+        self.extensions = settings.extensions
+        self.disabled_hooks = settings.disabled
+        self._settings_hooks = settings.hook_sets
+        self._settings_enabled = settings.enabled
+        self.enable_hooks = settings.enabled or bool(self._function_hooks)
 
     @property
     def hooks(self) -> dict[str, list[Any]]:
@@ -111,8 +160,25 @@ class Config:
     @property
     def hook_sets(self) -> Sequence[HookSet]:
         """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
+        if not self._settings_enabled and self._function_hooks:
+            return ()  # only the functions run
         of_extensions = (extension_hook_set(extension) for extension in self.extensions if extension.is_active)
         return (*self._settings_hooks, *of_extensions)
+
+    @property
+    def function_hooks(self) -> Sequence[HookDefinition]:
+        """The hooks that the program registered. They run after all others."""
+        return self._function_hooks
+
+    def add_function_hook(self, definition: HookDefinition) -> None:
+        """Register a hook. It runs even if hooks are disabled; the hooks of settings stay as they are."""
+        with self._lock:
+            if not self._function_hooks:
+                self._settings_enabled = self.enable_hooks
+            self._function_hooks = (*self._function_hooks, definition)
+            self.enable_hooks = True
+            if self._hook_system is not None:
+                self._hook_system.add(definition)
 
     def inherited_environment(self, scope: HookScope = HookScope.PROJECT) -> Mapping[str, str]:
         """Return the environment that hooks inherit: all of this process's, unless the settings restrict it.
@@ -139,6 +205,9 @@ class Config:
     def get_hook_system(self) -> HookSystem | None:
         """Return the hook system, created on the first call; None while hooks are disabled."""
         if not self.enable_hooks:
+            if self._forgotten_switch:
+                self._forgotten_switch = False
+                log.warning("Config(hooks=…) has hooks, but they are disabled: pass enable_hooks=True to run them")
             return None
         return self._hook_system or self._make_hook_system()
 

@@ -15,11 +15,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookToolConfig, LLMMessage, TranslationError
 from llxprt_hooks.model.restriction import Restriction, combine
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import Turn
     from llxprt_hooks.model.translator import AnyTranslator
 
 _SETTINGS: Mapping[str, Any] = {
@@ -43,6 +43,9 @@ class Sample(NamedTuple):
     response: Any = None
     hidden: Sequence[Any] = ()
     """Values in the request that hooks do not see: they must survive even if a hook removes every message."""
+    attached: Sequence[Any] = ()
+    """Values that hooks do not see and that belong to a text, such as the reasoning that led to it: they must survive
+    every change of the text, but may go away with it, if the API rejects the one without the other."""
     tool_names: Sequence[str] = ("read_file", "write_file")
     """Names of tools that the request declares."""
 
@@ -55,8 +58,10 @@ def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any])
 
     - A request that hooks do not change stays the same object, and so does each message in it. Data that hooks do not
       see survives every change, in its own message.
-    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes.
-    - Nothing is inserted between a tool call and its result. A system message is the last message.
+    - Changes to messages, model, settings and tool choice are in the request, and nothing else changes. An API that
+      cannot name several tools may leave out those that are not allowed.
+    - Nothing is inserted between a tool call and its result. A system message is the last message. The translator can
+      read every request that it wrote.
     - A response that hooks replace has their text and no tool calls. No argument is ever changed.
     """
     given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
@@ -83,8 +88,12 @@ class _Check:
         self.hidden = {leaf for leaf in unseen if not any(leaf in text for text in texts)}
         """The values in the request that hooks do not see."""
 
-        self.beside_text = _beside(_plain(self.request), texts)
-        """Values next to a text that hooks see, such as its type: they may go away with the text."""
+        sources = [_plain(turn.source) for turn in translator.turns(self.request)]
+        new = [translator.rebuild(self.request, [Turn(role, "new")]) for role in ("user", "model")]
+        added = [_own_leaves(_plain(turn.source)) for request in new for turn in translator.turns(request)]
+        around = [_around(source, texts) for source in sources]
+        self.beside_text = set().union(map(_leaf, sample.attached), *around, *added)
+        """Values around a text, such as the role of its message: they come and go with the text."""
 
         self.inputs = self.dump()
 
@@ -185,6 +194,10 @@ class _Check:
 
     def survives(self, request: Any, what: str, hidden: AbstractSet[str]) -> None:
         """Data that hooks do not see is still there; the role and similar fields of a removed message may be gone."""
+        try:
+            self.translator.read_request(request)
+        except TranslationError as error:
+            raise AssertionError(f"{self.name}: {what}: the request cannot be read again: {error}") from error
         lost = sorted({*hidden, *map(_leaf, self.sample.hidden)} - _leaves(_plain(request)))
         self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
 
@@ -199,7 +212,8 @@ class _Check:
 
     def fields(self) -> None:
         changes: list[dict[str, Any]] = [{"model": "another-model"}]
-        changes += [{"config": {name: _SETTINGS[name]}} for name in self.translator.SETTINGS]
+        settings = [name for name in self.translator.SETTINGS if self.translator.supports(self.request, name)]
+        changes += [{"config": {name: _SETTINGS[name]}} for name in settings]
         for change in changes:
             request = self.translator.from_hook_llm_request(change, self.request)
             self.untouched(f"{change} set")
@@ -237,14 +251,25 @@ class _Check:
                 shown = self.translator.to_hook_llm_request(request)
                 same = {**shown, "toolConfig": 0} == {**self.shown, "toolConfig": 0}
                 self.require(same, f"the tool choice {choice} changed other fields: {shown}")
-                lost = others - Counter(_all_leaves(_plain(request)))
+                lost = others - Counter(_all_leaves(_plain(request))) - self.removed_tools(request, expected)
                 self.require(not lost, f"the tool choice {choice} dropped other fields: {', '.join(sorted(lost))}")
+
+    def removed_tools(self, request: Any, allowed: HookToolConfig) -> Counter[str]:
+        """Return the values in tools that are gone because they are not allowed: not every API can name several."""
+        kept = _plain(self.translator.tools_of(request)) or []
+        removed = [tool for tool in _plain(self.translator.tools_of(self.request)) if tool not in kept]
+        names = set(allowed.get("allowedFunctionNames", ()))
+        is_right = names and not any(names & _leaves(tool) for tool in removed)
+        return Counter(_all_leaves(removed)) if is_right else Counter()
 
     def system_message(self) -> None:
         request = self.translator.with_system_message(self.request, "Be brief.")
         shown = self.translator.to_hook_llm_request(request)
-        same = shown["messages"][:-1] == self.shown["messages"] and "Be brief." in shown["messages"][-1]["content"]
-        self.require(same, f"a system message must be the last message, found {shown['messages']}")
+        *others, last = shown["messages"] or [{"role": "system", "content": ""}]
+        same = others == self.shown["messages"] and "Be brief." in last["content"]
+        # Without any other message, it may count as the system prompt, which is not shown.
+        is_prompt = not shown["messages"] and not self.shown["messages"] and "Be brief." in _leaves(_plain(request))
+        self.require(same or is_prompt, f"a system message must be the last message, found {shown['messages']}")
         self.require(_rest(shown) == _rest(self.shown), "a system message changed other fields")
         self.survives(request, "a system message", self.hidden)
         turns = self.translator.turns(self.request)
@@ -323,11 +348,15 @@ def _items(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _beside(value: Any, texts: Sequence[str]) -> set[str]:
-    """Return the values in the same objects as (parts of) these texts."""
-    found = set().union(*(_beside(item, texts) for item in _items(value)))
-    own = {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
-    return found | own if any(leaf and leaf in text for leaf in own for text in texts) else found
+def _own_leaves(value: Any) -> set[str]:
+    return {_leaf(item) for item in _items(value) if not isinstance(item, (dict, list))}
+
+
+def _around(value: Any, texts: Sequence[str]) -> set[str]:
+    """Return the values in the objects that these texts (or parts of them) are in, from the message down."""
+    found = set().union(*(_around(item, texts) for item in _items(value)))
+    own = _own_leaves(value)
+    return found | own if found or any(leaf and leaf in text for leaf in own for text in texts) else set()
 
 
 def _has_calls(value: Any) -> bool:

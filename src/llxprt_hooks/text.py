@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
 SPACES: Final = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """Space characters other than the ASCII space: common in prose (French, Japanese), misleading in a command."""
 
-PROSE: Final = "\n\t" + SPACES
-"""Characters to keep in prose."""
+PROSE: Final = "\n\t\u200d" + SPACES
+"""Characters to keep in prose: ends of lines, tabs, spaces, and the joiner inside an emoji."""
+
+_JOINER: Final = "\u200d"
+_EMOJI_PARTS: Final = "\u200d\ufe0e\ufe0f"
+"""Invisible characters that belong to an emoji: the joiner, and the choice between text and picture."""
+
+_EMOJI_PART: Final = re.compile(
+    "(?<=[EMOJI\ufe0f])\u200d(?=[EMOJI])|(?<=[EMOJI])[\ufe0e\ufe0f]|(?<=[#*0-9])\ufe0f(?=\u20e3)".replace(
+        "EMOJI",
+        "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff"
+        "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff",
+    )
+)
+"""These characters, where they are part of an emoji."""
 
 _NOT_PLAIN: Final = re.compile(r"[^\x20-\x7e]")
 _INVISIBLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Characters without a glyph that ``str.isprintable`` accepts.
+"""Characters without a glyph that ``str.isprintable`` accepts."""
 
-U+FE0E and U+FE0F are left alone: they choose between the text and the emoji form of the character before them.
-"""
+_MOST_MARKS: Final = 4
+"""Combining characters on one letter. More are stacked over the lines around it."""
 
 _LONGEST_NAME: Final = 100
 """Longer names get no suggestion: comparing is quadratic, and the name may come from a hostile file."""
@@ -28,20 +42,48 @@ _LONGEST_NAME: Final = 100
 def escape_for_terminal(text: str, *, keep: str = "") -> str:
     r"""Escape every character that a terminal would act on, or that would hide or reorder other text.
 
-    These are control characters, line and paragraph separators, bidirectional and other invisible formatting (joiners
-    of emoji too), tag characters, spaces other than U+0020, lone surrogates and unassigned code points. Characters in
-    ``keep`` are left as they are.
+    These are control characters, line and paragraph separators, bidirectional and other invisible formatting, tag
+    characters, variation selectors outside emoji, spaces other than U+0020, lone surrogates, unassigned code points,
+    and combining characters after the fourth in a row. Characters in ``keep`` are left as they are; a joiner (U+200D)
+    only between two emoji.
 
     >>> print(escape_for_terminal("true\r\x1b[2Krm -rf ~\u202e"))
     true\r\x1b[2Krm -rf ~\u202e
     """
-    return _NOT_PLAIN.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+    def shown(found: re.Match[str]) -> str:
+        return found[0] if _is_harmless(found, keep) else found[0].encode("unicode_escape").decode()
+
+    return _NOT_PLAIN.sub(shown, text)
 
 
-def _escaped(char: str) -> str:
-    if char.isprintable() and not _INVISIBLE.match(char):
-        return char
-    return char.encode("unicode_escape").decode()
+def escape_in_json(text: str) -> str:
+    r"""Escape the same characters in JSON that has no line breaks. The result means the same.
+
+    >>> print(escape_in_json('{"a":"\x7f\u202e\U000e0041\u00fc"}'))
+    {"a":"\u007f\u202e\udb40\udc41ü"}
+    """
+    return _NOT_PLAIN.sub(lambda found: found[0] if _is_harmless(found) else _json_escape(found[0]), text)
+
+
+def _is_harmless(found: re.Match[str], keep: str = "") -> bool:
+    char, at, text = found[0], found.start(), found.string
+    if char in _EMOJI_PARTS:
+        return (char != _JOINER or char in keep) and _EMOJI_PART.match(text, at) is not None
+    if char in keep:
+        return True
+    if not char.isprintable() or _INVISIBLE.match(char):
+        return False
+    return at < _MOST_MARKS or not all(map(_is_mark, text[at - _MOST_MARKS : at + 1]))
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char).startswith("M")
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def shorten(text: str, length: int) -> str:

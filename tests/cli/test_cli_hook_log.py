@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +26,7 @@ from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResul
 from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.log import log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.settings import atomic
 from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
@@ -106,6 +112,17 @@ async def test_payloads_are_recorded_when_asked_for() -> None:
     assert record["payload"]["hook_event_name"] == "BeforeTool"
 
 
+@pytest.mark.parametrize("success", [True, False])
+def test_an_answer_that_may_repeat_the_payload_is_recorded_only_with_payloads(success: bool) -> None:
+    answer = '{"hookSpecificOutput": {"tool_input": {"content": "the payload"}}}'
+    for result in (execution(stdout=answer, stderr="own words"), execution(stdout="plain text")):
+        HookLog().hook_ended(replace(result, success=success))
+    HookLog(payloads=True).hook_ended(execution(stdout=answer))
+
+    streams = [(record["stdout"], record["stderr"]) for record in read_log()]
+    assert streams == [("", "own words"), ("plain text", ""), (answer, "")]
+
+
 def test_of_a_payload_that_is_too_large_only_the_size_is_recorded() -> None:
     large = replace(execution(), hook_input={"prompt": "x" * hook_log.LARGEST_PAYLOAD})
 
@@ -141,6 +158,39 @@ def test_it_is_bounded_and_keeps_the_latest(monkeypatch: pytest.MonkeyPatch) -> 
     files = {file.name: file.stat().st_size for file in log_file().parent.iterdir()}
     assert set(files) <= {"hooks.jsonl", "hooks.1.jsonl", "hooks.jsonl.lock"}
     assert max(files.values()) < 4000 + 1000
+
+
+@contextmanager
+def lock_held() -> Iterator[None]:
+    """Another process, say one that hangs, holds the lock of the log."""
+    lock = log_file().with_name("hooks.jsonl.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+async def test_a_full_log_whose_lock_is_held_holds_up_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(hook_log, "LARGEST", 2000)
+    monkeypatch.setattr(hook_log, "LARGEST_WHILE_LOCKED", 4000)
+    never = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: pytest.fail("the event loop waits"))
+    monkeypatch.setattr(atomic, "time", never)
+    log = HookLog()
+
+    with lock_held():
+        for _ in range(30):
+            assert await blocks(log)
+    written = len(read_log())
+    assert log_file().stat().st_size < 4000 + 1000
+    assert await blocks(log)
+
+    assert len(read_log()) == written + 1
+    told = [record.getMessage() for record in caplog.records if record.name.endswith(":log")]
+    assert len(told) == 2
+    assert "another process holds the lock" in told[0]
+    assert told[1] == f"executions are recorded again; {30 - written} were not"
 
 
 def test_a_record_is_bounded_whatever_a_hook_printed() -> None:

@@ -43,6 +43,50 @@ def test_help_loads_no_more_than_it_needs() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+# `runpy` imports these before any code of the package runs; with `python -P` it does not look for them here either.
+IMPORTED_BY_RUNPY = {
+    "collections",
+    "contextlib",
+    "functools",
+    "importlib",
+    "keyword",
+    "operator",
+    "reprlib",
+    "types",
+    "warnings",
+}
+
+
+@pytest.mark.parametrize("options", [("-m", "llxprt_hooks"), ("-mllxprt_hooks",), ("-P", "-m", "llxprt_hooks")])
+def test_the_package_imports_nothing_of_the_folder_where_it_is_run(world: CliProject, options: tuple[str, ...]) -> None:
+    for name in sys.stdlib_module_names - (set() if "-P" in options else IMPORTED_BY_RUNPY):
+        (world.root / f"{name}.py").write_text("import os; os.write(2, b'HOSTILE'); raise SystemExit(99)")
+
+    ended = subprocess.run(
+        [sys.executable, *options, "list"],
+        cwd=world.root,
+        env=world.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+CHECK = "import sys\nbefore = list(sys.path)\nimport llxprt_hooks\nsys.exit(before != sys.path)\n"
+
+
+@pytest.mark.parametrize("arguments", [("-c", CHECK), ("-m", "other")])
+def test_importing_the_package_changes_no_search_path(world: CliProject, arguments: tuple[str, str]) -> None:
+    (world.root / "other").mkdir()
+    (world.root / "other" / "__init__.py").write_text(CHECK)
+
+    ended = subprocess.run([sys.executable, *arguments], cwd=world.root, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_the_package_can_be_run_as_a_module(world: CliProject) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "llxprt_hooks", "list"],
@@ -177,7 +221,7 @@ def test_errors_about_files_cannot_command_the_terminal(world: CliProject) -> No
     (folder / ".llxprt" / "settings.json").write_text('{"hooks": {"BeforeTool": []}}')
     (folder / ".llxprt" / "settings.json").chmod(0o666)
 
-    run = world.run("trust", "-C", str(folder), approved=False)
+    run = world.run("trust", "--yes", "-C", str(folder), approved=False)
 
     assert run.status == 1
     assert ESCAPE not in run.stdout + run.stderr

@@ -273,3 +273,21 @@ def test_the_schema(place: DiagnosedProject) -> None:
     assert ran.stderr == ""
     assert json.loads(ran.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert "json.schemas" in run(place, "schema", "--help").stdout
+
+
+def test_nothing_of_the_project_is_run_though_the_search_path_leads_into_it(place: DiagnosedProject) -> None:
+    """Relative folders in PATH, such as ./node_modules/.bin, and an empty entry, which is the working directory."""
+    ran = place.root / "ran"
+    for file in (place.root / folder / name for folder in ("", "bin") for name in ("bash", "sh", "dash", "check")):
+        place.write(file, f"#!/bin/sh\ntouch {ran}\n")
+        file.chmod(0o755)
+    script = place.write(place.root / "hooks" / "x.sh", "#!/bin/bash\necho fine\n")
+    script.chmod(0o755)
+    commands = ("check --all; fi", "nonesuch", "bash hooks/x.sh", "./hooks/x.sh && true", "dash hooks/x.sh")
+    hooks = [{"type": "command", "command": each} for each in commands]
+    place.write(place.project_file, json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))
+
+    done = run(place, "validate", PATH=f"./bin::bin:{os.environ['PATH']}")
+
+    assert "cannot parse" in done.stdout + done.stderr or "syntax" in done.stdout + done.stderr
+    assert not ran.exists()

@@ -249,8 +249,6 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 """Not looked at: scripts that are copied into projects and are the user's own there, with variables of their own."""
 
 HANDED_ON = {
-    "agent/tools/search.py": "the program that searches inherits it",
-    "agent/tools/shell.py": "the commands of the agent inherit it",
     "cli/commands/demo.py": "sets variables, reads none",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "shell/environment.py": "hooks inherit it",
@@ -298,11 +296,17 @@ def key_of(node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> ast.expr | N
     return call.args[0] if isinstance(call, ast.Call) and call.func is function and call.args else None
 
 
-def constants(module: ast.Module) -> dict[str, ast.expr]:
-    """What names stand for: constants of the module, and what comprehensions take from them."""
+def constants(module: ast.Module, *, imports: bool = True) -> dict[str, ast.expr]:
+    """What names stand for: constants of the module and of those it imports, and what comprehensions take from them."""
     found: dict[str, ast.expr] = {}
     for node in ast.walk(module):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        if imports and isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks."):
+            file = (SOURCES / (node.module or "").replace(".", "/")).with_suffix(".py")
+            imported = constants(ast.parse(file.read_text(encoding="utf-8")), imports=False) if file.exists() else {}
+            found |= {
+                name.name: imported[name.name] for name in node.names if name.name in imported and name.name.isupper()
+            }
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[node.targets[0].id] = node.value
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
             found[node.target.id] = node.value

@@ -25,6 +25,7 @@ from llxprt_hooks import (
     observe,
     settle,
 )
+from llxprt_hooks.triggers.portal import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,11 +100,22 @@ async def test_events_of_another_configuration_are_not_waited_for(project: Event
     await asyncio.wait([task])
 
 
-def test_without_an_event_loop_nothing_raises(project: EventsProject, warnings_of_engine: Texts) -> None:
-    fire_session_start_hook(project.config({"SessionStart": project.hook()}))
+def test_without_an_event_loop_hooks_run_in_the_background(project: EventsProject, warnings_of_engine: Texts) -> None:
+    config = project.config({"SessionStart": project.hook()})
+    fire_session_start_hook(config)
 
-    assert warnings_of_engine() == ["SessionStart hooks failed"]
-    assert project.runs() == 0
+    assert drive(settle(config)) == 0
+    assert project.payload()["source"] == "startup"
+    assert warnings_of_engine() == []
+
+
+async def test_settling_waits_for_the_events_of_this_loop_and_of_the_background(project: EventsProject) -> None:
+    config = project.config({"SessionStart": project.hook("start"), "SessionEnd": project.hook("end")})
+    fire_session_start_hook(config)
+    await asyncio.to_thread(fire_session_end_hook, config)
+
+    assert await settle(config) == 0
+    assert (project.runs("start"), project.runs("end")) == (1, 1)
 
 
 class Broken(Config):

@@ -21,8 +21,10 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.engine.event_handler import HookEventHandler
+from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
+from tests.events.events_project import system_of
 
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse
@@ -116,6 +118,56 @@ async def test_a_part_of_the_engine_that_breaks_blocks_tool_and_model(
         assert isinstance(reason, str)
         assert reason.startswith("blocked because failClosed is set: hook ")
         assert "broken" in reason
+
+
+class BrokenPlanner(HookPlanner):
+    def create_execution_plan(self, *args: Any) -> ExecutionPlan | None:
+        raise RuntimeError("broken planner")
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_a_planner_that_breaks_blocks_if_any_hook_of_the_event_must_not_fail(
+    project: EventsProject, llm_request: GenerateContentParameters, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    monkeypatch.setattr("llxprt_hooks.engine.system.HookPlanner", BrokenPlanner)
+    handler = system_of(guarded(project, closed=closed)).ready_event_handler()
+
+    direct = (await handler.fire_before_tool_event("glob", {})).final_output
+    unknown = (await handler.fire_event("BeforeTool", {"tool_name": "glob"})).final_output
+    tool = await execute_tool_with_hooks(guarded(project, closed=closed), "glob", {}, lambda _: "RAN")
+    model = await fire_before_model_hook(guarded(project, closed=closed), llm_request)
+
+    assert [output is not None and output.is_blocking_decision() for output in (direct, unknown)] == [closed, closed]
+    assert (tool.llm_content != "RAN") is closed
+    assert model.blocked is closed
+
+
+async def test_planning_that_breaks_between_two_lookups_blocks_too(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*args: Any, **options: Any) -> AggregatedHookResult:
+        monkeypatch.setattr(HookPlanner, "create_execution_plan", BrokenPlanner.create_execution_plan)
+        raise RuntimeError("broken handler")
+
+    monkeypatch.setattr(HookEventHandler, "fire_before_tool_event", failing)
+
+    tool = await execute_tool_with_hooks(guarded(project), "glob", {}, lambda _: "RAN")
+
+    assert tool.llm_content == "blocked because failClosed is set: hook processing failed: broken handler"
+
+
+async def test_hooks_that_cannot_be_read_at_all_block_only_where_settings_say_so(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> Any:
+        raise RuntimeError("broken registry")
+
+    config = guarded(project)
+    handler = system_of(config).ready_event_handler()
+    monkeypatch.setattr("llxprt_hooks.engine.registry.HookRegistry.get_hooks_for_event", failing)
+
+    assert (await handler.fire_before_tool_event("glob", {})).final_output is None
+    assert "failClosed" in (await execute_tool_with_hooks(config, "glob", {}, lambda _: "RAN")).llm_content
 
 
 class Unwritable(HookTranslatorGenAIv1):

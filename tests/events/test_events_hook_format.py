@@ -85,7 +85,8 @@ async def test_a_response_of_that_sdk_keeps_its_id_when_a_hook_changes_its_text(
 
     assert project.payload()["llm_response"] == SHOWN_RESPONSE
     assert (result.response["id"], result.response["usage"]) == ("chatcmpl-1", {"prompt_tokens": 3})
-    assert result.response["choices"][0]["message"] == {"role": "assistant", "content": "A ***."}
+    message = {"role": "assistant", "content": "A ***.", "refusal": None}
+    assert result.response["choices"][0]["message"] == message
 
 
 async def test_a_stop_is_answered_in_the_types_of_that_sdk(project: EventsProject) -> None:

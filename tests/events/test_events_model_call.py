@@ -1,4 +1,4 @@
-"""A whole model call with its three hooks, in both SDKs' own types: order, messages, answers, stops, restriction."""
+"""A whole model call with its three hooks, in each SDK's own types: order, messages, answers, stops, restriction."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from llxprt_hooks import (
     Config,
     GenerateContentParameters,
     HookedModelCall,
+    HookFormat,
     ModelCallResult,
     Restriction,
     execute_model_with_hooks,
     execute_tool_with_hooks,
+    fire_before_model_hook,
 )
 
 if TYPE_CHECKING:
@@ -90,9 +92,52 @@ class OpenAIChat:
         return response["choices"][0]["message"]["content"]
 
 
-@pytest.fixture(params=["google-genai", "openai-chat"])
+class OpenAIResponses(OpenAIChat):
+    """The same as the dicts of the Responses API."""
+
+    translator = "openai-responses"
+
+    def request(self, *, tools: Any = True) -> Any:
+        declared = {"tools": [{"type": "function", "name": name} for name in ("glob", "read_file")]} if tools else {}
+        return {"model": "large", "input": "Hello?", **declared}
+
+    def response(self, text: str) -> Any:
+        message = {"type": "message", "id": "m1", "content": [{"type": "output_text", "text": text}]}
+        return {"id": "1", "object": "response", "status": "completed", "output": [message]}
+
+    def texts(self, request: Any) -> list[str]:
+        return [item["content"] for item in request["input"]]
+
+    def text(self, response: Any) -> Any:
+        return response["output"][0]["content"][0]["text"]
+
+
+class AnthropicMessages(OpenAIChat):
+    """The same as the dicts of the Messages API."""
+
+    translator = "anthropic-messages"
+
+    def request(self, *, tools: Any = True) -> Any:
+        declared = {"tools": [{"name": "glob"}, {"name": "read_file"}, {"name": "write_file"}]} if tools else {}
+        return {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}], **declared}
+
+    def request_without_calls(self) -> Any:
+        return {**self.request(), "tool_choice": {"type": "none"}}
+
+    def response(self, text: str) -> Any:
+        content = [{"type": "text", "text": text}]
+        return {"id": "1", "type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+
+    def texts(self, request: Any) -> list[str]:
+        return [text.removeprefix("[System] ") for text in super().texts(request)]
+
+    def text(self, response: Any) -> Any:
+        return response["content"][0]["text"]
+
+
+@pytest.fixture(params=["google-genai", OpenAIChat, OpenAIResponses, AnthropicMessages])
 def sdk(request: pytest.FixtureRequest, genai: ModuleType) -> Any:
-    return GenAI(genai) if request.param == "google-genai" else OpenAIChat()
+    return GenAI(genai) if request.param == "google-genai" else request.param()
 
 
 class Asked:
@@ -188,6 +233,31 @@ async def test_an_answer_in_the_models_place(project: EventsProject, asked: Aske
     assert project.runs("a") == 0
     assert (sdk.text(result.response), result.blocked, result.suppress_output) == ("cached", True, True)
     assert (result.stop_reason, result.notes) == (None, ("kept", "note"))
+
+
+@pytest.mark.parametrize("sdk", [OpenAIChat(), OpenAIResponses(), AnthropicMessages()], ids=lambda sdk: sdk.translator)
+async def test_an_answer_in_the_models_place_is_a_complete_response(project: EventsProject, sdk: Any) -> None:
+    said = says({"decision": "deny"}, llm_response={"text": "cached"})
+    config = project.config({"BeforeModel": project.hook(says=said)})
+
+    result = await fire_before_model_hook(config, sdk.request(), translator=sdk.translator)
+
+    response = result.synthetic_response
+    assert response is not None
+    counts = {name: count for name, count in response["usage"].items() if not name.endswith("_details")}
+    assert (response["model"], set(counts.values())) == ("large", {0})
+    assert "hook_" in response["id"]
+    assert sdk.text(response) == "cached"
+
+
+async def test_data_in_hook_format_is_answered_too(project: EventsProject) -> None:
+    said = says({"decision": "deny"}, llm_response={"text": "cached"})
+    request = HookFormat({"messages": [{"role": "user", "content": "Hello?"}]})
+    config = project.config({"BeforeModel": project.hook(says=said)})
+
+    result = await fire_before_model_hook(config, request, translator="openai-chat")
+
+    assert OpenAIChat().text(result.synthetic_response) == "cached"
 
 
 @pytest.mark.requirement("HOOK-037", "HOOK-174")

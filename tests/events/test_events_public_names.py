@@ -327,7 +327,7 @@ def test_message_types_have_their_stable_values() -> None:
 
 def exported_for_type_checkers() -> dict[str, str]:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
     return {
         alias.name: str(node.module).removeprefix("llxprt_hooks.")
         for node in block.body

@@ -248,11 +248,28 @@ async def test_a_system_message_is_appended_for_the_model_and_never_displayed(
 @pytest.mark.requirement("HOOK-131")
 async def test_a_system_message_joins_content_that_consists_of_parts(run: RunTool, genai: ModuleType) -> None:
     part = genai.Part(text="seen")
-    listed = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult([part])))
-    single = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult(part)))
-    for result in (listed, single):
-        assert result.llm_content[0] is part
-        assert [genai.Part.model_validate(item).text for item in result.llm_content[1:]] == ["\n\n[System] m"]
+    result = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult([part])))
+    assert result.llm_content[0] is part
+    assert [genai.Part.model_validate(item).text for item in result.llm_content[1:]] == ["\n\n[System] m"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"status": "ok"}, [{"status": "ok"}], ["a.txt", "b.txt"], [{"type": "text", "text": "a"}], [], 7, ("a",)],
+)
+async def test_text_of_hooks_never_changes_the_type_of_a_result_that_is_not_text(run: RunTool, content: Any) -> None:
+    after = {"systemMessage": "m", "hookSpecificOutput": {"additionalContext": "more"}}
+    result = await run(after=after, tool=Tool(ToolResult(content)))
+    assert result.llm_content is content
+    assert result.additions == ["more", "[System] m"]
+
+
+async def test_text_of_hooks_is_listed_beside_text_too(run: RunTool) -> None:
+    result = await run(
+        before={"systemMessage": "b"}, after={"hookSpecificOutput": {"additionalContext": "more"}, "systemMessage": "a"}
+    )
+    assert result.llm_content == "done\n\nmore\n\n[System] b\n\n[System] a"
+    assert result.additions == ["more", "[System] b", "[System] a"]
 
 
 @pytest.mark.requirement("HOOK-131")
@@ -439,8 +456,8 @@ class Opaque:
 async def test_content_of_any_kind_survives_the_hooks(run: RunTool) -> None:
     content = Opaque()
     result = await run(after={"systemMessage": "m"}, tool=Tool(ToolResult(content)))
-    assert result.llm_content[0] is content
-    assert result.llm_content[1:] == [{"text": "\n\n[System] m"}]
+    assert result.llm_content is content
+    assert result.additions == ["[System] m"]
 
 
 # Callers in the package itself.

@@ -57,3 +57,9 @@ def test_the_messages_that_were_shown_change_nothing() -> None:
     turns = [Turn("user", "a", 1), Turn("user", "", 2), Turn("model", "b", 3)]
 
     assert rewrite(turns, messages_of(turns)) is None
+
+
+def test_a_turn_at_the_start_that_binds_the_next_does_not_bind_more() -> None:
+    turns = [Turn("model", "", 1, binds_next=True), Turn("model", "a", 2), Turn("user", "b", 3)]
+
+    assert texts(with_message_after(turns, 1)) == [1, "a", "new", "b"]

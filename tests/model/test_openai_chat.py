@@ -279,3 +279,18 @@ def test_a_tool_choice_names_declared_tools_with_their_type(wanted: dict[str, An
     given = request(USER, tools=[*TOOLS, CUSTOM])
 
     assert TRANSLATOR.from_hook_llm_request({"toolConfig": wanted}, given)["tool_choice"] == choice
+
+
+def test_the_older_form_of_tools_survives_and_stays_together() -> None:
+    call = {"role": "assistant", "content": "Looking.", "function_call": {"name": "glob", "arguments": "{}"}}
+    result = {"role": "function", "name": "glob", "content": "secret"}
+    given = request(USER, call, result, functions=[{"name": "glob"}], function_call="auto")
+    shown = TRANSLATOR.to_hook_llm_request(given)["messages"]
+
+    added = TRANSLATOR.from_hook_llm_request({"messages": [*shown, {"content": "New."}]}, given)
+    removed = TRANSLATOR.from_hook_llm_request({"messages": []}, given)
+
+    assert [message["content"] for message in shown] == ["Hi", "Looking."]
+    assert added["messages"] == [USER, call, result, {"role": "user", "content": "New."}]
+    assert removed["messages"] == [{**call, "content": None}, result]
+    assert (removed["functions"], removed["function_call"]) == ([{"name": "glob"}], "auto")

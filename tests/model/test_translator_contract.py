@@ -1,10 +1,11 @@
-"""The contract of every translator, on both that there are; and that translators which break it are found out."""
+"""The contract of every translator that there is; and that translators which break it are found out."""
 
 from __future__ import annotations
 
 import copy
 import json
 from threading import Lock
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.registry import TRANSLATORS
 from llxprt_hooks.testing import Sample, check_translator
+from tests.model.wire_samples import anthropic_samples, responses_samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +134,12 @@ def openai_samples() -> list[Any]:
     ]
 
 
-SAMPLES = {"google-genai": genai_samples, "openai-chat": openai_samples}
+SAMPLES = {
+    "google-genai": genai_samples,
+    "openai-chat": openai_samples,
+    "openai-responses": responses_samples,
+    "anthropic-messages": anthropic_samples,
+}
 
 
 @pytest.mark.requirement("HOOK-071", "HOOK-075", "HOOK-078", "HOOK-079")
@@ -307,7 +314,13 @@ class InterruptsWithASystemMessage(OpenAIChatTranslator):
         return {**request, "messages": [*others, message, last] if last["role"] == "tool" else [*others, last, message]}
 
 
+class WritesWhatItCannotRead(OpenAIChatTranslator):
+    def new_message(self, role: str, text: str) -> Any:
+        return SimpleNamespace(**super().new_message(role, text))
+
+
 BROKEN = {
+    WritesWhatItCannotRead: "cannot be read again",
     KeepsToolCalls: "still has tool calls of the model",
     SwapsImages: "in another message, or there twice",
     DuplicatesImages: "in another message, or there twice",

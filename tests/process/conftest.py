@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from tests.process.process_runs import marked
+from tests.process.process_runs import bash, marked
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,8 +48,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _loops_have_opened_what_they_never_close() -> None:
+def _what_stays_open_is_open() -> None:
+    """uvloop opens descriptors that it never closes. The watchdog keeps two, and starts its shell once."""
     uvloop.new_event_loop().close()
+    asyncio.run(bash("sleep 0.1"))
+    until(lambda: not any(thread.name == "start the watchdog" for thread in threading.enumerate()))
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llxprt_hooks import Config, HookEventHandler, HookEventName, HookExecutionResult
-from llxprt_hooks.engine.definitions import HookConfig, HookSet
+from llxprt_hooks.engine.definitions import HookConfig, HookDefinition, HookSet
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.registry import HookRegistry
@@ -64,6 +64,7 @@ class Sets:
 
     hook_sets: Sequence[HookSet]
     disabled_hooks: Sequence[str] = ()
+    function_hooks: Sequence[HookDefinition] = ()
 
 
 def registry_of(hooks: Mapping[str, Any], **config: Any) -> HookRegistry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import resource
@@ -42,6 +43,68 @@ def test_more_hooks_at_once_than_there_are_descriptors_for() -> None:
     assert told.stdout == "deny no\n", told.stderr
 
 
+FLOOD = """
+import asyncio, resource, sys, threading
+from llxprt_hooks import Config, fire_before_tool_hook
+
+descriptors, threads, events = map(int, sys.argv[1:])
+deny = {"type": "command", "command": "sleep 0.02; exit 2"}
+config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [deny]}]})
+resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+blocked = []
+
+async def flood():
+    outputs = await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(events)))
+    blocked.extend(output is not None and output.is_blocking_decision() for output in outputs)
+
+flooding = [threading.Thread(target=lambda: asyncio.run(flood())) for _ in range(threads)]
+for each in flooding:
+    each.start()
+for each in flooding:
+    each.join()
+print(len(blocked), sum(blocked))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("descriptors", "threads"), [(1024, 1), (64, 1), (24, 1), (256, 4)])
+def test_no_call_of_a_flood_gets_past_a_guard(descriptors: int, threads: int) -> None:
+    arguments = [str(descriptors), str(threads), str(400 // threads)]
+
+    told = subprocess.run(
+        [sys.executable, "-c", FLOOD, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert told.stdout == "400 400\n", told.stderr
+
+
+async def test_a_configuration_limits_how_many_hooks_run_at_once(project: Path) -> None:
+    command = "touch running.$$; ls running.* | wc -l >> seen; sleep 0.05; rm running.$$"
+    hooks = [{"type": "command", "command": f"{command} # {number}"} for number in range(9)]
+    config = Config(enable_hooks=True, working_dir=project, hooks={"BeforeTool": [{"hooks": hooks}]}, max_processes=3)
+
+    await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(3)))
+
+    seen = [int(count) for count in (project / "seen").read_text().split()]
+    assert len(seen) == 27
+    assert max(seen) <= 3
+
+
+async def test_the_timeout_of_a_hook_that_waits_counts_from_its_start(project: Path) -> None:
+    hook = {"type": "command", "command": "sleep 0.3; exit 2", "timeout": 3000}
+    hooks = {"BeforeTool": [{"hooks": [hook]}]}
+    config = Config(enable_hooks=True, working_dir=project, hooks=hooks, max_processes=1)
+
+    outputs = await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(12)))
+
+    assert [output is not None and output.is_blocking_decision() for output in outputs] == [True] * 12
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="`max_processes` must be at least 1, found 0"):
+        Config(max_processes=0)
+
+
 @contextmanager
 def descriptor_limit(limit: int) -> Iterator[None]:
     """This process opens no descriptor from this number on."""
@@ -57,12 +120,13 @@ async def test_a_hook_without_descriptors_waits_until_another_has_ended(
     project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hooks = [hook(f"sleep 0.05; true {number}") for number in range(12)]
-    caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:runner")
+    caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:process")
+    runner = HookRunner()  # before the limit is lowered, which it would respect
 
     with descriptor_limit(len(os.listdir("/dev/fd")) + 24):
-        results = await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
+        results = await runner.execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
 
-    assert "waiting for another hook to end" in caplog.text
+    assert "waiting for another program to end" in caplog.text
     assert [result.error for result in results] == [None] * len(hooks)
 
 
@@ -126,11 +190,70 @@ async def test_a_shell_that_has_moved_is_found_again(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("stdout", "blocks"),
-    [(b'{"decision": "deny", "reason": "no"}', True), (b'{"decision": "allow"}', False), (b"no", False), (b"", False)],
+    ("stdout", "reason"),
+    [
+        (b'{"decision": "deny", "reason": "no"}', "no"),
+        (b'{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}', "no"),
+        (b'{"continue": false, "stopReason": "no"}', "no"),
+        (b'{"decision": "allow"}', None),
+        (b'{"hookSpecificOutput": {"permissionDecision": "ask"}}', None),
+        (b"no", None),
+        (b"", None),
+    ],
 )
-def test_an_explicit_block_counts_whatever_became_of_the_exit_status(stdout: bytes, blocks: bool) -> None:
+def test_an_explicit_refusal_counts_whatever_became_of_the_exit_status(stdout: bytes, reason: str | None) -> None:
     reading = read_outcome(ProcessOutcome(exit_code=None, stdout=stdout))
 
     assert not reading.success
-    assert (reading.output is not None and reading.output.is_blocking_decision()) is blocks
+    assert reading.output is None or reading.output.is_blocking_decision()
+    assert (None if reading.output is None else reading.output.get_effective_reason()) == reason
+
+
+LOST = """
+import asyncio, fcntl, os, signal, sys, threading
+from llxprt_hooks import Config, execute_tool_with_hooks
+
+def no_ioctl(*arguments):
+    raise OSError("as before Linux 6.15")
+
+def reap():
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            pass
+
+fcntl.ioctl = no_ioctl
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+else:
+    threading.Thread(target=reap, daemon=True).start()
+
+async def call(command, **fields):
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command, **fields}]}]}
+    result = await execute_tool_with_hooks(Config(enable_hooks=True, hooks=hooks), "rm", {}, lambda _: "RAN")
+    print(str(result.llm_content)[:33])
+
+async def main():
+    permission = '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not yours"}}'
+    await call("echo '{\\"decision\\": \\"deny\\", \\"reason\\": \\"no\\"}'; sleep 0.05")
+    await call(f"echo '{permission}'; sleep 0.05")
+    await call("sleep 0.05; exit 2", failClosed=True)
+    await call("sleep 0.05", failClosed=True)
+    await call("sleep 0.05")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["ignored", "reaped by another thread"])
+def test_a_lost_exit_status_is_a_failure_and_loses_no_explicit_refusal(how: str, project: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", LOST, how], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    closed = "blocked because failClosed is set"
+    lines = told.stdout.splitlines()
+    assert lines[:2] == ["no", "not yours"], told.stderr
+    if how == "ignored":
+        assert lines[2:] == [closed, closed, "RAN"], told.stderr

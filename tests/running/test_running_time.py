@@ -18,7 +18,7 @@ import pytest
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine.executors import command as command_module
 from llxprt_hooks.engine.runner import HookRunner
-from llxprt_hooks.process import Completed, run_process
+from llxprt_hooks.process import Completed, run_child
 from tests.running.running_hooks import handler_of, hook, payload, run
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
@@ -137,9 +137,9 @@ async def test_a_hook_has_sixty_seconds_unless_its_settings_say_otherwise(
 
     async def noted(*arguments: Any, **options: Any) -> Completed:
         given.append(options["timeout"])
-        return await run_process(*arguments, **options)
+        return await run_child(*arguments, **options)
 
-    monkeypatch.setattr(command_module, "run_process", noted)
+    monkeypatch.setattr(command_module, "run_child", noted)
     entry = {"type": "command", "command": "true", **fields}
     handler = await handler_of({"BeforeTool": [{"hooks": [entry]}]}, project)
 

@@ -138,7 +138,7 @@ def test_while_others_are_off_they_are_the_only_ones(
 
 
 def test_a_duplicate_does_not_take_their_place(project: Path, project_file: Path, standard: Path, write: Write) -> None:
-    duplicate = {**GUARD, "timeout": 1, "name": "mine"}
+    duplicate = {**GUARD, "timeout": 90_000, "name": "mine", "failClosed": True}
     write(project_file, {"enableHooks": True, **hooks(duplicate)})
     write(standard, managed())
 
@@ -148,7 +148,7 @@ def test_a_duplicate_does_not_take_their_place(project: Path, project_file: Path
 
     assert plan is not None
     [planned] = plan.hook_configs
-    assert (planned.name, planned.timeout) == ("guard", 5000)
+    assert (planned.name, planned.timeout, planned.fail_closed) == ("guard", 5000, False)
 
 
 async def test_only_they_run_if_the_administrator_says_so(

@@ -14,6 +14,7 @@ import pytest
 from llxprt_hooks.inspection.switch import SwitchError, disable_hook
 from llxprt_hooks.settings import Document, Level, Problem, ownership, read_document
 from llxprt_hooks.settings.ownership import other_writers, read_own_document, root_ids
+from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
 
@@ -183,6 +184,8 @@ class TestLevels:
         loaded = load_settings(project)
 
         assert (loaded.enabled, loaded.sources) == (False, ())
+        with pytest.raises(SettingsError, match="so this file is ignored"):
+            loaded.require_readable(level)
         [problem] = loaded.problems
         assert str(problem) == (
             f"{file}:1:1: group or others may write to this file (mode 0666; fix it with `chmod go-w`), "

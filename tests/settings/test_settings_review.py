@@ -147,8 +147,8 @@ class TestScripts:
         assert trust_status(project).scripts == ("loop", "hooks/check.sh", "hooks/loop")
 
     def test_a_hook_that_keeps_a_log_stays_approved(self, project: Path, project_file: Path, write: Write) -> None:
-        log = project / ".llxprt" / "audit.log"
-        write(project_file, running('cat >> "$LLXPRT_PROJECT_DIR/.llxprt/audit.log" 2>/dev/null'))
+        log = project / ".llxprt" / "state" / "audit.log"
+        write(project_file, running('cat >> "$LLXPRT_PROJECT_DIR/.llxprt/state/audit.log" 2>/dev/null'))
         grant_trust(project)
 
         write(log, "one\n")

@@ -471,7 +471,10 @@ class TestStore:
 
         assert store.stat().st_mode & 0o777 == 0o600
         assert store.parent.stat().st_mode & 0o777 == 0o700
-        assert [file.name for file in store.parent.iterdir()] == ["trusted_hooks.json"]
+        texts = store.parent / "trusted_texts"
+        assert set(store.parent.iterdir()) == {store, texts}
+        assert texts.stat().st_mode & 0o777 == 0o700
+        assert {file.stat().st_mode & 0o777 for file in texts.iterdir()} == {0o600}
 
     def test_it_names_the_project_its_hash_and_the_moment(self, cloned: Path, store: Path) -> None:
         fingerprint = grant_trust(cloned).fingerprint
@@ -480,7 +483,7 @@ class TestStore:
 
         assert record["hash"] == fingerprint
         assert record["approved_at"].endswith("Z")
-        assert list(record) == ["hash", "approved_at", "parts"]
+        assert list(record) == ["hash", "approved_at", "version", "parts", "settings_text"]
 
     def test_what_it_holds_besides_is_kept_as_it_was(self, cloned: Path, store: Path, write: Write) -> None:
         mine = f'{{"hash": "old", "note": [1e999, {"9" * 5000}]}}'

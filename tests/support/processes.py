@@ -66,3 +66,31 @@ def _state(pid: int) -> str:
     """Where there is no /proc."""
     listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return listed.stdout.strip()[:1]
+
+
+def watchdog_shell(pid: int) -> int:
+    """The shell that waits for the end of a process, to kill what it runs; waits for it to be there."""
+    found: list[int] = []
+
+    def look() -> bool:
+        pipes = {_target(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        shells = [each for each in Path("/proc").glob("[0-9]*") if b"exec 3<&0 4<&1" in _command_line(each)]
+        found[:] = [int(each.name) for each in shells if _target(each / "fd" / "3") in pipes]
+        return found != []
+
+    until(look)
+    return found[0]
+
+
+def _command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _target(link: Path) -> str | None:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.text import shorten
+
+if TYPE_CHECKING:
+    from llxprt_hooks.agent.tools.workspace import Target
+
+_LONGEST_PATH = 200
 
 
 class ApprovalMode(StrEnum):
@@ -24,41 +32,68 @@ _ALLOWED_KINDS: Mapping[ApprovalMode, frozenset[ToolKind]] = {
     ApprovalMode.YOLO: frozenset(ToolKind),
 }
 
-Ask: TypeAlias = Callable[[Tool, Mapping[str, Any]], Awaitable[bool]]
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that may need approval: exactly what will happen if the answer is yes."""
+
+    tool: Tool
+    arguments: Mapping[str, str]
+    """The declared arguments, after hooks."""
+    target: Target | None = None
+    """The file that the call writes, if it writes one."""
+
+    @property
+    def protected(self) -> str | None:
+        """Why that file is protected, if it is."""
+        return self.target.protected if self.target else None
+
+
+Ask: TypeAlias = Callable[[Request], Awaitable[bool]]
 """Asks the user. True means yes."""
 
-Announce: TypeAlias = Callable[[Tool, Mapping[str, Any]], None]
+Announce: TypeAlias = Callable[[Request], None]
 """Called when approval is needed, before the user is asked."""
 
 
 class Approval:
     """Approves or refuses calls. Asks about one call at a time."""
 
-    def __init__(self, mode: ApprovalMode, *, ask: Ask | None = None, announce: Announce = lambda *_: None) -> None:
+    def __init__(self, mode: ApprovalMode, *, ask: Ask | None = None, announce: Announce = lambda _: None) -> None:
         self._allowed_kinds = _ALLOWED_KINDS[mode]
         self._ask = ask
         self._announce = announce
         self._asking = asyncio.Lock()
 
-    def needed(self, tool: Tool) -> bool:
-        return tool.kind not in self._allowed_kinds
+    def needed(self, request: Request) -> bool:
+        """Whether a person has to be asked. For a protected file that is so in every mode."""
+        return request.protected is not None or request.tool.kind not in self._allowed_kinds
 
-    async def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-        """Return why a call may not run, as a sentence for the model, or None if it may."""
-        if not self.needed(tool):
-            return None
-        self._announce(tool, arguments)
+    async def refusal(self, request: Request) -> str | None:
+        """Ask, and return why the call may not run, as a sentence for the model, or None if it may."""
+        self._announce(request)
         if self._ask is None:
-            mode = ApprovalMode.AUTO_EDIT if tool.kind is ToolKind.EDIT else ApprovalMode.YOLO
-            return (
-                f"{tool.name} needs the user's approval, but this run is not interactive. "
-                f"The user can allow it with --approval-mode {mode}."
-            )
+            return _refusal_without_user(request)
         async with self._asking:
-            approved = await self._ask(tool, arguments)
-        return None if approved else f"The user did not allow this {tool.name} call."
+            approved = await self._ask(request)
+        return None if approved else f"The user did not allow this {request.tool.name} call."
 
     @property
     def interactive(self) -> bool:
         """Whether a user can be asked."""
         return self._ask is not None
+
+
+def _refusal_without_user(request: Request) -> str:
+    tool = request.tool
+    if request.protected is not None:
+        path = one_line(shorten(request.arguments[tool.writes or ""], _LONGEST_PATH))
+        return (
+            f"`{path}` is protected ({request.protected}): in every approval mode it is written only if the user "
+            "approves the call, but this run is not interactive."
+        )
+    mode = ApprovalMode.AUTO_EDIT if tool.kind is ToolKind.EDIT else ApprovalMode.YOLO
+    return (
+        f"{tool.name} needs the user's approval, but this run is not interactive. "
+        f"The user can allow it with --approval-mode {mode}."
+    )

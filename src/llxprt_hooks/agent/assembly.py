@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask
+from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask, Request
 from llxprt_hooks.agent.audience import Audience, WarningEvent
 from llxprt_hooks.agent.chat import Chat
+from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.agent.provider import GeminiProvider, Provider, ReplayProvider
 from llxprt_hooks.agent.scheduler import Scheduler
 from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
@@ -20,12 +21,11 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.observer import Observers
 from llxprt_hooks.events import NotificationType
 from llxprt_hooks.inspection.log import HookLog
+from llxprt_hooks.settings import Level
+from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.triggers.lifecycle import fire_notification_hook
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.engine.observer import HookObserver
 
 DEFAULT_MODEL = "gemini-2.5-flash"
@@ -50,6 +50,7 @@ def assemble(
     provider = _provider(options)  # first, so that a failure here leaves no transcript behind
     hook_log = HookLog(options.directory, payloads=options.log_payloads)
     config = Config.load(options.directory, observer=Observers(hook_log, *([observer] if observer else [])))
+    _require_guards(config)
     transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
     approval = Approval(options.approval_mode, ask=ask, announce=partial(_announce_approval, config))
@@ -63,13 +64,26 @@ def assemble(
             "tools": [{"function_declarations": [tool.declaration() for tool in TOOLS.values()]}],
         },
     )
-    scheduler = Scheduler(config, Workspace(config.working_dir), TOOLS, approval, audience)
+    scheduler = Scheduler(config, Workspace(config.working_dir, config), TOOLS, approval, audience)
     return Session(config, chat, scheduler, audience, transcript)
 
 
-def _announce_approval(config: Config, tool: Tool, arguments: Mapping[str, Any]) -> None:
+def _require_guards(config: Config) -> None:
+    """Refuse to run if the guards of the user or the system could be in a file that cannot be read (D-27).
+
+    A broken project file is different: a clone must not stop its user, and one that was approved has changed since.
+    """
+    try:
+        if config.settings is not None:
+            config.settings.require_readable(Level.USER, Level.SYSTEM)
+    except SettingsError as error:
+        raise AgentError(f"These settings cannot be read, so their hooks would not run:\n{error}") from error
+
+
+def _announce_approval(config: Config, request: Request) -> None:
     """Fire Notification hooks: a call needs approval."""
-    details = {"tool_name": tool.name, "tool_input": dict(arguments)}
+    tool = request.tool
+    details = {"tool_name": tool.name, "tool_input": dict(request.arguments)}
     fire_notification_hook(config, NotificationType.TOOL_PERMISSION, f"{tool.name} needs approval", details)
 
 

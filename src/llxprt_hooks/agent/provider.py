@@ -13,6 +13,7 @@ from google import genai
 from google.genai import errors, types
 from pydantic import ValidationError
 
+from llxprt_hooks.agent.environment import KEY_VARIABLES
 from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.agent.tool_config import sendable_tool_config
 from llxprt_hooks.text import shorten
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from llxprt_hooks.model import GenerateContentParameters
-
-KEY_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-"""The first one that is set is used, as in the SDK, which warns if both are set."""
 
 _LONGEST_REASON = 300
 

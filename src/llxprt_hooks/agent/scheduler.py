@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.agent.approval import Request
 from llxprt_hooks.agent.audience import Audience, ToolState
+from llxprt_hooks.agent.tools.arguments import check_requested, texts
+from llxprt_hooks.agent.tools.failure import ToolFailure, failed
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.text import shorten
 from llxprt_hooks.triggers.tool import execute_tool_with_hooks
 
 if TYPE_CHECKING:
@@ -20,6 +25,12 @@ if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
     from llxprt_hooks.config import Config
     from llxprt_hooks.model import Restriction
+
+
+MOST_AT_ONCE = 32
+"""Calls of one answer that run at once: an answer can have hundreds, and each needs hooks and processes."""
+
+_LONGEST_NAME = 100
 
 
 class CallState(StrEnum):
@@ -66,6 +77,10 @@ class ToolCall:
         }
 
 
+class _Refused(Exception):
+    """The call was not approved. The message is for the model."""
+
+
 class Scheduler:
     """Runs tool calls concurrently."""
 
@@ -80,10 +95,16 @@ class Scheduler:
 
     async def run(self, calls: Sequence[ToolCall], restriction: Restriction) -> None:
         """Run the calls of one answer. Each call ends with a result, even if interrupted. No call is retried."""
+        slots = asyncio.Semaphore(MOST_AT_ONCE)
+
+        async def run_in_turn(call: ToolCall) -> None:
+            async with slots:
+                await self._run(call, restriction)
+
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
-                    group.create_task(self._run(call, restriction))
+                    group.create_task(run_in_turn(call))
         except asyncio.CancelledError:
             for call in calls:
                 if call.state is not CallState.IDLE:
@@ -91,31 +112,42 @@ class Scheduler:
             raise
 
     async def _run(self, call: ToolCall, restriction: Restriction) -> None:
+        """Run one call: restriction, declared arguments, BeforeTool, approval, the tool, AfterTool."""
         tool = self._tools.get(call.name)
         if (refusal := restriction.refusal(call.name)) is not None:
             return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
-        if tool is None:
-            unknown = f"Unknown tool {call.name!r}. Available tools: {', '.join(self._tools)}."
-            return self._finish(call, CallStatus.ERROR, ToolResult.failure(unknown))
-        if self._approval.needed(tool):
-            self._enter(call, CallState.AWAITING_APPROVAL)
-            refusal = await self._approval.refusal(tool, call.args)
-            if refusal is not None:
-                status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
-                return self._finish(call, status, ToolResult.failure(refusal))
-        self._enter(call, CallState.EXECUTING)
-        result = await self._execute(call, tool)
+        try:
+            if tool is None:
+                name = shorten(call.name, _LONGEST_NAME)
+                raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
+            check_requested(tool, call.args)
+            self._enter(call, CallState.EXECUTING)
+            result = await execute_tool_with_hooks(
+                self._config, tool.name, call.args, partial(self._execute, call, tool)
+            )
+        except ToolFailure as failure:
+            return self._finish(call, CallStatus.ERROR, failed(failure))
+        except _Refused as refused:
+            status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
+            return self._finish(call, status, ToolResult.failure(str(refused)))
         return self._finish(call, _status(result), result)
 
-    async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
-        async def execute(final_input: dict[str, Any]) -> ToolResult:
-            call.args = final_input
-            try:
-                return await tool.run(self._workspace, final_input)
-            except Exception as error:  # report tool errors to the model instead of crashing the agent
-                return ToolResult.failure(f"{tool.name} failed: {error}")
-
-        return await execute_tool_with_hooks(self._config, tool.name, call.args, execute)
+    async def _execute(self, call: ToolCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:
+        """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
+        call.args = final_input
+        arguments = texts(tool, final_input)
+        target = self._workspace.target(arguments[tool.writes]) if tool.writes else None
+        request, workspace = Request(tool, arguments, target), self._workspace
+        if self._approval.needed(request):
+            self._enter(call, CallState.AWAITING_APPROVAL)
+            if (refusal := await self._approval.refusal(request)) is not None:
+                raise _Refused(refusal)
+            self._enter(call, CallState.EXECUTING)
+            workspace = workspace.approving(target.place) if target else workspace
+        try:
+            return await tool.run(workspace, arguments)
+        except Exception as error:  # report tool errors to the model instead of crashing the agent
+            return ToolResult.failure(f"{tool.name} failed: {error}")
 
     def _enter(self, call: ToolCall, state: CallState) -> None:
         call.state = state

@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -17,6 +18,8 @@ from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.text import PROSE, closest, escape_for_terminal
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
@@ -110,6 +113,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    sys.excepthook = _print_traceback
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # warnings of libraries are for developers, not users
     sys.exit(run_command_line(arguments))
@@ -135,11 +139,18 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     return int(status or ExitStatus.OK)
 
 
+def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an uncaught exception, whose message can contain untrusted text."""
+    text = "".join(traceback.format_exception(kind, error, trace))
+    click.echo(escape_for_terminal(text, keep=PROSE), err=True, nl=False)
+
+
 class _EscapingFormatter(logging.Formatter):
     """Escapes log messages, which can contain untrusted text from hooks and files."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return escape_for_terminal(super().format(record), keep=PROSE)
+        # Further lines are indented, so that they do not look like other messages.
+        return escape_for_terminal(super().format(record), keep=PROSE).replace("\n", "\n    ")
 
 
 def _log_to_stderr() -> None:

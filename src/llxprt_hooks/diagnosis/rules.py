@@ -87,7 +87,8 @@ TIMEOUT_NOT_POSITIVE = Rule(
 MATCHER_INVALID = Rule(
     "matcher-invalid",
     _E,
-    "A matcher that is not a valid regular expression must equal the whole name, so the hooks never run.",
+    "A matcher that is not a valid regular expression must equal the whole name, so the hooks never run. If one of "
+    "them has `failClosed`, the matcher is ignored, and they run for every tool.",
 )
 MATCHER_CLAUDE_TOOL = Rule(
     "matcher-claude-tool",
@@ -103,7 +104,10 @@ MATCHER_UNANCHORED = Rule("matcher-unanchored", _H, "A matcher matches anywhere 
 
 # Hooks among others.
 DUPLICATE_COMMAND = Rule(
-    "duplicate-command", _W, "The same command runs once for an event: the first one, with its timeout and name."
+    "duplicate-command",
+    _W,
+    "The same command runs once for an event: the first one, with its timeout and name. If any has "
+    "`failClosed`, it has it too, with the longest timeout.",
 )
 UNREACHABLE_GROUP = Rule("unreachable-group", _W, "None of the hooks in this group runs.")
 DISABLED_HOOK = Rule("disabled-hook", _H, "A disabled hook does not run.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.shell.command_line import shell_arguments
+from llxprt_hooks.shell.command_line import absolute_search_path, shell_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +53,7 @@ def _syntax_error(arguments: Sequence[str]) -> str | None:
 
 def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes] | None:
     # Without the user's environment: bash would run the file in BASH_ENV, and messages must be in English.
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    environment = {"PATH": absolute_search_path(), "LC_ALL": "C"}
     try:
         return subprocess.run(
             arguments, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_TIMEOUT, check=False

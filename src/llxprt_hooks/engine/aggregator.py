@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.results import AggregatedHookResult
 from llxprt_hooks.events import MergeStrategy, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.outputs import BLOCKING, BeforeToolHookOutput
+from llxprt_hooks.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -36,19 +36,26 @@ class HookAggregator:
         """One result for all; ``results`` are in plan order."""
         return AggregatedHookResult(
             success=all(result.success for result in results),
-            final_output=self._merge(_counting_outputs(results), event_name),
+            final_output=self._merge(results, event_name),
             all_outputs=[result.output for result in results if result.output is not None],
             errors=[result.error for result in results if result.error is not None],
             total_duration=sum(result.duration for result in results),
             results=list(results),
         )
 
-    def _merge(self, outputs: Outputs, event_name: HookEventName) -> DefaultHookOutput | None:
-        if not outputs:
+    def _merge(self, results: Sequence[HookExecutionResult], event_name: HookEventName) -> DefaultHookOutput | None:
+        spec = event_name.spec
+        read = _with_permission if spec.output is OutputKind.BEFORE_TOOL else _unchanged
+        counting = [
+            (output, result.hook_config.fail_closed)
+            for result in results
+            if result.output is not None and ((output := read(result.output)).is_blocking_decision() or result.success)
+        ]
+        if not counting:
             return None
-        if event_name.spec.output is OutputKind.BEFORE_TOOL:  # each hook's own `permissionDecision` counts (D-26)
-            outputs = [_with_permission(output) for output in outputs]
-        fields = _STRATEGIES[event_name.spec.merge](outputs, event_name.spec.merged_object)
+        fields = _STRATEGIES[spec.merge]([output for output, _ in counting], spec.merged_object)
+        if spec.merge is MergeStrategy.FIELD_REPLACEMENT:  # by the other strategies no output undoes another
+            fields |= _final_fields([output for output, fail_closed in counting if fail_closed], fields)
         return create_specific_hook_output(event_name, fields, translator=self._translator)
 
 
@@ -73,6 +80,7 @@ def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> F
     merged: Fields = {}
     for output in outputs:
         merged |= _own_fields(output)
+    merged |= _own_stop_reason(outputs, merged)
     explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
     if explicit:
         merged["decision"] = explicit[-1]
@@ -103,12 +111,19 @@ _STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
 
-def _counting_outputs(results: Sequence[HookExecutionResult]) -> list[DefaultHookOutput]:
-    return [
-        result.output
-        for result in results
-        if result.output is not None and (result.success or result.output.is_blocking_decision())
-    ]
+def _final_fields(outputs: Outputs, merged: Fields) -> Fields:
+    """The block and the stop of hooks with ``failClosed``, where a later field replaced them (D-26)."""
+    fields: Fields = {}
+    blocks = [output for output in outputs if output.is_blocking_decision()]
+    if blocks and merged.get("decision") not in BLOCKING:
+        fields |= {
+            "decision": blocks[-1].decision,
+            "reason": _joined(_own_fields(each).get("reason") for each in blocks),
+        }
+    stops = [output for output in outputs if output.should_stop_execution()]
+    if stops and merged.get("continue") is not False:
+        fields |= {"continue": False, "stopReason": _joined(output.get_stop_reason() for output in stops)}
+    return fields
 
 
 def _or_decision(outputs: Outputs) -> str | None:
@@ -121,8 +136,12 @@ def _or_decision(outputs: Outputs) -> str | None:
     return None if any(output.should_stop_execution() for output in outputs) else "allow"
 
 
+def _unchanged(output: DefaultHookOutput) -> DefaultHookOutput:
+    return output
+
+
 def _with_permission(output: DefaultHookOutput) -> DefaultHookOutput:
-    """The output as one of BeforeTool, if it has the field that only those honor."""
+    """The output as one of BeforeTool, if it has the field that only those honor (D-26)."""
     if "permissionDecision" not in (output.hook_specific_output or {}):
         return output
     return BeforeToolHookOutput(output.to_dict(), implied=output.implied)
@@ -158,7 +177,16 @@ def _merge_common(outputs: Outputs) -> Fields:
         merged["continue"] = False
     if any(output.suppress_output for output in outputs):
         merged["suppressOutput"] = True
-    return merged
+    return merged | _own_stop_reason(outputs, merged)
+
+
+def _own_stop_reason(outputs: Outputs, merged: Fields) -> Fields:
+    """The reason of a stop that has no ``stopReason``, where the merged ``reason`` is not that of the stop alone."""
+    if merged.get("continue") is not False or merged.get("stopReason"):
+        return {}
+    if not any(_own_fields(output).get("reason") for output in outputs if not output.should_stop_execution()):
+        return {}
+    return {"stopReason": _joined(output.reason for output in outputs if output.should_stop_execution()) or NO_REASON}
 
 
 def _own_fields(output: DefaultHookOutput) -> Fields:

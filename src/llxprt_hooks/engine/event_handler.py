@@ -5,6 +5,7 @@ Whatever fails inside becomes a failure envelope that names the stage; nothing b
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -21,13 +22,15 @@ from llxprt_hooks.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
+from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.exit_codes import fail_closed_block
+from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
+from llxprt_hooks.protocol.json_codec import PAYLOAD_DEPTH, is_too_deep
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
     from llxprt_hooks.engine.runner import HookRunner
     from llxprt_hooks.model import TranslatorChoice
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
+
+NEEDS_ASYNCIO = "llxprt-hooks needs asyncio, and this call does not run in an asyncio task"
 
 
 class EventConfig(Protocol):
@@ -172,6 +178,15 @@ class HookEventHandler:
         plan = self._planner.create_execution_plan(event_name, subject)
         return plan is not None and plan.fail_closed
 
+    def runs_in_process(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether a hook that would run is part of this process, so that its event loop matters."""
+        plan = self._planner.create_execution_plan(event_name, subject)
+        return plan is not None and plan.in_process
+
+    def use_planner(self, planner: HookPlanner) -> None:
+        """Plan later events with other hooks. Events that have started keep their plan."""
+        self._planner = planner
+
     def process_common_hook_output_fields(self, result: AggregatedHookResult) -> ProcessedHookResult:
         """Extract the fields that every caller must act on: stop, message, suppression (DELTA-HRUN-004)."""
         output = result.final_output
@@ -188,7 +203,7 @@ class HookEventHandler:
     # By message.
 
     def attach(self, bus: MessageBus) -> BusConnection:
-        """Answer the requests on a message bus; await the result's ``opened`` if the bus subscribes asynchronously."""
+        """Answer the requests on a message bus: from now on, or as soon as it has subscribed asynchronously."""
         for connection in self._connections:
             if connection.bus is bus:
                 return connection
@@ -198,7 +213,10 @@ class HookEventHandler:
 
     async def connect(self, bus: MessageBus) -> None:
         """Answer the requests on a message bus from now on."""
-        connection = self.attach(bus)
+        await self.opened(self.attach(bus))
+
+    async def opened(self, connection: BusConnection) -> None:
+        """Wait until the bus of a connection has accepted the subscription; drop the connection if it does not."""
         try:
             await connection.opened()
         except Exception:
@@ -237,9 +255,14 @@ class HookEventHandler:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
+            if not in_asyncio_task():
+                return self._fire_outside_asyncio(event_name)
             stage = "translation"
             own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
+            stage = "validation"
+            if _needs_all_levels(event_name, plan) and is_too_deep(hook_input):
+                raise NestingError
             stage = "execution"
             event_id = self._report_start(event_name, plan, hook_input)
             started = time.perf_counter()
@@ -248,12 +271,26 @@ class HookEventHandler:
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = self._aggregator.aggregate_results(results, event_name)
+            if _needs_all_levels(event_name, plan) and _changes_are_too_deep(event_name, aggregated.final_output):
+                refused = self._failure(NestingError(), stage, event_name)
+                errors = [*aggregated.errors, *refused.errors]
+                aggregated = replace(aggregated, success=False, errors=errors, final_output=refused.final_output)
         except Exception as error:
-            aggregated = self._failure(error, stage, event_name, fail_closed=plan is not None and plan.fail_closed)
+            aggregated = self._failure(error, stage, event_name, plan)
             if plan is not None:
                 event_id = event_id or self._report_start(event_name, plan, {})
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
+
+    def _fire_outside_asyncio(self, event_name: HookEventName) -> AggregatedHookResult:
+        """Block an event whose hooks cannot be awaited, because the caller runs on another event loop, or on none.
+
+        This is the place to run them on an event loop of our own instead.
+        """
+        self._log.error("%s: hooks cannot run: %s", event_name, NEEDS_ASYNCIO)
+        envelope = build_failure_envelope(RuntimeError(NEEDS_ASYNCIO), "execution", {"eventName": event_name.value})
+        block = cannot_run_block(NEEDS_ASYNCIO).to_dict()
+        return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
     def _report_start(self, event_name: HookEventName, plan: ExecutionPlan, payload: Mapping[str, Any]) -> str:
         """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
@@ -283,24 +320,71 @@ class HookEventHandler:
             notify(self._observer, "event_ended", event)
 
     def _base_fields(self, event_name: HookEventName) -> dict[str, Any]:
+        config = self._config
+        session = current_session(config) or config
         return {
-            "session_id": self._config.session_id,
-            "cwd": self._config.working_dir,
+            "session_id": session.session_id,
+            "cwd": config.working_dir,
             "timestamp": timestamp(),
             "hook_event_name": event_name.value,
-            "transcript_path": self._config.transcript_path,
+            "transcript_path": session.transcript_path,
         }
 
     def _failure(
-        self, error: Exception, stage: str, event_name: HookEventName | None, *, fail_closed: bool = False
+        self, error: Exception, stage: str, event_name: HookEventName | None, plan: ExecutionPlan | None = None
     ) -> AggregatedHookResult:
+        """The result of an event during which the engine failed: a block where a hook must not fail (D-27)."""
         self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
         event = {} if event_name is None else {"eventName": event_name.value}
         envelope = build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
-        if event_name is None or not fail_closed:
+        if event_name is None:
             return envelope
-        block = fail_closed_block(str(envelope.errors[0])).to_dict()
+        if isinstance(error, NestingError):
+            block = {"decision": "deny", "reason": str(error)}
+        elif self._must_not_fail(event_name, plan):
+            block = fail_closed_block(str(envelope.errors[0])).to_dict()
+        else:
+            return envelope
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
+
+    def _must_not_fail(self, event_name: HookEventName, plan: ExecutionPlan | None) -> bool:
+        """Whether a planned hook has ``failClosed``; without a plan, whether any hook of the event has it."""
+        try:
+            return self._planner.has_fail_closed_hook(event_name) if plan is None else plan.fail_closed
+        except Exception:  # the hooks themselves cannot be read
+            return False
+
+
+class NestingError(HookStageError):
+    """What an event is about is nested too deeply to be shown to hooks, so it must not happen (D-31)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "validation",
+            f"blocked because it is nested deeper than {PAYLOAD_DEPTH} levels, which hooks cannot be shown",
+        )
+
+
+def _needs_all_levels(event_name: HookEventName, plan: ExecutionPlan) -> bool:
+    """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
+    return event_name.spec.can_block and (event_name.spec.is_about_tool or plan.fail_closed)
+
+
+def _changes_are_too_deep(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
+    """Whether hooks changed the event to something that the hooks of a chain, or of the next event, cannot see."""
+    changes = None if output is None else (output.hook_specific_output or {}).get(event_name.spec.merged_object)
+    return changes is not None and is_too_deep(changes, PAYLOAD_DEPTH - 1)
+
+
+def in_asyncio_task() -> bool:
+    """Whether the caller runs in a task of asyncio, or of a loop such as uvloop: only there can hooks be awaited.
+
+    False under trio, also as a guest of asyncio, in a process that was forked by a running task, and without a loop.
+    """
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
 
 
 def _translated(

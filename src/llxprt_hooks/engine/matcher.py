@@ -7,12 +7,12 @@ anchored: the same matcher selects the same tools there and here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from regress import Regex, RegressError
 
-from llxprt_hooks.events import HookEventName, MatchKind
+from llxprt_hooks.events import EVENTS, HookEventName, MatchKind
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE
 
 Matches: TypeAlias = Callable[[str], bool]
@@ -29,7 +29,15 @@ def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
     True
     """
     text = trimmed(matcher)
-    return _everything if is_for_all(text) else _COMPILERS[event_name.spec.match](text)
+    return _everything if text in _ANYTHING else _COMPILERS[event_name](text)
+
+
+def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
+    """Whether the event reads the matcher as a regular expression, and it is not a valid one."""
+    text = trimmed(matcher)
+    if event_name.spec.match is not MatchKind.SEARCHED or is_for_all(text) or _PLAIN.fullmatch(text):
+        return False
+    return _expression(text) is None
 
 
 def trimmed(matcher: str | None) -> str:
@@ -57,11 +65,18 @@ def _exactly(matcher: str) -> Matches:
 def _searched(matcher: str) -> Matches:
     if _PLAIN.fullmatch(matcher):
         return lambda subject: matcher in subject
-    try:
-        find = Regex(_scalar_values(matcher)).find
-    except RegressError:
+    expression = _expression(matcher)
+    if expression is None:
         return _exactly(matcher)  # HOOK-088
+    find = expression.find
     return lambda subject: find(_scalar_values(subject)) is not None
+
+
+def _expression(matcher: str) -> Regex | None:
+    try:
+        return Regex(_scalar_values(matcher))
+    except RegressError:
+        return None
 
 
 def _scalar_values(text: str) -> str:
@@ -69,8 +84,9 @@ def _scalar_values(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_COMPILERS: dict[MatchKind, Callable[[str], Matches]] = {
+_BY_KIND: Mapping[MatchKind, Callable[[str], Matches]] = {
     MatchKind.SEARCHED: _searched,
     MatchKind.EXACT: _exactly,
     MatchKind.IGNORED: _ignore,
 }
+_COMPILERS = {event_name: _BY_KIND[spec.match] for event_name, spec in EVENTS.items()}

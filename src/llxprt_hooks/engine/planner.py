@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import is_for_all
 from llxprt_hooks.logger import debug_logger
 
@@ -34,6 +37,11 @@ class ExecutionPlan:
     def fail_closed(self) -> bool:
         """Whether a failure of the engine itself must block."""
         return any(config.fail_closed for config in self.hook_configs)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether any hook runs inside this process."""
+        return any(config.executor.in_process for config in self.hook_configs)
 
 
 class Skip(StrEnum):
@@ -84,6 +92,10 @@ class HookPlanner:
             plan = plans[event_name, subject] = self._plan(event_name, subject)
             return plan
 
+    def has_fail_closed_hook(self, event_name: HookEventName) -> bool:
+        """Whether any hook of an event has ``failClosed``, whatever its matcher."""
+        return any(entry.config.fail_closed for entry in self._registry.get_hooks_for_event(event_name))
+
     def explain(
         self, event_name: HookEventName, subject: str | None = None, *, hooks_enabled: bool = True
     ) -> list[PlannedHook]:
@@ -97,15 +109,17 @@ class HookPlanner:
         ]
 
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
-        entries = self._registry.get_hooks_for_event(event_name)
-        running = [entry for entry, skip, _ in _considered(entries, subject) if skip is None]
-        if not running:
+        copies: dict[int, list[HookConfig]] = {}
+        sequential = False
+        for entry, skip, first in _considered(self._registry.get_hooks_for_event(event_name), subject):
+            if skip is None:
+                copies[id(entry)] = [entry.config]
+                sequential = sequential or entry.sequential  # HOOK-109
+            elif skip is Skip.DUPLICATE:
+                copies[id(first)].append(entry.config)
+        if not copies:
             return None
-        plan = ExecutionPlan(
-            event_name=event_name,
-            hook_configs=tuple(entry.config for entry in running),
-            sequential=any(entry.sequential for entry in running),  # HOOK-109
-        )
+        plan = ExecutionPlan(event_name, tuple(map(_strictest, copies.values())), sequential)
         log.debug(
             "%s %s: %s, %s",
             event_name,
@@ -132,6 +146,19 @@ def _considered(
             yield entry, None if first is entry else Skip.DUPLICATE, first
 
 
+def _strictest(copies: list[HookConfig]) -> HookConfig:
+    """The hook that runs for all copies: the first one (HOOK-091), but a copy never disarms a guard.
+
+    If any copy has ``failClosed``, the hook that runs has it too, with the longest timeout of all (D-27). Copies do not
+    affect a managed hook (D-36).
+    """
+    if copies[0].scope is HookScope.MANAGED:
+        return copies[0]
+    if len(copies) == 1 or not any(copy.fail_closed for copy in copies):
+        return copies[0]
+    return structs.replace(copies[0], fail_closed=True, timeout=max(copy.timeout for copy in copies))
+
+
 def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
     if skip is Skip.DISABLED:
         return "it is disabled"
@@ -143,4 +170,6 @@ def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first
         return f"{entry.event_name} does not look at matchers"
     if is_for_all(entry.matcher):
         return "it is for all"
+    if entry.definition.matches_all:
+        return f"its matcher {entry.matcher!r} is not valid, and a group with failClosed is then for all"
     return f"its matcher {entry.matcher!r} matches {subject!r}"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
@@ -37,9 +40,12 @@ class RegistryConfig(Protocol):
     def disabled_hooks(self) -> Sequence[str]:
         """Names, or commands of hooks without a name, that are switched off."""
 
+    @property
+    def function_hooks(self) -> Sequence[HookDefinition]:
+        """Hooks that the program registered. They run after all others."""
 
-@dataclass(slots=True)
-class HookRegistryEntry:
+
+class HookRegistryEntry(msgspec.Struct):
     """One registered hook. Only ``enabled`` ever changes."""
 
     definition: HookDefinition
@@ -50,7 +56,8 @@ class HookRegistryEntry:
         """Whether the hook is for a tool, a source and the like. Its matcher is compiled when it is first needed."""
         matches = self._matches
         if matches is None:
-            matches = self._matches = compile_matcher(self.definition.event_name, self.definition.matcher)
+            matcher = None if self.definition.matches_all else self.definition.matcher
+            matches = self._matches = compile_matcher(self.definition.event_name, matcher)
         return matches(subject)
 
     @property
@@ -99,27 +106,44 @@ class HookRegistry:
         """Read and validate the configuration, once; what cannot be used is discarded with a warning (HOOK-191)."""
         if self._entries is not None:
             return
-        entries: list[HookRegistryEntry] = []
+        definitions: list[HookDefinition] = []
         problems: list[Problem] = []
-        of_all = frozenset(self._config.disabled_hooks)
-        for hook_set in self._config.hook_sets:
-            disabled = frozenset(hook_set.disabled) if hook_set.scope is HookScope.MANAGED else of_all
-            definitions, found = read_definitions(hook_set)
+        managed: list[HookSet] = []
+        for hook_set in sorted(self._config.hook_sets, key=lambda hook_set: hook_set.source.priority):
+            read, found = read_definitions(hook_set)
+            definitions += read
+            if hook_set.scope is HookScope.MANAGED:
+                managed.append(hook_set)
             problems += found
-            entries += [
-                HookRegistryEntry(
-                    definition=definition, enabled=not disabled or definition.config.identity not in disabled
-                )
-                for definition in definitions
-            ]
-        entries.sort(key=lambda entry: entry.source.priority)
+        disabled = frozenset(self._config.disabled_hooks)
+        entries = [
+            HookRegistryEntry(definition, not disabled or definition.config.identity not in disabled)
+            for definition in (*definitions, *self._config.function_hooks)
+        ]
+        for entry in entries if managed else ():
+            if entry.managed:  # only the administrator can disable it (D-36)
+                entry.enabled = all(entry.name not in hook_set.disabled for hook_set in managed)
         by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
-        for entry in entries:
-            by_event.setdefault(entry.event_name, []).append(entry)
+        for event_name, of_event in groupby(entries, key=attrgetter("definition.event_name")):
+            by_event.setdefault(event_name, []).extend(of_event)
         for problem in problems:
             log.warning("%s", problem)
         self.problems, self._by_event, self._entries = problems, by_event, entries
         log.debug("%d hooks registered, %d problems", len(entries), len(problems))
+
+    def add(self, definition: HookDefinition) -> None:
+        """Register one more hook, which runs after all others; does nothing if it is registered already."""
+        entries = self._initialized()
+        if any(entry.definition is definition for entry in entries):
+            return
+        entry = HookRegistryEntry(definition, enabled=definition.config.identity not in self._config.disabled_hooks)
+        event = definition.event_name
+        # New lists: another thread may be reading the old ones.
+        self._entries, self._by_event = (
+            [*entries, entry],
+            {**self._by_event, event: [*self._by_event.get(event, ()), entry]},
+        )
+        self.revision += 1
 
     def get_hooks_for_event(self, event_name: HookEventName) -> list[HookRegistryEntry]:
         """The enabled hooks of an event, highest priority first."""

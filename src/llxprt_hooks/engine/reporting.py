@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
@@ -80,18 +81,24 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
     if result.error is None:
         return
     log.warning(
-        "%s: %s (%s, stderr: %s), which %s",
+        "%s: %s%s, which %s",
         event_name,
         result.error,
-        result.signal or f"exit code {result.exit_code}",
-        result.stderr[:LOGGED_TEXT].strip() or "empty",
-        "blocks because failClosed is set" if _closes(event_name, result) else "changes nothing",
+        "" if result.hook_config.executor.in_process else _how_it_ended(result),
+        _consequence(event_name, result),
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
 
 
-def _closes(event_name: HookEventName, result: HookExecutionResult) -> bool:
-    return result.hook_config.fail_closed and event_name.spec.can_block
+def _how_it_ended(result: HookExecutionResult) -> str:
+    stderr = result.stderr[:LOGGED_TEXT].strip() or "empty"
+    return f" ({result.signal or f'exit code {result.exit_code}'}, stderr: {stderr})"
+
+
+def _consequence(event_name: HookEventName, result: HookExecutionResult) -> str:
+    if not is_blocked(event_name, result.output):
+        return "changes nothing"
+    return "blocks because failClosed is set" if result.hook_config.fail_closed else "blocks"
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:

@@ -8,19 +8,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.engine.executors.base import DEFAULT_OUTPUT_LIMIT, EventRun, HookInput, HookScope, Runtime
+import msgspec
+
+from llxprt_hooks.engine.executors.base import (
+    DEFAULT_MAX_PROCESSES,
+    DEFAULT_OUTPUT_LIMIT,
+    EventRun,
+    HookInput,
+    HookScope,
+    Runtime,
+)
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block
-from llxprt_hooks.protocol.outputs import merged_by_key
+from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
+from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import HookConfig
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("runner")
 
@@ -32,11 +41,12 @@ class HookRunner:
         self,
         *,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
         inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, output_limit)
+        self._runtime = Runtime(inherited, output_limit, max_processes)
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
@@ -77,9 +87,13 @@ class HookRunner:
         if self._observer is not None:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
+        refusal = await _refusal(config) if config.before_start is not None else None
         try:
-            scoped = event_run if config.scope is HookScope.PROJECT else event_run.scoped(config.scope)
-            verdict = await config.executor.run(config.spec, scoped, timeout_ms=config.timeout)
+            if refusal is None:
+                scoped = event_run if config.scope is HookScope.PROJECT else event_run.scoped(config.scope)
+                verdict = await config.executor.run(config.spec, scoped, timeout_ms=config.timeout)
+            else:
+                verdict = HookVerdict(False, error=refusal)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             cause = error
             verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
@@ -99,7 +113,9 @@ class HookRunner:
             event_id=event_run.event_id,
             execution_id=execution_id,
         )
-        if config.fail_closed:
+        if refusal is not None and event_run.event_name.spec.can_block:
+            result = _blocked(result)
+        elif config.fail_closed:
             result = _apply_fail_closed(result)
         notify(self._observer, "hook_ended", result)
         return result
@@ -119,11 +135,30 @@ def apply_hook_output_to_input(
     return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
 
 
+async def _refusal(config: HookConfig) -> str | None:
+    """Return why a hook must not be started; a check that fails is a reason, too."""
+    try:
+        return await call_blocking(config.before_start) if config.before_start is not None else None
+    except Exception as error:
+        return f"was not started: its files could not be compared with what was approved: {error_text(error)}"
+
+
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
-    """Turn the failure of a hook with ``failClosed`` into an explicit block."""
-    if result.error is None:
+    """Turn the failure of a hook with ``failClosed`` into an explicit block; an unclear answer is a failure, too."""
+    error = result.error
+    if error is None and result.success and result.event_name.spec.can_block:
+        unclear = unreadable_decision(result.output)
+        error = None if unclear is None else _failure(result.hook_config, unclear, None)
+    if error is None:
         return result
-    return replace(result, output=fail_closed_block(str(result.error)))
+    return replace(result, success=False, error=error, output=fail_closed_block(str(error), result.output))
+
+
+def _blocked(result: HookExecutionResult) -> HookExecutionResult:
+    """Let a hook that must not be started block, as firmly as one with ``failClosed`` that fails (D-28)."""
+    config = msgspec.structs.replace(result.hook_config, fail_closed=True)
+    output = DefaultHookOutput({"decision": "deny", "reason": str(result.error)})
+    return replace(result, hook_config=config, output=output)
 
 
 def _failure(config: HookConfig, what: str, cause: Exception | None) -> HookExecutionError:

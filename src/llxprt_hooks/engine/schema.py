@@ -35,8 +35,8 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
     "description": Field(Scalar(Kind.STRING), "What the hook is for, for people.", nullable=True),
     "failClosed": Field(
         _BOOLEAN,
-        "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2) blocks. For BeforeTool "
-        "and BeforeModel; without it a failed hook allows.",
+        "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
+        "blocks. For BeforeTool and BeforeModel; without it a failed hook allows.",
         default=False,
         nullable=True,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -14,10 +15,11 @@ from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.logger import apply_debug_variable, debug_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.bus_connection import BusConnection
+    from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.executors.base import HookScope
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.model import TranslatorChoice
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 log = debug_logger("system")
 
-_NO_BUS = "the message bus cannot be used; hooks run by direct call only"
+_NO_BUS = "the message bus cannot be used, so hooks run by direct call only: %s"  # DELTA-HBUS-002
 
 
 class HookSystemNotInitializedError(RuntimeError):
@@ -46,6 +48,8 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def observer(self) -> HookObserver | None: ...
     @property
     def output_limit(self) -> int: ...
+    @property
+    def max_processes(self) -> int: ...
     def inherited_environment(self, scope: HookScope) -> Mapping[str, str]:
         """What hooks of a scope inherit of this process's environment; the same object while it is unchanged."""
 
@@ -63,6 +67,7 @@ class HookSystem:
 
     def __init__(self, config: HookSystemConfig) -> None:
         apply_debug_variable()
+        self._config = config
         self._lock = threading.Lock()
         self.initialized = False
         self._registry = HookRegistry(config)
@@ -70,7 +75,10 @@ class HookSystem:
             config,
             HookPlanner(self._registry),
             HookRunner(
-                output_limit=config.output_limit, observer=config.observer, inherited=config.inherited_environment
+                output_limit=config.output_limit,
+                max_processes=config.max_processes,
+                observer=config.observer,
+                inherited=config.inherited_environment,
             ),
             HookAggregator(config.translator),
             logger=debug_logger("handler"),
@@ -78,19 +86,16 @@ class HookSystem:
             observer=config.observer,
             prepare=self._initialize,
         )
-        self._connection = self._attach(config.message_bus)  # DELTA-HSYS-001
+        self._connecting = self._connect_soon(config.message_bus)  # DELTA-HSYS-001
 
     async def initialize(self) -> None:
         """Read and validate the hooks; the second and later calls do nothing (HOOK-004).
 
-        A message bus of the configuration that subscribes asynchronously is connected when this returns.
+        A message bus of the configuration that subscribes asynchronously has done so when this returns.
         """
         self._initialize()
-        if self._connection is not None:
-            try:
-                await self._connection.opened()
-            except Exception:
-                log.warning(_NO_BUS, exc_info=True)
+        if self._connecting is not None:
+            await asyncio.wait([self._connecting])
 
     def get_registry(self) -> HookRegistry:
         self._require_initialized()
@@ -125,17 +130,42 @@ class HookSystem:
         """Unsubscribe from every message bus. Direct calls still work."""
         await self._event_handler.disconnect()
 
+    def add(self, definition: HookDefinition) -> None:
+        """Register a hook of the configuration that was added after the system was created."""
+        with self._lock:
+            if self.initialized:
+                self._registry.add(definition)
+
+    def reload(self, change: Callable[[], None]) -> None:
+        """Change the configuration, and read the hooks again. Events that have started finish with the old hooks."""
+        with self._lock:
+            change()
+            if not self.initialized:
+                return
+            registry = HookRegistry(self._config)
+            registry.initialize()
+            self._registry = registry
+            self._event_handler.use_planner(HookPlanner(registry))
+
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting. Direct calls still work."""
         self._event_handler.dispose()
 
-    def _attach(self, bus: MessageBus | None) -> BusConnection | None:
-        """Subscribe to the configured bus. Without it, direct calls still run hooks (DELTA-HBUS-002)."""
+    def _connect_soon(self, bus: MessageBus | None) -> asyncio.Task[None] | None:
+        """Subscribe to the configured bus: now, or where that takes awaiting, in a task, which is returned."""
         try:
-            return None if bus is None else self._event_handler.attach(bus)
-        except Exception:
-            log.warning(_NO_BUS, exc_info=True)
-            return None
+            connection = None if bus is None else self._event_handler.attach(bus)
+            if connection is not None and connection.is_opening:
+                return asyncio.get_running_loop().create_task(self._opened(connection))
+        except Exception as error:
+            log.warning(_NO_BUS, error, exc_info=True)
+        return None
+
+    async def _opened(self, connection: BusConnection) -> None:
+        try:
+            await self._event_handler.opened(connection)
+        except Exception as error:
+            log.warning(_NO_BUS, error, exc_info=True)
 
     def _initialize(self) -> None:
         if self.initialized:

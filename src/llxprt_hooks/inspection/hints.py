@@ -52,13 +52,14 @@ def _json_lost_to_exit_code(result: HookExecutionResult) -> Advice:
 
 def _text_around_json(result: HookExecutionResult) -> Advice:
     text = result.stdout
-    if not result.success or _object(text) is not None:
+    if not _was_read(result) or _object(text) is not None:
         return
+    effect = "it is not an answer" if result.error else "all of it was treated as a message"
     start, end = text.find("{"), text.rfind("}")
     if start >= 0 and _object(text[start : end + 1]):
-        yield "it printed other text around its JSON, so all of it was treated as a message: print only JSON"
+        yield f"it printed other text around its JSON, so {effect}: print only JSON"
     elif text.strip().startswith("{") and text.strip().endswith("}"):
-        yield f"its output looks like JSON but is not valid ({_json_error(text)}), so it was treated as a message"
+        yield f"its output looks like JSON but is not valid ({_json_error(text)}), so {effect}"
 
 
 def _exit_1_for_2(result: HookExecutionResult) -> Advice:
@@ -103,7 +104,7 @@ def _script_not_found(result: HookExecutionResult) -> Advice:
 
 def _fields(result: HookExecutionResult) -> Advice:
     """Report fields that are not read: an unknown name, the wrong place, or the wrong type."""
-    fields = _object(result.stdout) if result.success else None
+    fields = _object(result.stdout) if _was_read(result) else None
     if fields is None:
         return
     for name in fields:
@@ -165,6 +166,12 @@ def _answer_without_block(result: HookExecutionResult) -> Advice:
     answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
         yield '`llm_response` counts only beside a block: add `"decision": "block"`'
+
+
+def _was_read(result: HookExecutionResult) -> bool:
+    """Return whether stdout was read for an answer; an unclear one is a failure of a hook with ``failClosed``."""
+    ended_well = result.exit_code == EXIT_CODE_SUCCESS and result.signal is None
+    return result.success or (result.hook_config.fail_closed and ended_well)
 
 
 def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:

@@ -1,11 +1,11 @@
 """The log of executions: which hook ran when, its decision, its output, its duration.
 
 A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads contain the data the agent
-works on, and are recorded only on request. ``run`` writes the log; other programs opt in with
-``Config(observer=HookLog(project))``.
+works on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs
+opt in with ``Config(observer=HookLog(project))``.
 
-Several processes may write at once: each record is a single write to a file opened for appending. If a record cannot
-be written, the log warns once and stops recording; hooks are not affected.
+Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
+for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,12 +25,13 @@ from llxprt_hooks.engine.reporting import LOGGED_TEXT
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
+from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -39,6 +43,12 @@ Record = dict[str, Any]
 LARGEST = 4 * 1024 * 1024
 """Bytes after which the file is rotated; one rotated file is kept."""
 
+LARGEST_WHILE_LOCKED = 2 * LARGEST
+"""Bytes that the file may have while another process keeps it from being rotated; more records are dropped."""
+
+MOST_PENDING = 1000
+"""Records that may wait to be written, where only a thread may write; more are dropped."""
+
 LARGEST_PAYLOAD = 256 * 1024
 """For a larger payload only the size in bytes is recorded: if it were cut, it could not be fired again."""
 
@@ -47,6 +57,9 @@ LONGEST = 1e12
 
 POLL = 0.2
 """Seconds between two reads while following the file."""
+
+_REPEATS_PAYLOAD = "hookSpecificOutput"
+"""In stdout, the field that may repeat the payload: rewritten arguments, a changed request or answer."""
 
 _MOST_EFFECTS = 20
 _LONGEST_EFFECT = 100
@@ -81,14 +94,23 @@ class HookLog(HookObserver):
         self._project = os.path.abspath(project) if project else ""  # noqa: PTH100  # as the user knows it
         self._file = file or log_file()
         self._usable = True
+        self._dropped = 0
+        self._later = _WriteLater()
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        if self._usable:
-            self._append(self._record(result))
+        if not self._usable:
+            return
+        record = self._record(result)
+        if not blocking_is_forbidden():
+            self._append(record)
+        elif not self._later.call(partial(self._append, record)):
+            self._drop(f"{MOST_PENDING} records wait to be written")
 
     def _record(self, result: HookExecutionResult) -> dict[str, Any]:
         execution = result.to_dict(LOGGED_TEXT)
         del execution["output"]  # may repeat the payload; its effects are recorded below
+        if not self._payloads and _REPEATS_PAYLOAD in result.stdout:
+            execution["stdout"] = ""
         record = {
             "id": execution.pop("execution_id") or new_id(),
             "event_id": execution.pop("event_id"),
@@ -111,18 +133,58 @@ class HookLog(HookObserver):
                 _write_line(descriptor, write_json(record))
             finally:
                 os.close(descriptor)
+        except TimeoutError as error:
+            self._drop(f"{self._file} is full, and {error.strerror}")
         except OSError as error:
             self._usable = False
             log.warning("executions are no longer recorded: %s: %s", self._file, error.strerror or error)
+        else:
+            self._report_dropped()
 
     def _make_room(self) -> None:
-        """Rotate a full file, once even if several processes notice it."""
+        """Rotate a full file, once even if several processes notice it. While another process holds the lock, append.
+
+        Raises ``TimeoutError`` if that has gone on for too long.
+        """
         make_private_folder(self._file.parent)
-        if not _is_full(self._file):
+        if _size(self._file) < LARGEST:
             return
-        with exclusive_lock(self._file):
-            if _is_full(self._file):
-                self._file.replace(rotated(self._file))
+        try:
+            with exclusive_lock(self._file, timeout=0):
+                if _size(self._file) >= LARGEST:
+                    self._file.replace(rotated(self._file))
+        except TimeoutError:
+            if _size(self._file) >= LARGEST_WHILE_LOCKED:
+                raise
+
+    def _drop(self, why: str) -> None:
+        self._dropped += 1
+        if self._dropped == 1:
+            log.warning("executions are not recorded for now: %s", why)
+
+    def _report_dropped(self) -> None:
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            log.warning("executions are recorded again; %d were not", dropped)
+
+
+class _WriteLater:
+    """Writes in a thread, in order."""
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._pending: deque[None] = deque()
+
+    def call(self, write: Callable[[], None]) -> bool:
+        """Write soon; false if too much is pending. At the end of the program the interpreter waits for the rest."""
+        if self._pid != os.getpid():  # a forked process does not have the thread
+            self._pid, self._thread = os.getpid(), ThreadPoolExecutor(1, "llxprt-hooks log")
+            self._pending.clear()
+        if len(self._pending) >= MOST_PENDING:
+            return False
+        self._pending.append(None)
+        self._thread.submit(write).add_done_callback(lambda _: self._pending.pop())
+        return True
 
 
 def _payload(result: HookExecutionResult) -> dict[str, Any]:
@@ -267,8 +329,8 @@ def _inode(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_ino
 
 
-def _is_full(file: Path) -> bool:
+def _size(file: Path) -> int:
     try:
-        return file.stat().st_size >= LARGEST
+        return file.stat().st_size
     except FileNotFoundError:
-        return False
+        return 0

@@ -1,7 +1,7 @@
 """Enables and disables hooks permanently, by their names in ``hooksConfig.disabled`` of a settings file.
 
 A project's hook is disabled in the project's file, any other in the user's. Enabling removes it from the list in every
-file. A valid approval of the project stays valid, because the user made the change.
+file. A change of the project's file ends its approval: whoever made it, the user has to approve it (D-29).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from llxprt_hooks.settings import (
     Level,
     Problem,
     exclusive_lock,
-    parse,
     read_document,
     settings_file,
     write_atomically,
@@ -24,9 +23,7 @@ from llxprt_hooks.settings.edit import EditError, set_disabled
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project
 from llxprt_hooks.settings.ownership import read_own_document
-from llxprt_hooks.trust.fingerprint import hook_fingerprint
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
-from llxprt_hooks.trust.status import TrustError, TrustState, grant_trust, trust_status
+from llxprt_hooks.trust.status import TrustState, trust_status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,31 +110,13 @@ def _edit_file(level: Level, file: Path, project: Path, name: str, *, disabled: 
         after = set_disabled(before, name, disabled)
         if after == before:
             return False
-        approval = _renewed_approval(project, document, after) if level is Level.PROJECT else None
+        if level is Level.PROJECT:
+            _check_not_refused(project)
         write_atomically(file, after)
-        if approval:  # before another process can change the file and check its approval
-            _renew(project, approval)
     return True
 
 
-def _renewed_approval(project: Path, document: Document | None, after: str) -> str | None:
-    """Return the project's fingerprint after the change, if it is approved before the change."""
+def _check_not_refused(project: Path) -> None:
     status = trust_status(project)
     if status.state is TrustState.REFUSED:
         raise SwitchError(f"the project's settings were not changed: {status.problems[0]}")
-    if status.state is not TrustState.TRUSTED or document is None:
-        return None
-    try:
-        scripts = project_scripts(status.script_texts, status.project)
-    except ScriptsError:
-        return None
-    if hook_fingerprint(document.root.to_value(), scripts) != status.fingerprint:
-        return None  # another process has just changed something
-    return hook_fingerprint(parse(after).to_value(), scripts)
-
-
-def _renew(project: Path, fingerprint: str) -> None:
-    try:
-        grant_trust(project, expected_fingerprint=fingerprint)
-    except TrustError as error:
-        raise SwitchError(f"the change was made, but the project must be approved again: {error}") from error

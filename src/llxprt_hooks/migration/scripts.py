@@ -9,7 +9,8 @@ from typing import Final
 
 from llxprt_hooks.diagnosis.foreign_words import claude_words, script_text
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.errors import ScriptsError
+from llxprt_hooks.trust.scripts import project_scripts
 
 MOST_PROBLEMS: Final = 20
 

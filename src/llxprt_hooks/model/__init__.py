@@ -3,7 +3,9 @@
 - ``format``: the hook format, and ``HookFormat``, which marks data that is in it
 - ``conversation``, ``alignment``: where the messages that a hook returned belong
 - ``translator``: what each SDK implements; ``registry``: the translators by name, one line each
-- ``google_genai``, ``openai_chat``: one module per SDK
+- ``messages``: the base for SDKs of messages with parts; ``json_api``, ``openai_api``: what APIs of JSON share
+- ``google_genai``, ``openai_chat``, ``openai_responses``, ``anthropic_messages``: one module per SDK or API
+- ``wire``: the streams of these APIs over HTTP
 - ``answers``: the well-formed part of what hooks wrote; ``restriction``: which tools they allow
 - ``payload``: a caller's model data as hooks receive it; ``outputs``: the answers of hooks in the caller's types
 
@@ -14,7 +16,7 @@ from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import HookFormat, TranslationError
 from llxprt_hooks.model.parameters import GenerateContentParameters
 from llxprt_hooks.model.payload import mark_request, mark_response, request_payload, response_payload
-from llxprt_hooks.model.registry import resolve_translator
+from llxprt_hooks.model.registry import check_translator_name, resolve_translator
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.model.translator import AnyTranslator, HookTranslator, TranslatorChoice
 
@@ -27,6 +29,7 @@ __all__ = [
     "TranslationError",
     "TranslatorChoice",
     "Turn",
+    "check_translator_name",
     "mark_request",
     "mark_response",
     "request_payload",

@@ -71,7 +71,9 @@ def _glued(turns: Sequence[Turn]) -> list[bool]:
     reaches: list[int] = []
     for index, turn in enumerate(turns):
         is_bound = index > 0 and turns[index - 1].binds_next
-        glued.append(not turn.text or bool(turn.results) or is_bound)
+        # A turn that binds the next belongs to that one, and not to the previous.
+        is_silent = not turn.text and not turn.binds_next
+        glued.append(is_silent or bool(turn.results) or is_bound)
         reaches.append(min((_close_call(open_calls, keys, index) for keys in turn.results), default=index))
         for keys in turn.calls:
             for key in keys:

@@ -3,38 +3,28 @@
 SDK objects, the SDK's dicts and the API's JSON (``function_call`` or ``functionCall``) are read without converting them
 first, so that reading never fails on a field that this version of the SDK does not know.
 
-- The text of a message is the text of its parts, joined without a separator, like the SDK's own ``response.text``. A
-  thought is not text, and neither is an empty string: models use those to carry a signature.
-- If the text of a message changes, the first text part gets the new text and keeps its other fields, such as a
-  signature. The other text parts are removed; everything else stays in place.
+A thought is not text, and neither is an empty string: models use those to carry a signature.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from google.genai import types
 
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of, spelling
-from llxprt_hooks.model.conversation import CallKeys, Turn
-from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, LLMSafetyRating, TranslationError
+from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMSafetyRating, TranslationError
+from llxprt_hooks.model.messages import Choice, MessageTranslator
 from llxprt_hooks.model.parameters import GenerateContentParameters
-from llxprt_hooks.model.translator import HookTranslator, build_hook_response
 
-log = debug_logger("translator")
+if TYPE_CHECKING:
+    from llxprt_hooks.model.conversation import CallKeys, Turn
 
-USAGE_NAMES = {
-    "promptTokenCount": "prompt_token_count",
-    "candidatesTokenCount": "candidates_token_count",
-    "totalTokenCount": "total_token_count",
-}
 # VALIDATED is AUTO with checked arguments; the hook format does not have that mode.
 SHOWN_MODES = {"AUTO": "AUTO", "ANY": "ANY", "NONE": "NONE", "VALIDATED": "AUTO"}
 # Metadata fields of a part; any other field is data.
@@ -49,7 +39,7 @@ EnumT = TypeVar("EnumT", bound=Enum)
 
 
 class HookTranslatorGenAIv1(
-    HookTranslator[GenerateContentParameters, "types.GenerateContentResponse | dict[str, Any]", types.ToolConfig]
+    MessageTranslator[GenerateContentParameters, "types.GenerateContentResponse | dict[str, Any]", types.ToolConfig]
 ):
     """Translates google-genai's requests, responses and tool configurations (HOOK-075 to 079).
 
@@ -68,6 +58,15 @@ class HookTranslatorGenAIv1(
         "presencePenalty": "presence_penalty",
         "frequencyPenalty": "frequency_penalty",
     }
+    PARTS = "parts"
+    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
+        "usage_metadata",
+        {
+            "promptTokenCount": "prompt_token_count",
+            "candidatesTokenCount": "candidates_token_count",
+            "totalTokenCount": "total_token_count",
+        },
+    )
 
     def read_request(self, value: object) -> GenerateContentParameters:
         """Read an object or a mapping with ``contents``: ``generate_content``'s arguments or the API's JSON."""
@@ -106,41 +105,78 @@ class HookTranslatorGenAIv1(
         config = _with_settings(request.config, settings) if settings else request.config
         return GenerateContentParameters(model, request.contents, config)
 
-    def turns(self, request: GenerateContentParameters) -> list[Turn]:
-        """Return the conversation in ``contents``, in any form that the SDK accepts.
+    def messages(self, request: GenerateContentParameters) -> list[Any]:
+        """Return the contents in any form that the SDK accepts.
 
         As in the SDK, consecutive bare parts in the list form one content, of the model if they are function calls and
         otherwise of the user. A list in the list is a content of the user.
         """
-        turns: list[Turn] = []
-        bare: list[Any] = []
-        for item in as_list(request.contents):
-            whole = _content_turn(item) if _is_content(item) else _bare_turn(item) if isinstance(item, list) else None
-            if bare and (whole or _is_call(bare[0]) != _is_call(item)):
-                turns.append(_bare_turn(bare, by_call=True))
-                bare = []
-            if whole:
-                turns.append(whole)
+        messages: list[Any] = []
+        for is_call, items in groupby(as_list(request.contents), _group):
+            if is_call is None:
+                messages += [_BareParts("user", item) if isinstance(item, list) else item for item in items]
             else:
-                bare.append(item)
-        return [*turns, _bare_turn(bare, by_call=True)] if bare else turns
+                messages.append(_BareParts("model" if is_call else "user", list(items)))
+        return messages
 
-    def rebuild(self, request: GenerateContentParameters, turns: Sequence[Turn]) -> GenerateContentParameters:
-        contents = [content for content in map(_content, turns) if content is not None]
-        return replace(request, contents=contents)
+    def with_messages(self, request: GenerateContentParameters, messages: list[Any]) -> GenerateContentParameters:
+        return replace(request, contents=messages)
 
-    def to_hook_llm_response(self, response: types.GenerateContentResponse | dict[str, Any]) -> LLMResponse:
-        """Return the texts, finish reasons, ratings and token counts; dropped parts are logged (HOOK-079)."""
-        _log_dropped(response)
-        candidates = [_hook_candidate(candidate) for candidate in as_list(field(response, "candidates"))]
-        return build_hook_response(candidates, field(response, "usage_metadata"), USAGE_NAMES)
+    def role_of(self, message: Any) -> str:
+        role = field(message, "role")
+        return answers.ROLES.get(role, "user") if isinstance(role, str) else "user"
+
+    def new_message(self, role: str, text: str) -> types.Content:
+        # google-genai has no system role inside a conversation (D-13).
+        text = f"[System] {text}" if role == "system" else text
+        return types.Content(role="model" if role == "model" else "user", parts=[types.Part(text=text)])
+
+    def message(self, turn: Turn) -> Any | None:
+        message = super().message(turn)
+        return message.content() if isinstance(message, _BareParts) else message
+
+    def text_of(self, part: Any) -> str:
+        """Return the text of a part. A thought is not text."""
+        return "" if field(part, "thought") else super().text_of(part)
+
+    def calls_in(self, message: Any) -> Sequence[CallKeys]:
+        return _keys(self.parts_of(message), "function_call")
+
+    def results_in(self, message: Any) -> Sequence[CallKeys]:
+        return _keys(self.parts_of(message), "function_response")
+
+    def without_text(self, part: Any) -> Any | None:
+        return copy_with(part, text=None) if _data_fields(part) else None
+
+    def is_blank(self, part: Any) -> bool:
+        """Whether a part is only an empty text. With other fields, models use it to carry a signature."""
+        return super().is_blank(part) and (isinstance(part, str) or _set_fields(part) == ["text"])
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        if isinstance(message, _BareParts):
+            return message._replace(parts=parts) if parts else None
+        return super().with_parts(message, parts)
+
+    def kinds_of(self, part: Any) -> Sequence[str]:
+        return ["thought"] if field(part, "thought") else _data_fields(part)
+
+    def choices_of(self, response: types.GenerateContentResponse | dict[str, Any]) -> list[Choice]:
+        return [
+            Choice(
+                self.parts_of(field(candidate, "content")),
+                name_of(field(candidate, "finish_reason")),
+                field(candidate, "index"),
+                _hook_ratings(field(candidate, "safety_ratings")),
+            )
+            for candidate in as_list(field(response, "candidates"))
+        ]
 
     def from_hook_llm_response(
         self, hook_response: Mapping[str, Any], base: types.GenerateContentResponse | dict[str, Any] | None = None
     ) -> types.GenerateContentResponse:
         """Return a response of text parts only; nothing of the base is kept (HOOK-079)."""
         answer = answers.read_response(hook_response)
-        usage = {USAGE_NAMES[name]: count for name, count in answer.get("usageMetadata", {}).items()}
+        usage = {self.USAGE[1][name]: count for name, count in answer.get("usageMetadata", {}).items()}
         return types.GenerateContentResponse(
             candidates=[_sdk_candidate(candidate) for candidate in answer["candidates"]],
             usage_metadata=types.GenerateContentResponseUsageMetadata.model_validate(usage) if usage else None,
@@ -173,43 +209,28 @@ class HookTranslatorGenAIv1(
         return sdk_base.model_copy(update={"function_calling_config": calling.model_copy(update=changed)})
 
 
-# Reading
-
-
 class _BareParts(NamedTuple):
     """Parts that form a content without a ``Content`` object around them."""
 
+    role: str
     parts: Sequence[Any]
 
+    def content(self) -> types.Content:
+        form = types.ModelContent if self.role == "model" else types.UserContent
+        try:
+            return form(parts=list(self.parts))
+        except ValueError as error:
+            raise TranslationError(
+                f"google-genai does not accept the parts in the request's contents: {error}"
+            ) from error
 
-def _is_content(item: Any) -> bool:
+
+def _group(item: Any) -> bool | None:
+    """Return whether a bare part is a function call; None for a whole content."""
+    is_whole = isinstance(item, list) or hasattr(item, "parts")
     if isinstance(item, dict):
-        return not item or "parts" in item or "role" in item
-    return isinstance(item, types.Content) or hasattr(item, "parts")
-
-
-def _is_call(part: Any) -> bool:
-    return field(part, "function_call") is not None
-
-
-def _content_turn(content: Any) -> Turn:
-    role = field(content, "role")
-    known = answers.ROLES.get(role, "user") if isinstance(role, str) else "user"
-    return _turn(known, content, as_list(field(content, "parts")))
-
-
-def _bare_turn(parts: list[Any], *, by_call: bool = False) -> Turn:
-    return _turn("model" if by_call and _is_call(parts[0]) else "user", _BareParts(parts), parts)
-
-
-def _turn(role: str, source: Any, parts: Sequence[Any]) -> Turn:
-    return Turn(
-        role,
-        "".join([_text(part) for part in parts]),
-        source,
-        calls=_keys(parts, "function_call"),
-        results=_keys(parts, "function_response"),
-    )
+        is_whole = not item or "parts" in item or "role" in item
+    return None if is_whole else field(item, "function_call") is not None
 
 
 def _keys(parts: Sequence[Any], name: str) -> tuple[CallKeys, ...]:
@@ -219,13 +240,6 @@ def _keys(parts: Sequence[Any], name: str) -> tuple[CallKeys, ...]:
         for part in parts
         if (call := field(part, name)) is not None
     )
-
-
-def _text(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    text = field(part, "text")
-    return text if isinstance(text, str) and not field(part, "thought") else ""
 
 
 def _data_fields(part: Any) -> list[str]:
@@ -241,7 +255,8 @@ def _set_fields(part: Any) -> list[str]:
 
 def _is_api_response(value: Mapping[str, Any]) -> bool:
     """Whether JSON is the API's: it does not have ``text`` next to the candidates, and its parts are objects."""
-    parts = [part for candidate in as_list(value.get("candidates")) for part in _candidate_parts(candidate)]
+    contents = [field(candidate, "content") for candidate in as_list(value.get("candidates"))]
+    parts = [part for content in contents for part in as_list(field(content, "parts"))]
     return (
         any(spelling(value, name) in value for name in RESPONSE_FIELDS)
         and "text" not in value
@@ -249,43 +264,10 @@ def _is_api_response(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _candidate_parts(candidate: Any) -> Sequence[Any]:
-    return as_list(field(field(candidate, "content"), "parts"))
-
-
-def _hook_candidate(candidate: Any) -> LLMCandidate:
-    texts = [text for part in _candidate_parts(candidate) if (text := _text(part))]
-    hook_candidate: LLMCandidate = {"content": {"role": "model", "parts": texts}}
-    if finish_reason := name_of(field(candidate, "finish_reason")):
-        hook_candidate["finishReason"] = finish_reason
-    if (index := field(candidate, "index")) is not None:
-        hook_candidate["index"] = index
-    if (ratings := field(candidate, "safety_ratings")) is not None:
-        hook_candidate["safetyRatings"] = [_hook_rating(rating) for rating in as_list(ratings)]
-    return hook_candidate
-
-
-def _hook_rating(rating: Any) -> LLMSafetyRating:
-    hook_rating: LLMSafetyRating = {}
-    if category := name_of(field(rating, "category")):
-        hook_rating["category"] = category
-    if probability := name_of(field(rating, "probability")):
-        hook_rating["probability"] = probability
-    return hook_rating
-
-
-def _log_dropped(response: Any) -> None:
-    if not log.isEnabledFor(logging.DEBUG):
-        return
-    parts = [part for candidate in as_list(field(response, "candidates")) for part in _candidate_parts(candidate)]
-    dropped = Counter(name for part in parts for name in _kinds(part))
-    if dropped:
-        counts = ", ".join(f"{count} {name}" for name, count in dropped.items())
-        log.debug("hooks see only the text of a response; dropped: %s", counts)
-
-
-def _kinds(part: Any) -> list[str]:
-    return ["thought"] if field(part, "thought") else _data_fields(part)
+def _hook_ratings(ratings: Any) -> list[LLMSafetyRating] | None:
+    names = ("category", "probability")
+    shown = [{name: value for name in names if (value := name_of(field(rating, name)))} for rating in as_list(ratings)]
+    return None if ratings is None else cast("list[LLMSafetyRating]", shown)
 
 
 def _json_config(request: dict[str, Any]) -> Any:
@@ -296,50 +278,6 @@ def _json_config(request: dict[str, Any]) -> Any:
     excluded = {"model", "contents", "config", "generation_config", "generationConfig"}
     others = {name: value for name, value in request.items() if name not in excluded}
     return {**(generation if isinstance(generation, dict) else {}), **others}
-
-
-# Writing
-
-
-def _content(turn: Turn) -> Any:
-    """Return a turn as the SDK accepts it; None if nothing of it is left."""
-    if turn.source is None:
-        # google-genai has no system role inside a conversation (D-13).
-        text = f"[System] {turn.text}" if turn.role == "system" else turn.text
-        return types.Content(role="model" if turn.role == "model" else "user", parts=[types.Part(text=text)])
-    is_bare = isinstance(turn.source, _BareParts)
-    if not turn.changed:
-        return _new_content(turn.role, turn.source.parts) if is_bare else turn.source
-    parts = list(_parts_with_text(as_list(field(turn.source, "parts")), turn.text))
-    if not parts:
-        return None
-    return _new_content(turn.role, parts) if is_bare else copy_with(turn.source, parts=parts)
-
-
-def _new_content(role: str, parts: Sequence[Any]) -> types.Content:
-    form = types.ModelContent if role == "model" else types.UserContent
-    try:
-        return form(parts=list(parts))
-    except ValueError as error:
-        raise TranslationError(f"google-genai does not accept the parts in the request's contents: {error}") from error
-
-
-def _parts_with_text(parts: Sequence[Any], text: str) -> Iterator[Any]:
-    """Put ``text`` into the first part with text; other parts with text keep only their other data."""
-    for part in parts:
-        if not _text(part):
-            if not _is_blank(part):
-                yield part
-        elif text:
-            yield text if isinstance(part, str) else copy_with(part, text=text)
-            text = ""
-        elif _data_fields(part):
-            yield copy_with(part, text=None)
-
-
-def _is_blank(part: Any) -> bool:
-    """Whether a part is only an empty text: the API rejects a content of nothing else."""
-    return part == "" if isinstance(part, str) else field(part, "text") == "" and _set_fields(part) == ["text"]
 
 
 def _with_settings(config: Any, updates: dict[str, Any]) -> Any:

@@ -1,47 +1,31 @@
-"""Hook format ⇄ OpenAI Chat Completions, as plain dicts or as the SDK's objects. The SDK itself is not imported.
+"""Hook format ⇄ OpenAI Chat Completions: the arguments of ``client.chat.completions.create``, or its JSON.
 
-A request is the keyword arguments of ``client.chat.completions.create``. A response, and each message in a request, may
-be a dict or the SDK's own object.
-
-- The leading ``system`` and ``developer`` messages are the system prompt, which hooks do not see. Hooks do not see
-  results of tools either.
-- A message with a list of parts keeps its images and files: the first text part gets the new text, the other text parts
-  are removed.
+Hooks do not see results of tools. ``functions`` and ``function_call``, the older form of tools, stay as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from llxprt_hooks.model import answers
-from llxprt_hooks.model.access import as_list, copy_with, described, field, is_copyable
-from llxprt_hooks.model.conversation import Turn
-from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMResponse, TranslationError
-from llxprt_hooks.model.translator import HookTranslator, build_hook_response
+from llxprt_hooks.model.access import as_list, field, name_of
+from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
+from llxprt_hooks.model.messages import Choice
+from llxprt_hooks.model.openai_api import OpenAITranslator
+from llxprt_hooks.model.wire.openai_chat import ChatWire
 
-Request: TypeAlias = dict[str, Any]
-ToolChoice: TypeAlias = str | dict[str, Any]
+if TYPE_CHECKING:
+    from llxprt_hooks.model.conversation import CallKeys
+    from llxprt_hooks.model.format import LLMCandidate
 
-ROLES = {"assistant": "model", "system": "system", "developer": "system"}
-PROMPT_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
 TOOL_TYPES = ("function", "custom")
 # Data that a message may have besides its text.
 OTHER_DATA = ("tool_calls", "function_call", "audio", "refusal")
-MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
-CHOICES = {mode: choice for choice, mode in MODES.items()}
-FINISH_REASONS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 FINISHED = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
-USAGE = {
-    "promptTokenCount": "prompt_tokens",
-    "candidatesTokenCount": "completion_tokens",
-    "totalTokenCount": "total_tokens",
-}
 
 
-class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
+class OpenAIChatTranslator(OpenAITranslator):
     """Translates requests and responses of Chat Completions.
 
     >>> request = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}]}
@@ -58,204 +42,115 @@ class OpenAIChatTranslator(HookTranslator[Request, Any, ToolChoice]):
         "presencePenalty": "presence_penalty",
         "frequencyPenalty": "frequency_penalty",
     }
-    TOOL_CONFIG = "tool_choice"
+    REQUEST = "the arguments of chat.completions.create"
+    RESPONSE = "a ChatCompletion with choices"
+    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
+        "usage",
+        {
+            "promptTokenCount": "prompt_tokens",
+            "candidatesTokenCount": "completion_tokens",
+            "totalTokenCount": "total_tokens",
+        },
+    )
+    FINISH_REASONS: ClassVar[Mapping[str, str]] = {
+        "stop": "STOP",
+        "tool_calls": "STOP",
+        "function_call": "STOP",
+        "length": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+    }
+    wire = ChatWire()
 
-    def read_request(self, value: object) -> Request:
-        if isinstance(value, dict) and not _is_hook_format(value):
-            messages = value.get("messages")
-            if isinstance(messages, (list, tuple)) and all(map(_is_message, messages)):
-                return value
-        raise TranslationError(f"llm_request is {described(value)}; expected the arguments of chat.completions.create.")
+    def is_request(self, value: dict[str, Any]) -> bool:
+        return has_messages(value)
 
-    def read_response(self, value: object) -> Any:
-        if is_copyable(value) and not _is_other_response(value):
-            choices = field(value, "choices")
-            if isinstance(choices, (list, tuple)) and all(field(choice, "message") is not None for choice in choices):
-                return value
-        raise TranslationError(f"llm_response is {described(value)}; expected a ChatCompletion with choices.")
+    def is_response(self, value: Any) -> bool:
+        # A chunk of a stream and a legacy completion have choices, too, and may have none.
+        kind, choices = name_of(field(value, "object")) or "", field(value, "choices")
+        is_other = kind.endswith(".chunk") or kind == "text_completion"
+        is_list = isinstance(choices, (list, tuple)) and not is_other
+        return is_list and all(field(choice, "message") is not None for choice in choices)
 
     def field(self, request: Request, name: str) -> Any:
-        value = _value(request, _spelling(request, name))
+        value = super().field(request, self._spelling(request, name))
         return list(as_list(value)) if name == "stop" and value is not None else value
 
     def with_fields(self, request: Request, fields: Mapping[str, Any]) -> Request:
-        return {**request, **{_spelling(request, name): value for name, value in fields.items()}}
+        return {**request, **{self._spelling(request, name): value for name, value in fields.items()}}
 
-    def turns(self, request: Request) -> list[Turn]:
-        return [_turn(message) for message in request["messages"][len(_prompt(request)) :]]
+    def _spelling(self, request: Request, name: str) -> str:
+        """Return the name of a field in a request: the token limit has two, and the one that is set counts."""
+        if name != "max_completion_tokens" or "max_tokens" not in request:
+            return name
+        is_older = super().field(request, "max_tokens") is not None or name not in request
+        return "max_tokens" if is_older else name
 
-    def rebuild(self, request: Request, turns: Sequence[Turn]) -> Request:
-        messages = [message for message in map(_message, turns) if message is not None]
-        return {**request, "messages": [*_prompt(request), *messages]}
+    def parts_of(self, message: Any) -> Sequence[Any]:
+        return [] if field(message, "role") in RESULT_ROLES else super().parts_of(message)
 
-    def with_tool_config(self, request: Request, tool_config: ToolChoice) -> Request:
-        """Leave a request without tools as it is, and drop names of unknown tools: the API rejects both."""
-        if not self.tools_of(request):
-            return request
-        shown = self.to_hook_tool_config(tool_config)
-        if "allowedFunctionNames" in shown and tool_config != self.tool_config_of(request):
-            declared = {_tool_name(tool): _tool_type(tool) for tool in as_list(self.tools_of(request))}
-            types = {name: declared[name] for name in shown["allowedFunctionNames"] if name in declared}
-            tool_config = _tool_choice(CHOICES[shown["mode"]], types)
-        return super().with_tool_config(request, tool_config)
+    def calls_in(self, message: Any) -> Sequence[CallKeys]:
+        older = name_of(field(field(message, "function_call"), "name"))
+        calls = [name_of(field(call, "id")) for call in as_list(field(message, "tool_calls"))]
+        return [(call,) for call in (*calls, older) if call]
 
-    def to_hook_llm_response(self, response: Any) -> LLMResponse:
-        candidates = [_candidate(choice) for choice in field(response, "choices")]
-        return build_hook_response(candidates, field(response, "usage"), USAGE)
+    def results_in(self, message: Any) -> Sequence[CallKeys]:
+        role = field(message, "role")
+        call = field(message, "tool_call_id" if role == "tool" else "name") if role in RESULT_ROLES else None
+        return [(call,)] if isinstance(call, str) else []
 
-    def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None) -> Any:
-        """Return a completion with the hook's text; id, model, usage and similar fields are those of the base."""
-        answer = answers.read_response(hook_response)
-        new: dict[str, Any] = {"id": "chatcmpl-hook", "object": "chat.completion", "created": 0, "model": ""}
-        is_mapping = base is None or isinstance(base, Mapping)
-        fields: Mapping[str, Any] = new if base is None else base if is_mapping else base.model_dump()
-        choices = [_choice(candidate, index) for index, candidate in enumerate(answer["candidates"])]
-        counts = {USAGE[name]: count for name, count in answer.get("usageMetadata", {}).items()}
-        old_usage = fields.get("usage")
-        usage = {"usage": copy_with(old_usage if is_copyable(old_usage) else {}, **counts)} if counts else {}
-        response = {**fields, "choices": choices, **usage}
-        return response if is_mapping else type(base).model_validate(response)
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        has_more = any(field(message, name) for name in OTHER_DATA)
+        return super().with_parts(message, parts) if parts or has_more else None
 
-    def to_hook_tool_config(self, tool_config: ToolChoice | None) -> HookToolConfig:
-        if isinstance(tool_config, str):
-            return {"mode": MODES[tool_config]} if tool_config in MODES else {}
-        if name := _tool_name(tool_config):
-            return {"mode": "ANY", "allowedFunctionNames": [name]}
-        allowed = field(tool_config, "allowed_tools")
-        if allowed is None:
-            return {}
-        tools = as_list(field(allowed, "tools"))
-        names = [name for tool in tools if (name := _tool_name(tool))]
-        shown: HookToolConfig = {"mode": MODES.get(field(allowed, "mode"), "AUTO")}
-        if names or not tools:  # an empty list would forbid tools of a type that is unknown here
-            shown["allowedFunctionNames"] = names
-        return shown
+    def tool_name(self, tool: Any) -> str | None:
+        return name_of(field(field(tool, _tool_type(tool)), "name"))
 
-    def build_tool_config(self, tool_config: HookToolConfig, base: ToolChoice | None) -> ToolChoice:
-        if base is not None and tool_config == self.to_hook_tool_config(base):
-            return base
-        choice, names = CHOICES[tool_config.get("mode", "AUTO")], tool_config.get("allowedFunctionNames")
-        if choice == "none" or names is None:
-            return choice
-        return _tool_choice(choice, dict.fromkeys(names, "function"))  # with_tool_config sets the declared types
+    def reference(self, tool: Any) -> dict[str, Any]:
+        kind = _tool_type(tool)
+        return {"type": kind, kind: {"name": self.tool_name(tool)}}
 
+    def function(self, name: str) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": name}}
 
-def _is_hook_format(value: dict[str, Any]) -> bool:
-    """Whether a request with ``messages`` is in hook format: it has fields that this API does not know."""
-    return "config" in value or "toolConfig" in value
+    def allowed_tools(self, choice: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice, "tools": tools}}
 
+    def allowed_in(self, tool_choice: Any) -> Any:
+        return field(tool_choice, "allowed_tools")
 
-def _is_message(value: object) -> bool:
-    return is_copyable(value) and all(isinstance(part, str) or is_copyable(part) for part in _parts(value))
+    def choices_of(self, response: Any) -> list[Choice]:
+        return [
+            Choice(
+                [*self.parts_of(field(choice, "message")), *as_list(field(field(choice, "message"), "tool_calls"))],
+                name_of(field(choice, "finish_reason")),
+                field(choice, "index") or 0,
+            )
+            for choice in field(response, "choices")
+        ]
 
+    def answer_fields(self, candidates: Sequence[LLMCandidate], base: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "choices": [
+                {
+                    "index": candidate.get("index", index),
+                    "message": {"role": "assistant", "content": text_of(candidate), "refusal": None},
+                    "finish_reason": FINISHED.get(candidate.get("finishReason", ""), "stop"),
+                    "logprobs": None,
+                }
+                for index, candidate in enumerate(candidates)
+            ]
+        }
 
-def _is_other_response(value: object) -> bool:
-    """Whether a response is a chunk of a stream or a legacy completion; either may have no choices."""
-    kind = field(value, "object")
-    return isinstance(kind, str) and (kind.endswith(".chunk") or kind == "text_completion")
-
-
-def _value(request: Request, name: str) -> Any:
-    """Return a field's value; None for the SDK's markers of an unset field, ``NOT_GIVEN`` and ``omit``."""
-    value = request.get(name)
-    return value if isinstance(value, (str, int, float, list, tuple)) or is_copyable(value) else None
-
-
-def _spelling(request: Request, name: str) -> str:
-    """Return the name of a field in a request: the token limit has two, and the one that is set counts."""
-    if name != "max_completion_tokens" or "max_tokens" not in request:
-        return name
-    is_older = _value(request, "max_tokens") is not None or name not in request
-    return "max_tokens" if is_older else name
+    def blank_response(self, request: Request) -> dict[str, Any]:
+        return {
+            "id": new_id("chatcmpl-"),
+            "object": "chat.completion",
+            "created": now(),
+            "model": self.field(request, "model") or "",
+            "choices": [],
+            "usage": no_tokens(self),
+        }
 
 
 def _tool_type(tool: Any) -> str:
     return next((kind for kind in TOOL_TYPES if field(tool, kind) is not None), "function")
-
-
-def _tool_name(tool: Any) -> str | None:
-    """Return the name in a declared tool, or in a tool choice for one tool."""
-    name = field(field(tool, _tool_type(tool)), "name")
-    return name if isinstance(name, str) and name else None
-
-
-def _tool_choice(choice: str, types: Mapping[str, str]) -> ToolChoice:
-    """Return a choice among tools, given as a mapping from name to type."""
-    tools = [{"type": kind, kind: {"name": name}} for name, kind in types.items()]
-    if not tools:
-        return "none"
-    if choice == "required" and len(tools) == 1:
-        return tools[0]  # unlike allowed_tools, every server of this API supports this form
-    return {"type": "allowed_tools", "allowed_tools": {"mode": choice, "tools": tools}}
-
-
-def _prompt(request: Request) -> list[Any]:
-    return list(takewhile(lambda message: field(message, "role") in PROMPT_ROLES, request["messages"]))
-
-
-def _turn(message: Any) -> Turn:
-    role = field(message, "role")
-    is_result = role in RESULT_ROLES
-    calls = [field(call, "id") for call in as_list(field(message, "tool_calls"))]
-    results = [field(message, "tool_call_id")] if is_result else []
-    return Turn(
-        ROLES.get(role, "user"),
-        "" if is_result else "".join(map(_text, _parts(message))),
-        message,
-        calls=tuple((call,) for call in calls if isinstance(call, str)),
-        results=tuple((call,) for call in results if isinstance(call, str)),
-    )
-
-
-def _parts(message: Any) -> Sequence[Any]:
-    return as_list(field(message, "content"))
-
-
-def _text(part: Any) -> str:
-    text = part if isinstance(part, str) else field(part, "text")
-    return text if isinstance(text, str) else ""
-
-
-def _message(turn: Turn) -> Any:
-    """Return a turn as the API accepts it; None if nothing of it is left."""
-    if turn.source is None:
-        return {"role": "assistant" if turn.role == "model" else turn.role, "content": turn.text}
-    if not turn.changed:
-        return turn.source
-    content: Any = turn.text or None
-    if isinstance(field(turn.source, "content"), (list, tuple)):
-        content = _parts_with_text(_parts(turn.source), turn.text) or None
-    if content is None and not any(field(turn.source, name) for name in OTHER_DATA):
-        return None
-    return copy_with(turn.source, content=content)
-
-
-def _parts_with_text(parts: Sequence[Any], text: str) -> list[Any]:
-    kept: list[Any] = []
-    for part in parts:
-        if not _text(part):
-            if not _is_blank(part):
-                kept.append(part)
-        elif text:
-            kept.append(text if isinstance(part, str) else copy_with(part, text=text))
-            text = ""
-    return kept
-
-
-def _is_blank(part: Any) -> bool:
-    """Whether a part is an empty text: the API rejects a message of nothing else."""
-    return "" in (part, field(part, "text"))
-
-
-def _candidate(choice: Any) -> LLMCandidate:
-    texts = [text for part in _parts(field(choice, "message")) if (text := _text(part))]
-    candidate: LLMCandidate = {"content": {"role": "model", "parts": texts}, "index": field(choice, "index") or 0}
-    if finish_reason := field(choice, "finish_reason"):
-        candidate["finishReason"] = FINISH_REASONS.get(finish_reason, str(finish_reason).upper())
-    return candidate
-
-
-def _choice(candidate: LLMCandidate, index: int) -> dict[str, Any]:
-    message = {"role": "assistant", "content": "".join(candidate["content"]["parts"])}
-    finish_reason = FINISHED.get(candidate.get("finishReason", ""), "stop")
-    return {"index": candidate.get("index", index), "message": message, "finish_reason": finish_reason}

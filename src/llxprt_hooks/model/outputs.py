@@ -39,10 +39,16 @@ class BeforeModelHookOutput(ModelHookOutput):
 
     __slots__ = ()
 
-    def get_synthetic_response(self) -> Any | None:
-        """Return the answer to use in place of the model's, as an SDK response, if the hook gave one (HOOK-194)."""
+    def get_synthetic_response(self, request: Any = None) -> Any | None:
+        """Return the answer to use in place of the model's, as an SDK response, if the hook gave one (HOOK-194).
+
+        ``request`` is the request that it answers; it provides the model's name and similar fields.
+        """
         response = self._specific("llm_response")
-        return self.translator.from_hook_llm_response(response) if response else None
+        if not response:
+            return None
+        base = None if request is None else self.translator.blank_response(request)
+        return self.translator.from_hook_llm_response(response, base)
 
     def apply_llm_request_modifications(self, request: RequestT) -> RequestT:
         """Return a copy of the request with the hook's changes."""

@@ -23,8 +23,16 @@ class _Translator(NamedTuple):
 TRANSLATORS = {
     "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", extra="agent"),
     "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator"),
+    "openai-responses": _Translator("openai_responses", "OpenAIResponsesTranslator"),
+    "anthropic-messages": _Translator("anthropic_messages", "AnthropicMessagesTranslator"),
 }
 DEFAULT = "google-genai"
+
+
+def check_translator_name(translator: TranslatorChoice) -> None:
+    """Raise ``TranslationError`` for a name that no translator has, without importing any."""
+    if isinstance(translator, str) and translator not in TRANSLATORS:
+        raise TranslationError(f"Unknown translator {translator!r}; expected one of {', '.join(TRANSLATORS)}.")
 
 
 def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
@@ -38,10 +46,8 @@ def resolve_translator(translator: TranslatorChoice = None) -> AnyTranslator:
 
 @cache
 def _translator_named(name: str) -> AnyTranslator:
-    try:
-        entry = TRANSLATORS[name]
-    except KeyError:
-        raise TranslationError(f"Unknown translator {name!r}; expected one of {', '.join(TRANSLATORS)}.") from None
+    check_translator_name(name)
+    entry = TRANSLATORS[name]
     try:
         translator: AnyTranslator = getattr(import_module(f"{__package__}.{entry.module}"), entry.name)()
     except ImportError as error:

@@ -1,6 +1,7 @@
 """The base class of all translators between the hook format and an SDK. Nothing here depends on an SDK.
 
-A new SDK is one module with a subclass of ``HookTranslator`` and one line in ``registry``. Check it with
+A new SDK is one module with a subclass and one line in ``registry``. Most SDKs have a conversation of messages with
+parts: for them ``MessageTranslator`` in ``messages`` does most of the work. Check a translator with
 ``llxprt_hooks.testing.check_translator``.
 """
 
@@ -18,6 +19,7 @@ from llxprt_hooks.model.restriction import combine
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMConfig, LLMRequest, LLMResponse, LLMUsage
+    from llxprt_hooks.model.wire.base import Wire
 
 log = debug_logger("translator")
 
@@ -37,6 +39,8 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
     """Maps settings of the hook format to the SDK's names. Settings that are missing here are ignored."""
     TOOL_CONFIG: ClassVar[str] = "tool_config"
     """The field of a request that controls which tools may be called."""
+    wire: ClassVar[Wire | None] = None
+    """How the API sends this data over HTTP; None if the SDK does not show it."""
 
     # Each SDK implements these.
 
@@ -86,6 +90,16 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
     @abstractmethod
     def build_tool_config(self, tool_config: HookToolConfig, base: ToolConfigT | None) -> ToolConfigT:
         """Return ``base`` with the mode and the allowed names of a complete tool configuration in hook format."""
+
+    # These may be overridden.
+
+    def supports(self, request: RequestT, setting: str) -> bool:
+        """Whether a request can have a setting of the hook format; any other is ignored with a warning."""
+        return setting in self.SETTINGS
+
+    def blank_response(self, request: RequestT) -> ResponseT | None:
+        """Return an empty response to a request, the base of an answer in place of the model's; None if unnecessary."""
+        return None
 
     # These build on the methods above.
 
@@ -149,8 +163,8 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
             changed["model"] = wanted["model"]
         shown = self.settings_of(request)
         for name, value in wanted.get("config", {}).items():
-            if name not in self.SETTINGS:
-                log.warning("a hook's answer: `llm_request.config.%s` is ignored: not a setting of this SDK", name)
+            if not self.supports(request, name):
+                log.warning("a hook's answer: `llm_request.config.%s` is ignored: this request cannot have it", name)
             elif value != shown.get(name):
                 changed[self.SETTINGS[name]] = value
         return changed

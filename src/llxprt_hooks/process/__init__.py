@@ -32,6 +32,15 @@ The guarantees below hold whatever the program does. Each begins with the word t
     If a run is dropped (its coroutine or its event loop is closed), the group is killed immediately.
 ``clean``
     However a run ends, it leaves no file descriptor, zombie or thread behind.
+``kill``
+    If the caller is killed, the groups that it runs are killed right after it, by a small shell that waits for that.
+    The shell is started when a program runs for longer than a few milliseconds.
+``fork``
+    If the caller forks while programs run, they stay the parent's. The child neither signals nor reaps them.
+``limit``
+    `ProcessSlots` limits how many run at once. The others wait, also on other event loops, for any of them to end.
+``blocking``
+    Where a tool forbids blocking calls on the event loop, as blockbuster does, they are made in a thread.
 ``loops``
     Runs work on any event loop with ``add_reader`` (asyncio, uvloop), and on several loops in several threads at once.
     They need no child watcher, no signal handler and no task. Where the kernel has no pidfd, each run uses one thread.
@@ -40,7 +49,21 @@ Two kinds of process are out of reach: one that left the group (a daemon that ca
 caller has no permission to signal.
 """
 
+from llxprt_hooks.process.blocking import blocking_is_forbidden
+from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.errors import SpawnError
-from llxprt_hooks.process.run import Completed, run_process
+from llxprt_hooks.process.run import Completed, run_child, run_process
+from llxprt_hooks.process.slots import ProcessSlots
+from llxprt_hooks.process.watchdog import watchdog
 
-__all__ = ["Completed", "SpawnError", "run_process"]
+__all__ = [
+    "Child",
+    "Completed",
+    "ProcessSlots",
+    "SpawnError",
+    "blocking_is_forbidden",
+    "run_child",
+    "run_process",
+    "spawn",
+    "watchdog",
+]

@@ -10,6 +10,7 @@ from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
 from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
 from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
+from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 class Child:
     """A started process, the pipes to its standard streams, and the watch for its end."""
 
-    __slots__ = ("_reaped", "feed", "pid", "stderr", "stdout", "watch")
+    __slots__ = ("_listed", "_reaped", "feed", "pid", "stderr", "stdout", "watch")
 
-    def __init__(self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch) -> None:
+    def __init__(
+        self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch, listed: int | None
+    ) -> None:
         self.pid = pid
+        self._listed = listed
         self.feed = feed
         self.stdout = stdout
         self.stderr = stderr
@@ -43,12 +47,17 @@ class Child:
             self.feed = None
 
     def close(self) -> None:
+        """Release everything. The process has ended, or could not be ended."""
+        self.close_descriptors()
+        watchdog.remove(self._listed)
+        if not self._reaped:
+            abandon(self.pid)
+
+    def close_descriptors(self) -> None:
         self.close_stdin()
         os.close(self.stdout.fd)
         os.close(self.stderr.fd)
         self.watch.close()
-        if not self._reaped:
-            abandon(self.pid)
 
 
 def spawn(
@@ -67,6 +76,7 @@ def spawn(
     reap_abandoned()
     opened: list[int] = []
     started: list[int] = []
+    listed: int | None = None
     try:
         their_stdin, our_stdin = _pipe(opened)
         our_stdout, their_stdout = _pipe(opened)
@@ -74,6 +84,7 @@ def spawn(
         if not argv:
             raise ValueError("an empty argv")
         launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+        listed = watchdog.add(started[0])
         for fd in (their_stdin, their_stdout, their_stderr):
             opened.remove(fd)
             os.close(fd)
@@ -82,13 +93,15 @@ def spawn(
         feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
         all_written = feed.push()
         watch = watch_exit(started[0])
-        child = Child(started[0], feed, Drain(our_stdout, output_limit), Drain(our_stderr, output_limit), watch)
+        drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
+        child = Child(started[0], feed, *drains, watch, listed)
     except BaseException as error:
         for fd in opened:
             os.close(fd)
         for pid in started:
             kill_and_reap(pid)
-        if isinstance(error, OSError | ValueError):
+        watchdog.remove(listed)
+        if isinstance(error, OSError | ValueError | RuntimeError):
             raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
         raise
     if all_written:

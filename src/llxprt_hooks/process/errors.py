@@ -24,6 +24,11 @@ class SpawnError(Exception):
         """Whether a second try may succeed once other processes of ours have ended."""
         return isinstance(self.__cause__, OSError) and self.__cause__.errno in _EXHAUSTION
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether no program at all can be started here, as in an isolated subinterpreter."""
+        return isinstance(self.__cause__, RuntimeError) and not self.started
+
 
 _EXHAUSTION = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
@@ -49,13 +54,19 @@ _PROGRAM_REASONS = {
 
 
 def explain(
-    error: OSError | ValueError, argv: Sequence[str], executable: str | None, env: Mapping[str, str], cwd: str
+    error: OSError | ValueError | RuntimeError,
+    argv: Sequence[str],
+    executable: str | None,
+    env: Mapping[str, str],
+    cwd: str,
 ) -> str:
     """Return the sentence for an error that was raised when ``argv`` was started."""
     if not argv:
         return "Cannot start a program: the command is empty."
     program = executable or argv[0]
-    if isinstance(error, ValueError):
+    if isinstance(error, RuntimeError):
+        reason = str(error)
+    elif isinstance(error, ValueError):
         reason = _invalid_value_reason(error, argv, env, cwd)
     else:
         reason = _system_reason(error, program, cwd)

@@ -16,6 +16,8 @@ import struct
 import threading
 from typing import Protocol
 
+from llxprt_hooks.process.blocking import blocking_is_forbidden
+
 # The ioctl PIDFD_GET_INFO of <linux/pidfd.h>. Its argument is a struct of 64 bytes: it starts with a bit mask of the
 # requested fields, which the kernel replaces by the fields it filled in, and ends with the wait status.
 _PIDFD_INFO_SIZE = 64
@@ -101,7 +103,8 @@ class ThreadWatch:
             raise OSError(errno.EAGAIN, str(error)) from error
 
     def reap(self) -> int | None:
-        self._thread.join()
+        if not blocking_is_forbidden():  # it is about to end: its last act made `fd` readable
+            self._thread.join()
         return self._status if self._reaped else _wait_status(self._pid)
 
     def close(self) -> None:

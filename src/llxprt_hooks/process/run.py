@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.process.blocking import blocking_is_forbidden, call_blocking
 from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.exit_watch import has_ended
 from llxprt_hooks.process.group import POLL_MAX, POLL_MIN, has_members, signal_group
+from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,9 +86,23 @@ async def run_process(
     >>> asyncio.run(run_process(["/bin/cat"], stdin=b"hello", env={}, cwd="/", timeout=60)).stdout
     b'hello'
     """
+    start = partial(spawn, argv, executable=executable, stdin=stdin, env=env, cwd=cwd, output_limit=output_limit)
+    return await run_child(start, timeout=timeout, grace=grace)
+
+
+async def run_child(
+    start: Callable[[], Child],
+    *,
+    timeout: float,  # noqa: ASYNC109 - as above
+    grace: float = 5.0,
+) -> Completed:
+    """Run a program to its end, like `run_process`, with a function that starts it.
+
+    The function may read the file system. If the event loop forbids that, it is called in a thread.
+    """
     loop = asyncio.get_running_loop()
     started = time.monotonic()
-    child = spawn(argv, executable=executable, stdin=stdin, env=env, cwd=cwd, output_limit=output_limit)
+    child = await call_blocking(start, discard=lambda child: _Run(loop, child, grace).close())
     run = _Run(loop, child, grace)
     try:
         run.connect()
@@ -107,6 +125,7 @@ class _Run:
         self._ended = False
         self._reaped = False
         self._must_kill = True  # if the run is dropped now
+        self._owner = os.getpid()
         self._kill_at: float | None = None
         self._waiting: tuple[Callable[[], bool], asyncio.Future[None]] | None = None
         self._watched: set[int] = set()  # descriptors registered with add_reader
@@ -123,6 +142,7 @@ class _Run:
         short = min(timeout, _STREAM_WATCH_DELAY)
         ended = await self._wait_for(self._has_ended, short)
         if not ended:
+            watchdog.start()
             self._watch_streams()
             ended = await self._wait_for(self._has_ended, timeout - short)
         if not ended:
@@ -138,6 +158,8 @@ class _Run:
 
     async def terminate(self) -> None:
         """Send SIGTERM to the group, and SIGKILL after the grace period. A second call continues the first."""
+        if self._is_forked_copy():
+            return
         self._watch_streams()
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace
@@ -149,12 +171,19 @@ class _Run:
 
     def close(self) -> None:
         """Release everything. Does not wait on the event loop, which may be closed."""
+        if self._is_forked_copy():
+            self._child.close_descriptors()
+            return
         try:
             self._disconnect()
         finally:
             if self._must_kill:
                 self._kill()
             self._child.close()
+
+    def _is_forked_copy(self) -> bool:
+        """Whether this process was forked while the program ran: the program and the selector are the parent's."""
+        return os.getpid() != self._owner
 
     async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         if condition():
@@ -174,7 +203,7 @@ class _Run:
             return False
         self._reap()
         pause = POLL_MIN
-        while has_members(self._child.pid):
+        while await call_blocking(partial(has_members, self._child.pid)):
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(pause)
@@ -186,6 +215,8 @@ class _Run:
         signal_group(self._child.pid, signal.SIGKILL)
         self._ended = has_ended(self._child.watch, _KILL_TIMEOUT)
         self._reap()
+        if blocking_is_forbidden():
+            return  # only a thread could look at the rest of the group, which has been killed, too
         while self._ended and has_members(self._child.pid) and time.monotonic() < deadline:
             time.sleep(POLL_MIN)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text
-from llxprt_hooks.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_NON_BLOCKING_ERROR = 1
@@ -98,9 +98,30 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
     return DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, implied=True)
 
 
-def fail_closed_block(what: str) -> DefaultHookOutput:
-    """Return the block for a failed hook that has ``failClosed``."""
-    return DefaultHookOutput({"decision": "deny", "reason": f"blocked because failClosed is set: {what}"})
+def fail_closed_block(what: str, answer: DefaultHookOutput | None = None) -> DefaultHookOutput:
+    """Return the block for a failed hook that has ``failClosed``. It keeps a stop that the hook asked for."""
+    block: dict[str, Any] = {"decision": "deny", "reason": f"blocked because failClosed is set: {what}"}
+    if answer is not None and answer.should_stop_execution():
+        block |= {"continue": False, "stopReason": answer.get_stop_reason()}
+    return DefaultHookOutput(block)
+
+
+def unreadable_decision(output: DefaultHookOutput | None) -> str | None:
+    """Return why a successful answer leaves open what the hook decided (D-27), as the end of a sentence; else None.
+
+    >>> unreadable_decision(read_answer("looks fine to me"))
+    'printed something other than one JSON object'
+    """
+    if output is None:
+        return None
+    if output.implied:
+        return "printed something other than one JSON object"
+    return None if output.unclear is None else f"gave no clear answer: {output.unclear}"
+
+
+def cannot_run_block(what: str) -> DefaultHookOutput:
+    """Return the block for a call from a place where no hook can run, so that no guard would work (D-60)."""
+    return DefaultHookOutput({"decision": "deny", "reason": f"blocked because hooks cannot run here: {what}"})
 
 
 def _timed_out(outcome: ProcessOutcome) -> HookVerdict:
@@ -113,13 +134,22 @@ def _signal(outcome: ProcessOutcome) -> HookVerdict:
 
 
 def _status_unknown(outcome: ProcessOutcome) -> HookVerdict:
-    # The exit status is unknown, so the output is ignored unless it is an explicit block.
-    fields = _json_object(outcome.stdout)
-    answer = None if fields is None else DefaultHookOutput(fields)
-    output = answer if answer is not None and answer.is_blocking_decision() else _warning(outcome)
+    # The exit status is unknown, so the output is ignored unless it is an explicit refusal.
+    output = _explicit_refusal(outcome.stdout) or _warning(outcome)
     return HookVerdict(
         False, None, output, error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
     )
+
+
+def _explicit_refusal(stdout: bytes) -> DefaultHookOutput | None:
+    """Return the output of a hook that blocks or stops, as a block: a failed hook has no other effect (D-05)."""
+    fields = _json_object(stdout)
+    if fields is None:
+        return None
+    answer = BeforeToolHookOutput(fields)
+    if not (answer.is_blocking_decision() or answer.should_stop_execution()):
+        return None
+    return DefaultHookOutput({**answer.to_dict(), "decision": "deny", "reason": answer.get_effective_reason()})
 
 
 def _exit_0(outcome: ProcessOutcome) -> HookVerdict:

@@ -3,6 +3,9 @@
 A guard must never be skipped because of an encoding error, and an explicit "deny" must never be lost because of an odd
 value next to it. So a value without a JSON form is written as text, and one nested too deeply as null. Reading accepts
 a byte order mark, invalid UTF-8 inside strings, lone surrogates, ``1e999`` and unlimited nesting.
+
+What hooks get has a lower limit, ``PAYLOAD_DEPTH``, because many JSON readers give up not far beyond it. A value that
+was cut at ``MAX_DEPTH``, by this module or on another machine, still exceeds that limit, so it is noticed (D-31).
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any
@@ -26,6 +29,12 @@ NODE_WHITESPACE = (
 
 MAX_DEPTH = 200
 """Values nested deeper are replaced by null: no field of the protocol is nested that deeply."""
+
+PAYLOAD_DEPTH = 64
+"""How many levels of objects and arrays a hook gets, the payload itself included: .NET's reader takes no more."""
+
+TOO_DEEP = f"[nested deeper than {PAYLOAD_DEPTH} levels]"
+"""What hooks get in place of a value that is nested deeper."""
 
 _MAX_INTEGER_DIGITS = 400
 
@@ -58,6 +67,63 @@ def write_json(value: object) -> bytes:
         return _encoder.encode(value)
     except Exception:  # a value that the fast encoder refuses, or whose own conversion raised
         return json.dumps(_plain(value), separators=(",", ":")).encode("ascii")
+
+
+def write_payload(value: object) -> bytes:
+    """Encode what a hook gets; values beyond ``PAYLOAD_DEPTH`` are replaced by ``TOO_DEEP``."""
+    return write_json(_cut(_plain(value), PAYLOAD_DEPTH) if is_too_deep(value) else value)
+
+
+def is_too_deep(value: object, levels: int = PAYLOAD_DEPTH) -> bool:
+    """Whether the JSON form of a value has more than this many levels of objects and arrays.
+
+    >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[1]]}, 2)
+    (False, True)
+    """
+    try:
+        if not _has_more_levels(value, levels):
+            return False
+    except KeyError:  # an object whose JSON form has to be made first
+        pass
+    return _has_more_levels(_plain(value), levels)  # a cycle is cut there
+
+
+def _has_more_levels(value: object, levels: int) -> bool:
+    """Whether containers of JSON's own types are nested deeper; raises ``KeyError`` for a value of another type."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            item
+            for each in level
+            for item in (each.values() if type(each) is dict else _ITEMS[type(each)](each))
+            if type(item) not in _SCALARS
+        ]
+        if not level:
+            return False
+        if len(level) > _SHARED:
+            level = list({id(item): item for item in level}.values())
+    return True
+
+
+_SCALARS: frozenset[type] = frozenset({str, int, float, bool, type(None), bytes})
+_ITEMS: Mapping[type, Callable[[Any], Iterable[Any]]] = {
+    list: iter,
+    tuple: iter,
+    **dict.fromkeys(_SCALARS, lambda _: ()),
+}
+_SHARED = 10_000
+"""From here on each value of a level is visited once: one that holds itself twice would double the level each time."""
+
+
+def _cut(value: Any, levels: int) -> object:
+    """Return a plain value with ``TOO_DEEP`` in place of what is nested deeper."""
+    if not isinstance(value, (dict, list)):
+        return value
+    if not levels:
+        return TOO_DEEP
+    if isinstance(value, list):
+        return [_cut(item, levels - 1) for item in value]
+    return {key: _cut(item, levels - 1) for key, item in value.items()}
 
 
 def _reject_constant(name: str) -> object:

@@ -48,6 +48,12 @@ FIELDS: Mapping[str, Field] = {
     "hookSpecificOutput": object_of(SPECIFIC_FIELDS),
 }
 """The fields of an output. Others are ignored."""
+_DECIDING: Mapping[str, Field] = {
+    "decision": _DECISION,
+    "continue": FLAG,
+    "hookSpecificOutput": object_of({"permissionDecision": _DECISION}),
+}
+"""The fields that carry a decision."""
 
 
 class BlockingError(NamedTuple):
@@ -73,6 +79,7 @@ class DefaultHookOutput:
         "stop_reason",
         "suppress_output",
         "system_message",
+        "unclear",
     )
 
     decision: HookDecision | None
@@ -84,6 +91,8 @@ class DefaultHookOutput:
     hook_specific_output: dict[str, Any] | None
     implied: bool
     """Whether the decision follows from plain text or a failure; such a decision never undoes an explicit one."""
+    unclear: str | None
+    """Why a decision that the hook may have made is not known: which field carries one that cannot be read."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
         problems: list[str] = []
@@ -98,6 +107,7 @@ class DefaultHookOutput:
         self.system_message = fields.get("systemMessage")
         self.hook_specific_output = fields.get("hookSpecificOutput")
         self.implied = implied
+        self.unclear = _unclear(data) if problems or "permissionDecision" in data else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, under their JSON names."""
@@ -184,6 +194,14 @@ class BeforeToolHookOutput(DefaultHookOutput):
 def merged_by_key(base: object, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a hook's changes to an object by top-level key. They replace arguments that are not an object."""
     return {**(base if isinstance(base, Mapping) else {}), **changes}
+
+
+def _unclear(data: Mapping[str, Any]) -> str | None:
+    if "permissionDecision" in data:
+        return "`permissionDecision` is ignored: it belongs in `hookSpecificOutput`"
+    problems: list[str] = []
+    checked(data, _DECIDING, problems, keep_unknown=True)
+    return problems[0] if problems else None
 
 
 def output_problems(data: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,6 +21,8 @@ class ToolResult:
     error: Any = None
     suppress_display: bool = False
     stop_reason: str | None = None
+    additions: list[str] = field(default_factory=list)
+    """What hooks added for the model. It is also at the end of ``llm_content`` if that is text (D-40)."""
 
     @classmethod
     def failure(cls, message: str, kind: str | None = None) -> ToolResult:
@@ -38,10 +41,17 @@ class ToolResult:
 
 
 def with_text(llm_content: Any, text: str) -> Any:
-    """Append text to content, which may be text, a list of parts, or one part."""
+    """Append text to content that is text or a list of google-genai's parts; anything else stays as it is (D-40)."""
     if llm_content is None:
         return text
     if isinstance(llm_content, str):
         return llm_content + text
-    parts = list(llm_content) if isinstance(llm_content, (list, tuple)) else [llm_content]
-    return [*parts, {"text": text}]
+    return [*llm_content, {"text": text}] if _is_list_of_parts(llm_content) else llm_content
+
+
+def _is_list_of_parts(content: object) -> bool:
+    return isinstance(content, list) and bool(content) and all(map(_is_part, content))
+
+
+def _is_part(item: object) -> bool:
+    return item.keys() == {"text"} if isinstance(item, Mapping) else hasattr(item, "inline_data")

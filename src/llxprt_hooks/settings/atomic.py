@@ -18,14 +18,14 @@ LOCK_TIMEOUT: Final = 30.0
 """Seconds; the lock is normally held for milliseconds."""
 
 
-def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
+def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) -> None:
     """Replace a file's content. Readers see the old or the new content, never a part, even after a power failure.
 
     The file keeps its permissions unless ``mode`` is given; a new file gets 0644. The target of a symbolic link is
     replaced, not the link. The folder must exist.
     """
     target = Path(os.path.realpath(path))
-    data = text.encode()
+    data = text.encode() if isinstance(text, str) else text
     if mode is None:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
@@ -44,14 +44,14 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
 
 
 @contextlib.contextmanager
-def exclusive_lock(file: Path) -> Iterator[None]:
+def exclusive_lock(file: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
     """Hold an exclusive lock on ``<file>.lock``, which exists only while it is held.
 
-    Raises ``TimeoutError`` if another process does not release it, and ``OSError`` if the lock file is a symbolic link,
-    because an untrusted folder could use one to create a file elsewhere.
+    Raises ``TimeoutError`` if another process does not release it in time, and ``OSError`` if the lock file is a
+    symbolic link, because an untrusted folder could use one to create a file elsewhere.
     """
     lock = file.with_name(f"{file.name}.lock")
-    descriptor = _acquire(lock)
+    descriptor = _acquire(lock, timeout)
     try:
         yield
     finally:
@@ -62,9 +62,9 @@ def exclusive_lock(file: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(lock: Path) -> int:
+def _acquire(lock: Path, timeout: float) -> int:
     """Wait until the lock file is locked and still exists under its name; return its descriptor."""
-    deadline = time.monotonic() + LOCK_TIMEOUT
+    deadline = time.monotonic() + timeout
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -74,7 +74,7 @@ def _acquire(lock: Path) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock", str(lock))
         time.sleep(0.005)
 

@@ -3,7 +3,7 @@
 Example: ``{"environment": {"allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"]}}``. With ``allow``, hooks inherit only
 the listed variables; they never inherit those in ``deny``. An entry is a full name, or a prefix followed by ``*``. The
 rules of all levels apply, so a level can only restrict further. An invalid rule lets no variable through, because
-ignoring it could expose what it was meant to hide.
+ignoring it could expose what it was meant to hide. ``LLXPRT_AGENT``, which marks what an agent starts, always passes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.settings.hook_fields import FieldReader
     from llxprt_hooks.settings.jsonc import Node
+
+AGENT_VARIABLE: Final = "LLXPRT_AGENT"
+"""Set to ``1`` in everything that an agent starts."""
 
 _LISTS: Final = ("allow", "deny")
 _PATTERN: Final = re.compile(r"[^=*\0]*\*|[^=*\0]+")
@@ -51,7 +54,10 @@ class HookEnvironment:
         >>> HookEnvironment((EnvironmentRule(deny=("AWS_*",)),)).restricted({"PATH": "/bin", "AWS_KEY": "x"})
         {'PATH': '/bin'}
         """
-        return {name: value for name, value in environ.items() if all(rule.admits(name) for rule in self.rules)}
+        return {name: value for name, value in environ.items() if self._admits(name)}
+
+    def _admits(self, name: str) -> bool:
+        return name == AGENT_VARIABLE or all(rule.admits(name) for rule in self.rules)
 
 
 def read_environment(reader: FieldReader, config: Node | None) -> EnvironmentRule | None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 MAX_PROBLEMS: Final = 100
 """Limit per file and kind of problem, because a hostile file could contain a million."""
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used, in a place where the caller must not go on without them. One line per problem."""
+
+    def __init__(self, problems: Iterable[object]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,8 @@ class Problem:
     """The path of a hook definition, for example ``hooks.BeforeTool[0].hooks[1]``."""
     origin: str = ""
     """The file or extension that a hook definition belongs to."""
+    fix: str = field(default="", compare=False)
+    """What to do about a file that is not valid."""
 
     def __str__(self) -> str:
         place = self.origin if self.file is None else f"{self.file}:{self.line}:{self.column}"

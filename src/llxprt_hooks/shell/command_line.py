@@ -46,7 +46,7 @@ def shell_arguments(command: str) -> list[str]:
 
 
 def absolute_search_path() -> str:
-    """Return PATH without relative entries, where a repository could place its own shell."""
+    """Return PATH without relative entries, where a repository could place its own programs."""
     return ":".join(folder for folder in os.environ.get("PATH", os.defpath).split(":") if folder.startswith("/"))
 
 

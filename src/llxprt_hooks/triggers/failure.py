@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.engine.results import error_text
@@ -24,17 +25,28 @@ def output_after_failure(
     subject: str | None = None,
 ) -> DefaultHookOutput | None:
     """Return a block if a planned hook has ``failClosed``; otherwise None, and the agent continues."""
-    try:
-        closed = _is_configured(config, event_name) if handler is None else handler.fails_closed(event_name, subject)
-    except Exception:  # the configuration itself cannot be read
-        closed = False
-    if not closed:
+    if not _must_not_fail(config, handler, event_name, subject):
         return None
     block = fail_closed_block(f"hook processing failed: {error_text(error)}")
     return create_specific_hook_output(event_name, block.to_dict())
 
 
+def _must_not_fail(
+    config: Config, handler: HookEventHandler | None, event_name: HookEventName, subject: str | None
+) -> bool:
+    if handler is not None:
+        with suppress(Exception):  # then planning has failed, too
+            return handler.fails_closed(event_name, subject)
+    try:
+        return _is_configured(config, event_name)
+    except Exception:  # the configuration itself cannot be read
+        return False
+
+
 def _is_configured(config: Config, event_name: HookEventName) -> bool:
     """Whether any hook of the event has ``failClosed``, read without the engine, which has failed."""
+    functions = (hook for hook in config.function_hooks if hook.event_name == event_name)
+    if any(hook.config.fail_closed for hook in functions):
+        return True
     entries = (entry for hook_set in config.hook_sets for entry in hook_entries(hook_set.hooks))
     return any(entry.event == event_name and entry.hook.get("failClosed") is True for entry in entries)

@@ -1,23 +1,26 @@
 """The six fire-and-forget events: session, prompt, compression and notification (HOOK-203).
 
-Each function starts the hooks on the running event loop and returns; the answers of hooks have no effect. Call
-``settle`` before the program ends to give hooks that are still running some time.
+Each function starts the hooks on the running event loop, or on the background loop where there is none, and returns;
+the answers of hooks have no effect. Call ``settle`` before the program ends to give hooks that still run some time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.engine.event_handler import HookEventHandler
 
 log = debug_logger("triggers:lifecycle")
 
@@ -60,22 +63,52 @@ def fire_notification_hook(
 
 def observe(config: Config, event_name: HookEventName, **fields: Any) -> None:
     """Start the hooks of an event, if there are any, and return without waiting for them."""
+    _start(config, event_name, fields, detached=False)
+
+
+def observe_detached(config: Config, event_name: HookEventName, **fields: Any) -> None:
+    """The same, but the hooks outlive the caller's event loop.
+
+    Functions still run on the caller's loop, if there is one: they may use what belongs to it.
+    """
+    _start(config, event_name, fields, detached=True)
+
+
+def _start(config: Config, event_name: HookEventName, fields: dict[str, Any], *, detached: bool) -> None:
     try:
-        handler = handler_for(config, event_name, fields.get(event_name.spec.matched_field))
+        subject = fields.get(event_name.spec.matched_field)
+        handler = handler_for(config, event_name, subject)
         if handler is None:
             return
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(handler.fire_event(event_name, fields))
+        if portal.runs_here() and not (detached and not handler.runs_in_process(event_name, subject)):
+            _create_task(config, handler, event_name, fields)
+        else:
+            portal.call_soon(_create_task, config, handler, event_name, fields)
     except Exception:
         log.warning("%s hooks failed", event_name, exc_info=True)
-        return
+
+
+def _create_task(config: Config, handler: HookEventHandler, event_name: HookEventName, fields: dict[str, Any]) -> None:
+    task = asyncio.get_running_loop().create_task(handler.fire_event(event_name, fields))
     running = _running.setdefault(config, set())
     running.add(task)
     task.add_done_callback(running.discard)
 
 
 async def settle(config: Config, seconds: float = 5.0) -> int:
-    """Wait for the events that still run on this event loop; return how many are left after the timeout."""
+    """Wait for the events that still run; return how many are left after the timeout.
+
+    These are the events that were started on this event loop, and those on the background loop.
+    """
+    deadline = time.monotonic() + seconds
+    left = await _settle_here(config, seconds) if portal.runs_here() else 0
+    if portal.is_running():
+        elsewhere = _settle_here(config, max(0.0, deadline - time.monotonic()))
+        left += await (asyncio.to_thread(portal.run, elsewhere) if portal.runs_here() else portal.on_asyncio(elsewhere))
+    return left
+
+
+async def _settle_here(config: Config, seconds: float) -> int:
     loop = asyncio.get_running_loop()
     running = {task for task in tuple(_running.get(config, ())) if task.get_loop() is loop}
     if not running:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model import response_payload
+from llxprt_hooks.model import HookFormat, response_payload
 from llxprt_hooks.model.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
 from llxprt_hooks.triggers.failure import output_after_failure
+from llxprt_hooks.triggers.portal import on_asyncio
 from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.engine.results import ProcessedHookResult
     from llxprt_hooks.model import TranslatorChoice
 
@@ -69,8 +71,8 @@ async def fire_before_model_hook(
         handler = handler_for(config, HookEventName.BEFORE_MODEL)
         if handler is None:
             return BeforeModelHookResult()
-        result = await handler.fire_before_model_event(request, translator=translator)
-        return _before_model(handler.process_common_hook_output_fields(result), request, translator)
+        processed = await on_asyncio(_fire_before_model(handler, request, translator))
+        return _before_model(processed, request, translator)
     except Exception as error:
         block = output_after_failure(config, handler, HookEventName.BEFORE_MODEL, error)
         effect = "called" if block is None else "not called"
@@ -86,8 +88,8 @@ async def fire_after_model_hook(
         handler = handler_for(config, HookEventName.AFTER_MODEL)
         if handler is None:
             return AfterModelHookResult(response=response)
-        result = await handler.fire_after_model_event(request, response, translator=translator)
-        return _after_model(handler.process_common_hook_output_fields(result), response, translator)
+        processed = await on_asyncio(_fire_after_model(handler, request, response, translator))
+        return _after_model(processed, response, translator)
     except Exception:
         log.warning("AfterModel hooks failed, the response is used unchanged", exc_info=True)
         return AfterModelHookResult(response=response)
@@ -101,11 +103,32 @@ async def fire_before_tool_selection_hook(
         handler = handler_for(config, HookEventName.BEFORE_TOOL_SELECTION)
         if handler is None:
             return BeforeToolSelectionHookResult()
-        result = await handler.fire_before_tool_selection_event(request, translator=translator)
-        return _before_tool_selection(handler.process_common_hook_output_fields(result), request, translator)
+        processed = await on_asyncio(_fire_before_tool_selection(handler, request, translator))
+        return _before_tool_selection(processed, request, translator)
     except Exception:
         log.warning("BeforeToolSelection hooks failed, all tools stay available", exc_info=True)
         return BeforeToolSelectionHookResult()
+
+
+async def _fire_before_model(
+    handler: HookEventHandler, request: Any, translator: TranslatorChoice
+) -> ProcessedHookResult:
+    result = await handler.fire_before_model_event(request, translator=translator)
+    return handler.process_common_hook_output_fields(result)
+
+
+async def _fire_after_model(
+    handler: HookEventHandler, request: Any, response: Any, translator: TranslatorChoice
+) -> ProcessedHookResult:
+    result = await handler.fire_after_model_event(request, response, translator=translator)
+    return handler.process_common_hook_output_fields(result)
+
+
+async def _fire_before_tool_selection(
+    handler: HookEventHandler, request: Any, translator: TranslatorChoice
+) -> ProcessedHookResult:
+    result = await handler.fire_before_tool_selection_event(request, translator=translator)
+    return handler.process_common_hook_output_fields(result)
 
 
 def _before_model(
@@ -119,10 +142,15 @@ def _before_model(
     return BeforeModelHookResult(
         blocked=blocked,
         reason=output.get_effective_reason() if blocked else None,
-        synthetic_response=_translated_or(None, output.get_synthetic_response) if blocked else None,
+        synthetic_response=_translated_or(None, lambda: _synthetic(output, request)) if blocked else None,
         modified_request=None if blocked else _changed_request(processed, output, request),
         **_common(processed),
     )
+
+
+def _synthetic(output: BeforeModelHookOutput, request: Any) -> Any | None:
+    is_marked = isinstance(request, HookFormat)
+    return output.get_synthetic_response(None if is_marked else output.translator.read_request(request))
 
 
 def _changed_request(

@@ -79,6 +79,11 @@ class HookedModelCall(Generic[RequestT]):
         """Whether an AfterModel hook will see the answer."""
         return has_hooks_for(self._config, HookEventName.AFTER_MODEL)
 
+    @property
+    def translator(self) -> AnyTranslator:
+        """The translator of this call; raises ``TranslationError`` if its SDK cannot be imported."""
+        return resolve_translator(self._choice or self._config.translator)
+
     async def before(self) -> ModelCallResult[Any] | None:
         """Run the hooks before the call. If it returns None, call the model with ``request``; else use the result."""
         for note in self._notes:
@@ -141,8 +146,7 @@ class HookedModelCall(Generic[RequestT]):
     def _translated(self, request: RequestT, use: Callable[[AnyTranslator, RequestT], T]) -> T | None:
         """Use the translator on a request; if it fails, log a warning and return None, and the call continues."""
         try:
-            translator = resolve_translator(self._choice or self._config.translator)
-            return use(translator, translator.read_request(request))
+            return use(self.translator, self.translator.read_request(request))
         except Exception:
             log.warning("a hook's change to the request cannot be applied and is ignored", exc_info=True)
             return None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.inputs import name_text
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
     from llxprt_hooks.engine.event_handler import HookEventHandler
-    from llxprt_hooks.events import HookEventName
+
+BEFORE_TOOL, AFTER_TOOL = HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL
 
 log = debug_logger("triggers")
 
@@ -21,6 +24,18 @@ def handler_for(config: Config, event_name: HookEventName, subject: str | None =
         return None
     handler = system.ready_event_handler()
     return handler if handler.has_hooks_for(event_name, subject) else None
+
+
+def is_hooked(config: Config, tool_name: str) -> bool:
+    """Whether a call of a tool has any hook; also true if that cannot be found out: the triggers handle failures."""
+    try:
+        system = config.get_hook_system()
+        if system is None:
+            return False
+        handler, name = system.ready_event_handler(), name_text(tool_name)
+        return handler.has_hooks_for(BEFORE_TOOL, name) or handler.has_hooks_for(AFTER_TOOL, name)
+    except Exception:
+        return True
 
 
 def has_hooks_for(config: Config, event_name: HookEventName, subject: str | None = None) -> bool:

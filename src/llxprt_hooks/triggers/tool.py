@@ -13,10 +13,12 @@ from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, merged_by_key
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.failure import output_after_failure
-from llxprt_hooks.triggers.relevance import handler_for
+from llxprt_hooks.triggers.portal import on_asyncio
+from llxprt_hooks.triggers.relevance import handler_for, is_hooked
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.model import Restriction
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
@@ -36,12 +38,18 @@ async def fire_before_tool_hook(
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
-        return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
+        return await on_asyncio(_before_tool(handler, tool_name, tool_input))
     except Exception as error:
         output = output_after_failure(config, handler, HookEventName.BEFORE_TOOL, error, tool_name)
         effect = "runs" if output is None else "is blocked"
         log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
         return output
+
+
+async def _before_tool(
+    handler: HookEventHandler, tool_name: str, tool_input: Mapping[str, Any]
+) -> DefaultHookOutput | None:
+    return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
 
 
 async def fire_after_tool_hook(
@@ -53,10 +61,60 @@ async def fire_after_tool_hook(
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:
             return None
-        return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
+        return await on_asyncio(_after_tool(handler, tool_name, tool_input, tool_response))
     except Exception:
         log.warning("AfterTool hooks of %s failed, the result is used unchanged", tool_name, exc_info=True)
         return None
+
+
+async def _after_tool(
+    handler: HookEventHandler,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    tool_response: Mapping[str, Any] | ToolResult,
+) -> DefaultHookOutput | None:
+    return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
+
+
+class HookedToolCall:
+    """A tool call in two steps, for callers that run the tool themselves.
+
+    Run the tool with ``input`` after ``before()``, unless it returned a result.
+    """
+
+    __slots__ = ("_before", "_config", "_restriction", "input", "name")
+
+    def __init__(
+        self, config: Config, tool_name: str, tool_input: dict[str, Any], *, restriction: Restriction | None = None
+    ) -> None:
+        self.name = tool_name
+        self.input = tool_input
+        """The arguments; after ``before()``, as hooks changed them."""
+        self._config = config
+        self._restriction = restriction
+        self._before: DefaultHookOutput | None = None
+
+    async def before(self) -> ToolResult | None:
+        """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result.
+
+        A call that the restriction does not allow fires no event.
+        """
+        if self._restriction is not None and (refusal := self._restriction.refusal(name_text(self.name))) is not None:
+            return ToolResult.failure(refusal, "restricted")
+        before = self._before = await fire_before_tool_hook(self._config, self.name, self.input)
+        if before is not None:
+            if before.is_blocking_decision() or before.should_stop_execution():
+                return _not_run(before)
+            self.input = _final_input(self.input, before)
+        return None
+
+    async def after(self, outcome: Any) -> ToolResult:
+        """Run the hooks after the call, on what the tool returned: a ``ToolResult`` or any other value."""
+        result = as_tool_result(outcome)
+        after = await fire_after_tool_hook(self._config, self.name, self.input, result)
+        if self._before is None and after is None:
+            return result
+        return _with_effects(result, self._before, after)
 
 
 async def execute_tool_with_hooks(
@@ -73,22 +131,26 @@ async def execute_tool_with_hooks(
     only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
     call that it does not allow does not run and fires no event.
     """
-    if restriction is not None and (refusal := restriction.refusal(name_text(tool_name))) is not None:
-        return ToolResult.failure(refusal, "restricted")
-    hooked = config.enable_hooks
-    before = await fire_before_tool_hook(config, tool_name, tool_input) if hooked else None
-    if before is not None:
-        if before.is_blocking_decision() or before.should_stop_execution():
-            return _not_run(before)
-        tool_input = _final_input(tool_input, before)
+    hooked = restriction is not None or is_hooked(config, tool_name)
+    call = HookedToolCall(config, tool_name, tool_input, restriction=restriction) if hooked else None
+    return await run_tool_call(call, execute_fn, tool_input)
+
+
+async def run_tool_call(call: HookedToolCall | None, execute_fn: Execute, tool_input: dict[str, Any]) -> ToolResult:
+    """Run a tool, which may be a function or a coroutine function, between the hooks of its call, if it has any."""
+    if call is not None:
+        if (result := await call.before()) is not None:
+            return result
+        tool_input = call.input
     outcome = execute_fn(tool_input)
-    if not isinstance(outcome, ToolResult) and inspect.isawaitable(outcome):
+    if not isinstance(outcome, (ToolResult, str)) and inspect.isawaitable(outcome):
         outcome = await outcome
-    result = outcome if isinstance(outcome, ToolResult) else ToolResult(outcome, outcome)
-    after = await fire_after_tool_hook(config, tool_name, tool_input, result) if hooked else None
-    if before is None and after is None:
-        return result
-    return _with_effects(result, before, after)
+    return as_tool_result(outcome) if call is None else await call.after(outcome)
+
+
+def as_tool_result(outcome: Any) -> ToolResult:
+    """Return what a tool returned as a ``ToolResult``; any other value is its content."""
+    return outcome if isinstance(outcome, ToolResult) else ToolResult(outcome, outcome)
 
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
@@ -104,17 +166,17 @@ def _not_run(before: DefaultHookOutput) -> ToolResult:
 
 def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:
     """Return the result with the hooks' context, messages, suppression and stop reason (HOOK-217)."""
-    content = result.llm_content
-    context = after.get_additional_context() if after is not None else None
-    if context:
-        content = with_text(content, f"\n\n{context}")
     outputs = [output for output in (before, after) if output is not None]
-    for output in outputs:
-        if output.system_message:
-            content = with_text(content, f"\n\n[System] {output.system_message}")
+    context = after.get_additional_context() if after is not None else None
+    additions = [context] if context else []
+    additions += [f"[System] {output.system_message}" for output in outputs if output.system_message]
+    content = result.llm_content
+    for addition in additions:
+        content = with_text(content, f"\n\n{addition}")
     return replace(
         result,
         llm_content=content,
         suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
         stop_reason=next((reason for output in outputs if (reason := output.get_stop_reason())), result.stop_reason),
+        additions=[*result.additions, *additions],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.shape import Field
 
 
+VERSION: Final = 2
+"""Part of every fingerprint. A higher number ends all approvals, because they covered less."""
+
+
+_USUAL_TYPE: Final = "command"
+"""The type that is not shown."""
+
+
 class HookCommand(NamedTuple):
     """A hook in the settings, for display and approval."""
 
@@ -25,7 +33,7 @@ class HookCommand(NamedTuple):
     command: str
     """What it runs, in one line; all fields of the entry if it is not a valid hook."""
     details: Mapping[str, str] = {}
-    """All other fields of the hook and its group, except its description."""
+    """All other fields of the hook and its group, except its description; its type unless that is ``command``."""
     script_texts: tuple[str, ...] = ()
     """Texts that may name files of the project."""
 
@@ -54,7 +62,7 @@ def _hook_command(entry: HookEntry) -> HookCommand:
         command, details = ", ".join(f"{key}: {value}" for key, value in fields.items()), {}
         texts = tuple(text for text in entry.hook.values() if isinstance(text, str))
     else:
-        described = ("type", "description", *config.executor.described)
+        described = ("description", *config.executor.described, *(["type"] if config.type == _USUAL_TYPE else []))
         command, details = config.command, {key: fields[key] for key in fields if key not in described}
         texts = tuple(config.executor.script_texts(config.spec))
     of_group = {key: _json(value) for key, value in entry.group.items() if key not in ("hooks", "matcher")}
@@ -75,13 +83,36 @@ def _json(value: object) -> str:
 
 
 def hook_fingerprint(settings: Mapping[str, Any], scripts: Mapping[str, str] | None = None) -> str:
-    """Return the SHA-256 of the hook settings and of the ``project_scripts`` that the hooks name.
+    """Return the SHA-256 of the hook settings and of the digests of all covered files.
 
     The order of keys does not matter, the order of lists does.
     """
-    covered = {"settings": hook_statement(settings), "scripts": dict(scripts or {})}
+    covered = {"version": VERSION, "settings": hook_statement(settings), "scripts": dict(scripts or {})}
     canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return everything in the settings that concerns hooks as text to compare, one value per line, without secrets."""
+    statement = hook_statement(settings)
+    hooks = statement.get("hooks")
+    if isinstance(hooks, Mapping):
+        statement["hooks"] = {event: _without_secrets(groups) for event, groups in hooks.items()}
+    return json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return the groups of an event, with a placeholder in each field that a hook type declares as secret."""
+    if isinstance(value, list):
+        return [_without_secrets(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    executor = settings_executor(value.get("type"))
+    declared = own_fields() if executor is None else executor.fields or {}
+    return {
+        key: _shown(field, each) if (field := declared.get(key)) and field.secret else _without_secrets(each)
+        for key, each in value.items()
+    }
 
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:

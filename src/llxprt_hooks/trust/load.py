@@ -25,13 +25,13 @@ from llxprt_hooks.settings.levels import (
 )
 from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, approved_by_environment, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
@@ -85,6 +85,8 @@ class Settings:
     skipped: tuple[HookSet, ...]
     """The hooks that do not run because they are not managed, while managed hooks do run."""
     problems: tuple[Problem, ...]
+    unreadable: Mapping[Level, Problem]
+    """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
@@ -93,13 +95,24 @@ class Settings:
     levels: tuple[LevelFile, ...]
     """The files that were looked for, highest priority first."""
 
+    @property
+    def hook_sets(self) -> tuple[HookSet, ...]:
+        """The hooks of the sources, for the engine."""
+        return tuple(_hook_set(source, self.trust) for source in self.sources)
+
     def environment_of(self, scope: HookScope) -> HookEnvironment:
         """Return which variables the hooks of a scope inherit."""
         return self.managed_environment if scope is HookScope.MANAGED else self.environment
 
+    def require_readable(self, *levels: Level) -> None:
+        """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
+        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
+        if problems:
+            raise SettingsError(problems)
+
 
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Never raises because of a file's content; mistakes are listed in ``problems``."""
+    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``."""
     project = absolute_project(project_dir)
     levels = read_levels(project)
     of_project = next(each.content for each in levels if each.level is Level.PROJECT)
@@ -116,7 +129,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     others_enabled = merge_switches(fields.enabled for _, fields in effective) and not managed_only
     skipped: tuple[HookSet, ...] = ()
     if managed_only or (managed and not others_enabled):
-        skipped = (*map(hook_set, others), *map(extension_hook_set, extensions))
+        skipped = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
         others, extensions = [], ()
 
     settings = Settings(
@@ -135,6 +148,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
                 (*(problem for each in levels for problem in each.problems), *trust.problems, *extension_problems)
             )
         ),
+        unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
         project_trusted=trust.counts or approved_by_environment(),
@@ -145,8 +159,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     return settings
 
 
-def hook_set(source: HookSource) -> HookSet:
-    """Return the hooks of a level for the engine."""
+def _hook_set(source: HookSource, trust: TrustStatus) -> HookSet:
     scope = HookScope.PROJECT if source.level is Level.PROJECT else HookScope.USER
     return HookSet(
         source.hooks,
@@ -154,13 +167,14 @@ def hook_set(source: HookSource) -> HookSet:
         document=source.document,
         scope=HookScope.MANAGED if source.managed else scope,
         disabled=source.disabled,
+        before_start=trust.refusal if source.level is Level.PROJECT else None,
     )
 
 
 def extension_hook_set(extension: Extension) -> HookSet:
     """Return the hooks of an extension for the engine."""
     origin = f"extension {extension.name}"
-    return HookSet(extension.hooks, ConfigSource.EXTENSIONS, origin, extension.document, HookScope.USER)
+    return HookSet(extension.hooks, ConfigSource.EXTENSIONS, origin, extension.document, scope=HookScope.USER)
 
 
 def read_levels(project: Path) -> tuple[LevelFile, ...]:
@@ -221,6 +235,8 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
     reason = NOT_TRUSTED_REASONS.get(trust.state)
     if reason is None:
         return ()
+    if trust.is_outdated:
+        reason = "the approval of this project was given to an earlier version and covered less"
     count = len(trust.commands)
     skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
     file = escape_for_terminal(str(trust.file))

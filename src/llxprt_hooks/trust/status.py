@@ -21,14 +21,18 @@ from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_proj
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.approved_texts import read_text, text_digest
+from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import (
+    VERSION,
     hook_commands,
     hook_fingerprint,
     hook_parts,
     hook_statement,
+    settings_text,
 )
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
-from llxprt_hooks.trust.store import TrustStore
+from llxprt_hooks.trust.scripts import CoveredFiles
+from llxprt_hooks.trust.store import NO_APPROVAL, Approval, TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +42,9 @@ if TYPE_CHECKING:
 
 TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
 """Set to ``1`` to approve the project's hooks for one process."""
+
+_MOST_NAMED: Final = 3
+"""How many changed files the reason of a block names."""
 
 
 class TrustState(StrEnum):
@@ -68,18 +75,57 @@ class TrustStatus:
     statement: Mapping[str, Any] = field(default_factory=dict)
     """Everything in the project's settings that concerns hooks."""
     commands: tuple[HookCommand, ...] = ()
-    scripts: tuple[str, ...] = ()
-    """The project's files that the hooks name; their content is approved too."""
+    files: CoveredFiles | None = field(default=None, repr=False, compare=False)
+    """The project's files whose content is approved too."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """The parts covered by the fingerprint, each with its own hash."""
-    changed: tuple[str, ...] = ()
-    """The differences from the approved state: new, deleted or changed scripts, and the settings file."""
+    approved: Approval = NO_APPROVAL
+    """What was approved before, if the state is ``CHANGED``."""
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """The names of the project's files whose content is approved too."""
+        return tuple(self.files.files) if self.files else ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The differences from what was approved: new, deleted or changed files, and the settings file."""
+        before, now = self.approved.parts, self.parts
+        if not before or self.is_outdated:
+            return ()
+        return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the project was approved by an earlier version, whose approvals covered less."""
+        return self.state is TrustState.CHANGED and self.approved.version != VERSION
 
     @property
     def script_texts(self) -> tuple[str, ...]:
         """Texts in which hooks may name files of the project."""
         return tuple(text for hook in self.commands for text in hook.script_texts)
+
+    def refusal(self) -> str | None:
+        """Return why a hook of this project must not be started now, as the end of a sentence that starts with it.
+
+        Called before every start (D-28), in any thread.
+        """
+        if self.files is None:
+            return None
+        try:
+            changed = self.files.changes()
+        except (ScriptsError, OSError) as error:
+            return f"was not started: {error}, so it cannot be compared with what was approved"
+        if not changed:
+            return None
+        names = ", ".join(map(escape_for_terminal, changed[:_MOST_NAMED]))
+        more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+        verb = "has" if len(changed) == 1 else "have"
+        return (
+            f"was not started: {names}{more} {verb} changed since the project was approved. "
+            "Review the change, approve it with `llxprt-hooks trust`, then start the agent again"
+        )
 
     @property
     def counts(self) -> bool:
@@ -114,11 +160,15 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
     store = TrustStore.of(status.project)
+    settings = settings_text(status.statement).encode(errors="backslashreplace")
+    files = (read_text(status.project / name, digest) for name, digest in status.parts.items())
+    approval = Approval(status.parts, text_digest(settings), VERSION)
+    texts = [settings, *(text for text in files if text is not None)]
     try:
-        store.approve(status.project, status.fingerprint, status.parts)
+        store.approve(status.project, status.fingerprint, approval, texts)
     except OSError as error:
         raise TrustError(f"the approval could not be recorded in {store.file}: {error}") from error
-    return replace(status, state=TrustState.TRUSTED, changed=(), problems=())
+    return replace(status, state=TrustState.TRUSTED, approved=NO_APPROVAL, problems=())
 
 
 def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
@@ -145,20 +195,20 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
         _check_file_is_trustworthy(settings, project)
-        scripts = project_scripts(known.script_texts, project)
+        files = CoveredFiles(known.script_texts, project)
     except (_RefusedError, ScriptsError) as error:
         skipped = settings.problem_at(0, f"{error}, so the hook settings in this file are ignored")
         return replace(known, problems=(skipped,))
-    fingerprint = hook_fingerprint(statement, scripts)
+    digests = {name: file.digest for name, file in files.files.items()}
+    fingerprint = hook_fingerprint(statement, digests)
     state, problem = _judge(project, fingerprint)
-    parts = hook_parts(statement, scripts)
     return replace(
         known,
         state=state,
         fingerprint=fingerprint,
-        scripts=tuple(scripts),
-        parts=parts,
-        changed=_changed(project, parts) if state is TrustState.CHANGED else (),
+        files=files,
+        parts=hook_parts(statement, digests),
+        approved=TrustStore.of(project).approval(project) if state is TrustState.CHANGED else NO_APPROVAL,
         problems=(problem,) if problem else (),
     )
 
@@ -170,13 +220,6 @@ def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]
     if approved_by_environment():
         return TrustState.APPROVED_BY_ENVIRONMENT, problem
     return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
-
-
-def _changed(project: Path, parts: Mapping[str, str]) -> tuple[str, ...]:
-    approved = TrustStore.of(project).approved_parts(project)
-    if not approved:
-        return ()  # an old approval, which did not record parts
-    return tuple(sorted(name for name in {*approved, *parts} if approved.get(name) != parts.get(name)))
 
 
 class _RefusedError(Exception):

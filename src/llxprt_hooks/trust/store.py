@@ -1,10 +1,11 @@
 """The user's approvals: which project may run which hooks, in a file outside every project.
 
-``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "parts": …}``. The hash
-alone decides; the parts, a hash for the settings and one for each script, show what has changed since. Only the user
-may read or write the file. It is replaced atomically under a lock, so concurrent approvals are all recorded; other
-content is preserved. A file that cannot be read, or that others could have written, approves nothing. It is never
-overwritten; the next approval renames it.
+``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "version": …, "parts": …,
+"settings_text": …}``. The hash alone decides; the parts, a hash for the settings and one for each file, show what has
+changed since, and so do the texts in ``~/.llxprt/trusted_texts``. Only the user may read or write them. The file is
+replaced atomically under a lock, so concurrent approvals are all recorded; other content is preserved. A file that
+cannot be read, or that others could have written, approves nothing. It is never overwritten; the next approval renames
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import errno
 import json
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
@@ -22,12 +23,30 @@ from llxprt_hooks.settings.levels import approvals_folder, user_folder
 from llxprt_hooks.settings.ownership import folder_writers, read_own_document
 from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.trust.approved_texts import ApprovedTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.settings.jsonc import Node
+
 STORE_NAME: Final = "trusted_hooks.json"
+TEXTS_NAME: Final = "trusted_texts"
+
+
+class Approval(NamedTuple):
+    """What is recorded besides the hash. It decides nothing."""
+
+    parts: Mapping[str, str] = {}
+    """The hash of the settings and of each covered file."""
+    settings_text: str = ""
+    """Which of the texts has the settings."""
+    version: int | None = None
+    """What the approval covered; None if it was recorded before there were versions."""
+
+
+NO_APPROVAL: Final = Approval()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +68,20 @@ class TrustStore:
         recorded = store.root.at(str(project), "hash") if store else None
         return (recorded.scalar if recorded and isinstance(recorded.scalar, str) else None), None
 
-    def approved_parts(self, project: Path) -> dict[str, str]:
-        """Return the approved parts of a project, each with its hash; empty if none are recorded."""
-        store = self._read()
-        recorded = store.root.at(str(project), "parts") if isinstance(store, Document) else None
-        members = recorded.members if recorded else ()
-        return {part.key: part.value.scalar for part in members if isinstance(part.value.scalar, str)}
+    @property
+    def texts(self) -> ApprovedTexts:
+        """The text of what was approved."""
+        return ApprovedTexts(self.file.with_name(TEXTS_NAME))
 
-    def approve(self, project: Path, fingerprint: str, parts: Mapping[str, str] | None = None) -> None:
+    def approval(self, project: Path) -> Approval:
+        """Return what was recorded with the approval of a project; empty if there is nothing."""
+        store = self._read()
+        record = store.root.at(str(project)) if isinstance(store, Document) else None
+        return _approval(record) if record else NO_APPROVAL
+
+    def approve(
+        self, project: Path, fingerprint: str, approval: Approval = NO_APPROVAL, texts: Iterable[bytes] = ()
+    ) -> None:
         """Record an approval, replacing an earlier one."""
         make_private_folder(self.file.parent)
         if objection := folder_writers(self.file):
@@ -70,8 +95,11 @@ class TrustStore:
             record = _members(store, str(project))
             record["hash"] = json.dumps(fingerprint)
             record["approved_at"] = json.dumps(timestamp())
-            record["parts"] = json.dumps(dict(parts or {}))
+            record["version"] = json.dumps(approval.version)
+            record["parts"] = json.dumps(dict(approval.parts))
+            record["settings_text"] = json.dumps(approval.settings_text)
             projects[str(project)] = _object(record, indent="  ")
+            self.texts.keep(texts)
             self._write(projects)
 
     def forget(self, project: Path) -> bool:
@@ -89,6 +117,14 @@ class TrustStore:
             self._write(projects)
             return True
 
+    def _prune_texts(self) -> None:
+        store = self._read()
+        if isinstance(store, Document):
+            approvals = [_approval(member.value) for member in store.root.members]
+            self.texts.prune(
+                {each.settings_text for each in approvals}.union(*(each.parts.values() for each in approvals))
+            )
+
     def _read(self) -> Document | Problem | None:
         store = read_own_document(self.file, "so its approvals do not count")
         if isinstance(store, Problem):
@@ -97,10 +133,21 @@ class TrustStore:
 
     def _write(self, projects: Mapping[str, str]) -> None:
         write_atomically(self.file, _object(projects) + "\n", mode=0o600)
+        self._prune_texts()
 
     def _rename_invalid(self) -> None:
         names = (f"{self.file.name}.corrupt{f'.{number}' if number else ''}" for number in count())
         self.file.rename(next(aside for name in names if not (aside := self.file.with_name(name)).exists()))
+
+
+def _approval(record: Node) -> Approval:
+    parts, text, version = (record.at(key) for key in ("parts", "settings_text", "version"))
+    members = parts.members if parts else ()
+    return Approval(
+        {part.key: part.value.scalar for part in members if isinstance(part.value.scalar, str)},
+        text.scalar if text and isinstance(text.scalar, str) else "",
+        version.scalar if version and isinstance(version.scalar, int) else None,
+    )
 
 
 def _members(store: Document | None, *path: str) -> dict[str, str]:

@@ -43,13 +43,15 @@ class Probe:
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
-        tool = Tool("probe", "A probe.", {"type": "object"}, ToolKind.READ, self._probe)
+        parameters = {"type": "object", "properties": {"number": {"type": "string"}}}
+        tool = Tool("probe", "A probe.", parameters, ToolKind.READ, self._probe)
         approval = Approval(ApprovalMode.DEFAULT)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 
     async def run(self, *names: str, restriction: Restriction = FREE) -> list[ToolCall]:
         calls = [
-            ToolCall.of(types.FunctionCall(name=name, args={"number": number})) for number, name in enumerate(names)
+            ToolCall.of(types.FunctionCall(name=name, args={"number": str(number)}))
+            for number, name in enumerate(names)
         ]
         await self.scheduler.run(calls, restriction)
         return calls
@@ -169,3 +171,24 @@ async def test_an_interrupted_scheduler_finishes_every_call(project: AgentProjec
         (CallState.IDLE, CallStatus.ERROR),
     ]
     assert probe.runs == []
+
+
+async def test_at_most_32_calls_of_an_answer_run_at_once(project: AgentProject) -> None:
+    running: set[int] = set()
+    most = 0
+
+    class Counting(Probe):
+        async def _probe(self, workspace: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
+            nonlocal most
+            running.add(id(arguments))
+            most = max(most, len(running))
+            for _ in range(10):  # let all others start that can
+                await asyncio.sleep(0)
+            running.remove(id(arguments))
+            return await super()._probe(workspace, arguments)
+
+    probe = Counting(project, ToolResult("found it"))
+    calls = await probe.run(*["probe"] * 100)
+    assert {call.status for call in calls} == {CallStatus.SUCCESS}
+    assert len(probe.runs) == 100
+    assert most == 32

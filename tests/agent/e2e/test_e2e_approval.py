@@ -24,7 +24,11 @@ ASKED = [
 def asking(*arguments: str) -> Play:
     def play(project: AgentProject) -> AgentRun:
         (project.root / "a.txt").write_text("alpha")
-        project.configure(BeforeTool=project.hook("before"), Notification=project.hook("notification"))
+        project.configure(
+            BeforeTool=project.hook("before"),
+            AfterTool=project.hook("after"),
+            Notification=project.hook("notification"),
+        )
         return project.run("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
 
     return play
@@ -64,10 +68,15 @@ def test_a_refused_call_says_how_to_allow_it(played: Played, mode: str) -> None:
 
 
 @each_mode
-def test_only_a_call_that_may_run_fires_tool_events(played: Played, mode: str) -> None:
+def test_hooks_decide_before_approval_is_asked_for_and_see_only_results_of_tools_that_ran(
+    played: Played, mode: str
+) -> None:
     run = played(SCENES[mode])
-    allowed = sorted(each["name"] for each in run.calls if each["status"] == "success")
-    assert sorted(payload["tool_name"] for payload in run.payloads("before")) == allowed
+    ran = sorted(each["name"] for each in run.calls if each["status"] == "success")
+    assert sorted(payload["tool_name"] for payload in run.payloads("before")) == sorted(
+        each["name"] for each in run.calls
+    )
+    assert sorted(payload["tool_name"] for payload in run.payloads("after")) == ran
 
 
 @each_mode

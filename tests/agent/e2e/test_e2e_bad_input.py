@@ -311,3 +311,33 @@ def test_a_turn_limit_ends_a_run_that_would_not_end(played: Played) -> None:
     run = played(endless_turns)
     assert "turn limit of 100" in sentence(run)
     assert run.statuses == ["success"] * 100
+
+
+# Settings.
+
+CUT_SHORT = '{\n  "enableHooks": true,\n  "hooks": {\n'
+
+
+@pytest.mark.parametrize("level", ["user", "system"])
+def test_settings_of_user_or_system_that_cannot_be_read_keep_the_agent_from_starting(
+    tmp_path: Path, level: str
+) -> None:
+    project = AgentProject(tmp_path)
+    file = project.write(project.user_file if level == "user" else project.system_file, CUT_SHORT)
+
+    run = project.run(answers=[answer("Done.")])
+
+    assert run.status == 1
+    assert run.stdout == ""
+    assert "These settings cannot be read, so their hooks would not run:" in run.stderr
+    assert f"{file}:4:1: expected a key" in run.stderr
+
+
+def test_settings_of_a_project_that_cannot_be_read_do_not(tmp_path: Path) -> None:
+    project = AgentProject(tmp_path)
+    project.write(project.project_file, CUT_SHORT)
+
+    run = project.run(answers=[answer("Done.")])
+
+    assert run.status == 0
+    assert "settings.json:4:1: " in run.stderr

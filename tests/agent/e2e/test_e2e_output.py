@@ -81,7 +81,7 @@ FIGURES = {
     "BeforeToolSelection": figures(2, 2),
     "BeforeModel": figures(2, 2),
     "AfterModel": figures(2, 2),
-    "BeforeTool": figures(3, 4, blocked=1),
+    "BeforeTool": figures(4, 5, blocked=1),
     "AfterTool": figures(2, 4, failed=2),
     "Notification": figures(1, 1),
     "AfterAgent": figures(1, 1),
@@ -148,7 +148,7 @@ def test_a_stream_tells_answers_and_states_of_calls_as_they_come(played: Played)
         ["executing", "idle"],
         ["executing", "idle"],
         ["idle"],
-        ["awaiting_approval", "idle"],
+        ["executing", "awaiting_approval", "idle"],
     ]
     finished = [note["status"] for note in notes if note["type"] == "tool_call" and note["state"] == "idle"]
     assert sorted(finished) == sorted(STATUSES)

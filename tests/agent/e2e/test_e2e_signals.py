@@ -14,7 +14,7 @@ import pytest
 from tests.agent.e2e.e2e_scenes import Play, Scene
 from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import End, Reply, answer, call, unfinished
-from tests.support.processes import lives, until
+from tests.support.processes import lives, until, watchdog_shell
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
@@ -155,3 +155,20 @@ def test_an_answer_that_the_user_interrupted_fires_no_after_model_hook(played: P
     run = played(MODEL_WITH_HOOK, HTTP)
     assert (run.status, run.json["response"]) == (130, "")
     assert run.payloads("after") == []
+
+
+def test_a_killed_agent_leaves_neither_hook_nor_command_running(project: AgentProject) -> None:
+    project.configure(BeforeModel=project.hook("model"), AfterTool=project.endless_hook("endless"))
+    pids = shlex.quote(str(project.note("command.pids")))
+    (project.root / "a.txt").write_text("alpha")
+    asked = [
+        call("read_file", file_path="a.txt"),
+        call("run_shell_command", command=f"sleep 600 & echo $$ $! > {pids}; wait"),
+    ]
+    with project.running("-y", answers=[answer(asked)]) as running:
+        started = [*project.pids("endless"), *project.pids("command")]
+        shell = watchdog_shell(running.process.pid)
+        running.process.kill()
+        running.ended()
+
+    until(lambda: not any(map(lives, [*started, shell])))

@@ -59,7 +59,7 @@ def test_calls_that_write_or_run_are_asked_about_one_at_a_time(project: Interact
     with project.session(asked, answer("So be it."), size=(60, 100)) as terminal:
         terminal.see_prompt()
         terminal.enter("go")
-        assert "\ncontent    0\n           1\n" in terminal.see("… 10 more lines\nAllow write_file? [y/N]")
+        assert "\ncontent    0\n           1\n" in terminal.see("29\nAllow write_file? [y/N]")
         terminal.enter("y")
         assert "command  echo ran > ran.txt\n" in terminal.see("step 24\nAllow run_shell_command? [y/N]")
         terminal.enter("n")
@@ -117,6 +117,20 @@ def test_managed_hooks_are_marked_and_cannot_be_disabled(project: InteractivePro
         assert re.search(r"on, managed +BeforeTool +\* +guard\n", terminal.ask("/hooks"))
         assert "! guard is managed: only the administrator can disable it" in terminal.ask("/hooks disable guard")
         assert re.search(r"on, managed +BeforeTool +\* +guard\n", terminal.ask("/hooks"))
+
+
+def test_settings_are_read_again_on_request(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "guard", "exit 2", matcher="glob")
+    glob = answer(call("glob", pattern="*"))
+    with project.session(glob, answer("Blocked."), glob, answer("Blocked still.")) as terminal:
+        terminal.see_prompt()
+        assert "blocked by a hook" in terminal.ask("one")
+        project.add_hook("BeforeTool", "late", "true", matcher="read_file")
+        assert "the settings were read again; 2 hooks are enabled" in terminal.ask("/hooks reload")
+        assert re.search(r"on +BeforeTool +read_file +late\n", terminal.ask("/hooks"))
+        project.put("project", "{ broken")
+        assert "! the hooks stay as they were:" in terminal.ask("/hooks reload")
+        assert "blocked by a hook" in terminal.ask("two")
 
 
 @pytest.mark.requirement("HOOK-203")

@@ -258,7 +258,7 @@ async def test_search_errors_are_sentences(workspace: Workspace, tree: Path) -> 
 
 
 async def test_search_with_odd_characters_is_no_accident(workspace: Workspace, tree: Path) -> None:
-    for pattern in ("a\0b", "a\ud800b", "漢字", "\n"):
+    for pattern in ("a\0b", "漢字", "\n"):
         assert (await succeed(workspace, "search_file_content", pattern=pattern)).startswith("No line matches")
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks.agent.tools import Workspace
+from llxprt_hooks.agent.tools import Workspace, search
 from llxprt_hooks.agent.tools.failure import ToolFailure
+from llxprt_hooks.agent.tools.walk import walk
+from llxprt_hooks.agent.tools.workspace import Target
 from tests.agent.tools.tool_calls import SECRET, call, fail, succeed
 
 Escape = Callable[[Path, Path], str]
@@ -154,7 +156,7 @@ async def test_a_nul_character_is_told(workspace: Workspace, tool: str) -> None:
 async def test_a_path_that_cannot_be_is_told(workspace: Workspace, tool: str) -> None:
     arguments = {name: value.replace("{}", "a\ud800b") for name, value in CALLS[tool].items()}
 
-    assert "is not a valid path on this system" in await fail(workspace, tool.split()[0], **arguments)
+    assert "is not valid Unicode" in await fail(workspace, tool.split()[0], **arguments)
 
 
 @pytest.mark.parametrize(
@@ -294,3 +296,42 @@ async def test_a_name_with_an_unusual_space_can_be_repeated(workspace: Workspace
 
     listed = await succeed(workspace, "list_directory", dir_path=".")
     assert await succeed(workspace, "read_file", file_path=listed) == "x"
+
+
+async def test_search_does_not_follow_a_folder_that_becomes_a_link(
+    workspace: Workspace, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("sub", "other", "other/inner"):
+        (root / folder).mkdir()
+        (root / folder / "secret.txt").write_text("inside")
+
+    def walk_and_swap(*arguments: Any) -> list[Path]:
+        found = list(walk(*arguments))
+        for folder in ("sub", "other"):
+            (root / folder).rename(outside.parent / folder)
+            _link(root / folder, outside)
+        return found
+
+    monkeypatch.setattr(search, "walk", walk_and_swap)
+
+    assert (await succeed(workspace, "search_file_content", pattern=".")).startswith("No line matches")
+
+
+def test_a_protected_file_is_recognized_when_it_is_written(workspace: Workspace, root: Path) -> None:
+    """Between the check of a call and its write, a link or a folder can be replaced."""
+    (root / ".git").mkdir()
+    (root / "sub").mkdir()
+    place = workspace.locate("sub/config")
+    assert workspace.target("sub/config") == Target(place, None, None)
+
+    (root / "sub").rmdir()
+    (root / ".git").rename(root / "sub")
+    (root / ".git").symlink_to("sub")
+    with pytest.raises(ToolFailure, match="is protected"):
+        workspace.write(place, b"x")
+    with pytest.raises(ToolFailure, match="not what was approved"):
+        workspace.approving(root / "other").write(place, b"x")
+    assert os.listdir(root / "sub") == []
+
+    workspace.approving(place).write(place, b"x")
+    assert os.listdir(root / "sub") == ["config"]

@@ -5,9 +5,17 @@ from __future__ import annotations
 import errno
 import os
 
+from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.protocol.tool_result import ToolResult
+
 
 class ToolFailure(Exception):
     """A tool call failed. The message is a sentence for the model and the user."""
+
+
+def failed(failure: ToolFailure) -> ToolResult:
+    """Return a failure as the result of the call."""
+    return ToolResult.failure(one_line(str(failure)))
 
 
 _SENTENCES = {

@@ -42,7 +42,7 @@ async def _read_file(workspace: Workspace, file_path: str) -> ToolResult:
 
 async def _write_file(workspace: Workspace, file_path: str, content: str) -> ToolResult:
     place = workspace.locate(file_path)
-    data = _encoded(content, "content")
+    data = content.encode()
 
     def write() -> bool:
         with workspace.editing:
@@ -69,7 +69,7 @@ def _create(workspace: Workspace, place: Path, content: str) -> ToolResult:
     name, lines = workspace.name(place), counted(lines_of(content), "line")
     with workspace.editing:
         try:
-            workspace.write(place, _encoded(content, "new_string"), overwrite=False)
+            workspace.write(place, content.encode(), overwrite=False)
         except ToolFailure as failure:
             raise ToolFailure(f"{failure} Use an empty `old_string` only to create a new file.") from failure
     return ToolResult(llm_content=f"Created `{name}` with {lines}.", return_display=f"wrote {lines} to {name} (new)")
@@ -83,7 +83,7 @@ def _change(workspace: Workspace, place: Path, old: str, new: str) -> ToolResult
             raise ToolFailure(f"`{name}` has {size(total)}, but text can be replaced only in up to {size(EDIT_LIMIT)}.")
         text = _decoded(data, name, whole=True)
         at = _only_occurrence(text, old, name)
-        workspace.write(place, _encoded(text[:at] + new + text[at + len(old) :], "new_string"))
+        workspace.write(place, (text[:at] + new + text[at + len(old) :]).encode())
     line = text.count("\n", 0, at) + 1
     return ToolResult(
         llm_content=f"Replaced the one occurrence of `old_string` in `{name}`, at line {line}.",
@@ -131,15 +131,6 @@ def _decoded(data: bytes, name: str, *, whole: bool) -> str:
         raise ToolFailure(f"`{name}` is not UTF-8 text: {error.reason} at byte {error.start:,}.") from error
 
 
-def _encoded(text: str, parameter: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise ToolFailure(
-            f"`{parameter}` cannot be written as UTF-8: it contains a lone surrogate at character {error.start:,}."
-        ) from error
-
-
 READ_FILE = declare(
     name="read_file",
     kind=ToolKind.READ,
@@ -157,6 +148,7 @@ WRITE_FILE = declare(
         Parameter("content", "The complete text of the file, including line endings."),
     ),
     function=_write_file,
+    writes="file_path",
 )
 
 REPLACE = declare(
@@ -172,6 +164,7 @@ REPLACE = declare(
         Parameter("new_string", "The replacement text."),
     ),
     function=_replace,
+    writes="file_path",
 )
 
 LIST_DIRECTORY = declare(

@@ -3,9 +3,11 @@
 It runs in a separate process, because some patterns take exponential time and only a process can be killed during a
 match. It is started by its path and uses only the standard library.
 
-It reads one JSON object: ``pattern``, ``files``, ``limit``, ``largest``. It writes one JSON array per line: for each of
-the first ``limit`` matches ``["match", index of the file, line number, text]``, immediately; then ``["end", number of
-matches, number of files that were too large]``. For an invalid pattern it writes ``["invalid", reason]``.
+It reads one JSON object: ``pattern``, ``files``, ``limit``, ``largest``. Files are relative to the working directory.
+They are opened folder by folder without following any link, so a folder that becomes a link leads nowhere. It writes
+one JSON array per line: for each of the first ``limit`` matches ``["match", index of the file, line number, text]``,
+immediately; then ``["end", number of matches, number of files that were too large]``. For an invalid pattern it writes
+``["invalid", reason]``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ _BINARY_CHECK = 8192
 """A file with a NUL among this many bytes at its beginning is binary."""
 
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def main() -> None:
     request = json.load(sys.stdin.buffer)
     try:
@@ -33,8 +38,9 @@ def main() -> None:
     except (re.error, OverflowError, RecursionError) as error:
         return send("invalid", str(error))
     found = too_large = 0
+    folders = Folders()
     for index, path in enumerate(request["files"]):
-        data = content(path, request["largest"])
+        data = content(folders, path, request["largest"])
         if data is None:
             too_large += 1
             continue
@@ -47,10 +53,33 @@ def main() -> None:
     return send("end", found, too_large)
 
 
-def content(path: str, largest: int) -> bytes | None:
+class Folders:
+    """Opens folders from the working directory down. Keeps the latest one open: the next file is usually in it too."""
+
+    def __init__(self) -> None:
+        self._latest = ("", os.open(".", _FOLDER))
+
+    def opened(self, path: str) -> int:
+        latest, descriptor = self._latest
+        if path != latest:
+            opened = os.open(".", _FOLDER)
+            for name in path.split("/") if path else ():
+                outer = opened
+                try:
+                    opened = os.open(name, _FOLDER, dir_fd=outer)
+                finally:
+                    os.close(outer)
+            os.close(descriptor)
+            self._latest = path, opened
+        return self._latest[1]
+
+
+def content(folders: Folders, path: str, largest: int) -> bytes | None:
     """Read a file: empty if it is unreadable or binary, None if it is too large."""
+    folder, _, name = path.rpartition("/")
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=folders.opened(folder))
     except OSError:
         return b""
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -153,7 +152,7 @@ async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], d
     walked_all = bool(deadline.left())
     request = {
         "pattern": pattern,
-        "files": [str(file) for file in files],
+        "files": [str(file.relative_to(workspace.root)) for file in files],
         "limit": MATCH_LIMIT,
         "largest": LARGEST_FILE,
     }
@@ -161,7 +160,7 @@ async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], d
         completed = await run_process(
             [sys.executable, "-I", "-S", "-W", "ignore", _PROGRAM],
             stdin=json.dumps(request).encode(),
-            env=os.environ,
+            env=workspace.environment(),
             cwd=str(workspace.root),
             timeout=deadline.left(),
         )

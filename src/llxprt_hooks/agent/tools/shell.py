@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -55,7 +54,7 @@ async def _run_shell_command(
         completed = await run_process(
             [shutil.which("bash") or "sh", "-c", command],
             stdin=b"",
-            env=os.environ,
+            env=workspace.environment(),
             cwd=str(folder),
             timeout=time_limit,
             output_limit=_CAPTURE_LIMIT,

@@ -33,6 +33,8 @@ class Tool:
     """JSON Schema of the arguments."""
     kind: ToolKind
     run: Run
+    writes: str | None = None
+    """The parameter with the path of the file that the tool writes, if it writes one."""
 
     def declaration(self) -> dict[str, Any]:
         """Return the function declaration for the model."""

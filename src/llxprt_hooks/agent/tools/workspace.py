@@ -10,17 +10,24 @@ Limitation: a hard link to a file outside cannot be distinguished from a regular
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import stat
 import threading
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
+from llxprt_hooks.agent.environment import tool_environment
 from llxprt_hooks.agent.tools.failure import ToolFailure, explained
+from llxprt_hooks.agent.tools.protection import Identity, ProtectedFiles, identities
 from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.config import Config
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+"""With O_PATH where there is one: the folder need not be readable."""
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """O_NONBLOCK, because opening a named pipe would otherwise wait for its other end."""
 
@@ -35,16 +42,53 @@ class Entry:
     is_link: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file that a call would write."""
+
+    place: Path
+    protected: str | None
+    """Why it needs a person's approval in every mode, if it does."""
+    link_target: str | None
+    """Where links in the path lead, if there are any."""
+
+
 class Workspace:
     """Access to the files below a root. Every failure is a `ToolFailure`.
 
     A *place* is a path returned by `locate`: resolved, absolute and inside the root.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], config: Config | None = None) -> None:
+        """``config`` names the files that are protected, and the environment of what tools start."""
         self.root = Path(os.path.realpath(root))
         self.editing = threading.Lock()
         """Held from reading a file to writing it: calls of one answer run in parallel and may edit the same file."""
+        self._config = config or Config(working_dir=self.root)
+        self._protected = ProtectedFiles(self.root, self._config)
+        self._approved: Path | None = None
+
+    def approving(self, place: Path) -> Workspace:
+        """Return this workspace for one call that may write one file, protected or not, and no other."""
+        approving = copy.copy(self)
+        approving._approved = place
+        return approving
+
+    def target(self, path: str) -> Target | None:
+        """Return what writing to a path would change, or None if the path cannot be written."""
+        try:
+            place = self.locate(path)
+        except ToolFailure:  # the tool reports it
+            return None
+        named = Path(os.path.relpath(self.root / path, self.root))
+        real = place.relative_to(self.root)
+        present = identities([place, *place.parents])
+        protected = self._protected.reason(real, present) or self._protected.reason(named, present)
+        return Target(place, protected, None if named == real else self.name(place))
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of programs that tools start."""
+        return tool_environment(self._config)
 
     def locate(self, path: str) -> Path:
         """Resolve a path, relative to the root or absolute. It need not exist."""
@@ -88,12 +132,21 @@ class Workspace:
 
         An existing file keeps its permissions.
         """
+        self._check_protection(place, set())
         with self._opened_parent(place, create=True) as folder:
+            self._check_protection(place, set(_containing(folder, place.name)))
             mode = self._writable_mode(place, folder)
             if mode is not None and not overwrite:
                 raise ToolFailure(f"`{self.name(place)}` already exists.")
             _write_atomically(folder, place.name, data, mode)
         return mode is None
+
+    def _check_protection(self, place: Path, present: AbstractSet[Identity]) -> None:
+        """Check again when the file is written: links may have changed since the call was checked or approved."""
+        if self._approved is not None and place != self._approved:
+            raise ToolFailure(f"The path leads to `{self.name(place)}`, which is not what was approved.")
+        if self._approved is None and (reason := self._protected.reason(place.relative_to(self.root), present)):
+            raise ToolFailure(f"`{self.name(place)}` is protected ({reason}) and was not approved.")
 
     @contextlib.contextmanager
     def _opened_parent(self, place: Path, *, create: bool = False) -> Iterator[int]:
@@ -145,6 +198,22 @@ class Workspace:
             return None
         with _closing(descriptor):
             return stat.S_IMODE(self._regular(place, descriptor).st_mode)
+
+
+def _containing(folder: int, name: str) -> Iterator[Identity]:
+    """Identify a file and the folders that contain it, from a descriptor, whatever they are called by now."""
+    with contextlib.suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=folder)
+        yield status.st_dev, status.st_ino
+    folder, inner = os.dup(folder), None
+    while True:
+        with _closing(folder):
+            status = os.fstat(folder)
+            identity = status.st_dev, status.st_ino
+            if identity == inner:  # the root of the file system contains itself
+                return
+            yield identity
+            folder, inner = os.open("..", _PARENT, dir_fd=folder), identity
 
 
 def _open_folder(name: str, parent: int, *, create: bool) -> int:

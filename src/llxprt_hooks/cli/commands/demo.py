@@ -46,6 +46,7 @@ def command() -> int:
 async def _show(project: Path, answers: Path) -> None:
     options = agent_options(str(project), None, str(answers), "yolo")
     from llxprt_hooks.agent.assembly import assemble
+    from llxprt_hooks.agent.environment import marked_as_agent
     from llxprt_hooks.cli.demo.narrator import Narrator
 
     # Trust the demo's own hooks, and hide the user's and the system's settings.
@@ -56,11 +57,12 @@ async def _show(project: Path, answers: Path) -> None:
     }
     console = stdout_console()
     narrator = Narrator(console)
-    session = assemble(options, narrator, observer=narrator)
-    for prompt in PROMPTS:
-        narrator.prompt(prompt)
-        await session.respond(prompt)
-        session.clear()
+    with marked_as_agent():
+        session = assemble(options, narrator, observer=narrator)
+        for prompt in PROMPTS:
+            narrator.prompt(prompt)
+            await session.respond(prompt)
+            session.clear()
     print_line(console)
     print_line(
         console, ("Next:", "bold"), " llxprt-hooks init creates a first hook, llxprt-hooks --help lists all commands"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.hook_names import hook_names
 from llxprt_hooks.cli.options import directory_option
 
@@ -16,7 +17,8 @@ def command(name: str, directory: str) -> int:
 
     NAME is the hook's name or, if it has none, its command. It is added to the list `hooksConfig.disabled`: in the
     project's settings for a hook of the project, in your own settings for any other hook. Comments and formatting are
-    kept. If you have approved the project, the approval stays valid.
+    kept. If you have approved the project, you have to approve this change too: on a terminal you are asked, otherwise
+    run `llxprt-hooks trust`. An agent cannot use this command.
 
     \b
     Examples:
@@ -26,5 +28,6 @@ def command(name: str, directory: str) -> int:
     from llxprt_hooks.cli.switch import switch
     from llxprt_hooks.inspection.switch import disable_hook
 
+    refuse_below_agent()
     switch(disable_hook, directory, name, "disabled")
     return 0

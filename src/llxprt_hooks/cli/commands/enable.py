@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.hook_names import hook_names
 from llxprt_hooks.cli.options import directory_option
 
@@ -15,7 +16,8 @@ def command(name: str, directory: str) -> int:
     """Enable a hook that `llxprt-hooks disable` disabled.
 
     NAME is the hook's name or, if it has none, its command. It is removed from the list `hooksConfig.disabled` in every
-    settings file. Comments and formatting are kept. If you have approved the project, the approval stays valid.
+    settings file. Comments and formatting are kept. If you have approved the project, you have to approve this change
+    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. An agent cannot use this command.
 
     \b
     Examples:
@@ -25,5 +27,6 @@ def command(name: str, directory: str) -> int:
     from llxprt_hooks.cli.switch import switch
     from llxprt_hooks.inspection.switch import enable_hook
 
+    refuse_below_agent()
     switch(enable_hook, directory, name, "enabled")
     return 0

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
@@ -69,6 +70,7 @@ def command(
       llxprt-hooks init -C ../shop git-checkpoint          into another project
       llxprt-hooks init --user secret-scanning             for all your projects
     """
+    refuse_below_agent()
     if for_user and context.get_parameter_source("directory") is not ParameterSource.DEFAULT:
         raise click.UsageError("--user is for all projects, but -C names one. Use only one of them.")
     chosen = _chosen(recipes)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks.cli.approval import print_diff
+from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from llxprt_hooks.migration import Dialect, Migration
-
-_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command("migrate")
@@ -47,6 +47,7 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
       llxprt-hooks migrate --from claude --yes             and write it
       llxprt-hooks migrate --from gemini ~/.gemini/settings.json -C ../shop
     """
+    refuse_below_agent()
     dialect, project = DIALECTS[agent], Path(directory)
     source = file or project / dialect.file
     try:
@@ -68,9 +69,7 @@ def _print_diff(migration: Migration, project: Path) -> None:
     console = stdout_console()
     for line in _diff(migration, project):
         if console.is_terminal:
-            print_line(
-                console, (line.rstrip("\r\n"), "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[0], ""))
-            )
+            print_diff(console, [line.rstrip("\r\n")])
         else:  # unchanged, for patch
             click.echo(line, nl=False)
 

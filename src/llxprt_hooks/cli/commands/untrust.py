@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.terminal import print_line, stdout_console
 
@@ -19,6 +20,7 @@ def command(directory: str) -> int:
     """
     from llxprt_hooks.trust.status import TrustError, revoke_trust, trust_status
 
+    refuse_below_agent()
     try:
         withdrawn = revoke_trust(directory)
     except TrustError as error:

@@ -31,25 +31,25 @@ from rich.text import Text
 
 from llxprt_hooks.agent.assembly import assemble
 from llxprt_hooks.agent.audience import WarningEvent
+from llxprt_hooks.agent.environment import marked_as_agent
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.tools.tool import ToolKind
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.tui.printing import print_event
+from llxprt_hooks.cli.tui.question import MIN_COLUMNS, MIN_ROWS, CallQuestion
 from llxprt_hooks.cli.tui.screen import Screen
-from llxprt_hooks.cli.tui.shown_text import excerpt
 from llxprt_hooks.cli.tui.shutdown import leave
 from llxprt_hooks.events import PreCompressTrigger, SessionEndReason
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.settings import user_folder
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.settings.problem import SettingsError
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
+    from llxprt_hooks.agent.approval import Request
     from llxprt_hooks.agent.assembly import AgentOptions
     from llxprt_hooks.agent.session import Session
-    from llxprt_hooks.agent.tools.tool import Tool
 
 log = debug_logger("agent")
 
@@ -57,6 +57,7 @@ HELP = {
     "/hooks": "list the hooks",
     "/hooks disable NAME": "disable a hook for this session",
     "/hooks enable NAME": "enable it again",
+    "/hooks reload": "read the settings again",
     "/compress": "replace the conversation with a summary",
     "/clear": "clear the conversation",
     "/help": "show this help",
@@ -68,7 +69,7 @@ HELP = {
     "Tab": "complete a command",
 }
 
-_MAX_EDIT_LINES = 20
+_LONGEST_CELL = 60
 
 
 async def converse(options: AgentOptions) -> ExitStatus:
@@ -77,7 +78,7 @@ async def converse(options: AgentOptions) -> ExitStatus:
         sys.stdout.reconfigure(errors="replace")  # do not fail on characters the terminal lacks
     screen = Screen(Console(highlight=False, markup=False, emoji=False))
     conversation = _Conversation(screen)
-    with _warnings_on(screen):
+    with _warnings_on(screen), marked_as_agent():
         try:
             session = conversation.session = assemble(options, screen, ask=conversation.ask, observer=screen)
         except AgentError as error:
@@ -139,20 +140,39 @@ class _Conversation:
         except (asyncio.CancelledError, OSError, termios.error):  # a signal, or the terminal is gone
             return SessionEndReason.OTHER, ExitStatus.INTERRUPTED
 
-    async def ask(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        """Ask whether a tool may run. Any answer but yes means no."""
-        with self._screen.asking(_call_details(tool, arguments)):
-            self._discard_typed_keys()
-            try:
-                answer = await self._questions.prompt_async(
-                    [("bold", f"Allow {tool.name}?"), ("", " [y/N] ")], handle_sigint=False, set_exception_handler=False
-                )
-            except EOFError:
-                return False
-            except KeyboardInterrupt:
-                self._interrupt()
-                raise asyncio.CancelledError from None
-        return answer.strip().lower() in ("y", "yes")
+    async def ask(self, request: Request) -> bool:
+        """Ask whether a call may run. Any answer but yes means no."""
+        question = self._question(request)
+        if question is None:
+            self._screen.handle(WarningEvent("the terminal is too small to show a call that needs approval"))
+            return False
+        with self._screen.asking(question.summary):
+            while (answer := await self._answer(request, question)) in ("s", "show") and question.is_cut:
+                self._screen.console.print(question.whole)
+                question = self._question(request) or question
+                self._screen.console.print(question.summary)
+        return answer in ("y", "yes")
+
+    def _question(self, request: Request) -> CallQuestion | None:
+        columns, rows = self._screen.size
+        is_large_enough = columns >= MIN_COLUMNS and rows >= MIN_ROWS
+        return CallQuestion(request, columns=columns, rows=rows) if is_large_enough else None
+
+    async def _answer(self, request: Request, question: CallQuestion) -> str:
+        self._discard_typed_keys()
+        choices = "[y/N/show]" if question.is_cut else "[y/N]"
+        try:
+            answer = await self._questions.prompt_async(
+                [("bold", f"Allow {request.tool.name}?"), ("", f" {choices} ")],
+                handle_sigint=False,
+                set_exception_handler=False,
+            )
+        except EOFError:
+            return ""
+        except KeyboardInterrupt:
+            self._interrupt()
+            raise asyncio.CancelledError from None
+        return answer.strip().lower()
 
     async def interruptible(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that Ctrl-C cancels, including its hooks and tools. The session stays usable."""
@@ -191,8 +211,7 @@ class _Conversation:
     def _greet(self) -> None:
         system = self.session.config.get_hook_system()
         count = system.get_status().total_hooks if system else 0
-        hooks = {0: "No hooks are enabled.", 1: "1 hook is enabled."}.get(count, f"{count} hooks are enabled.")
-        self._screen.notice(f"{hooks} Type a prompt, or /help.")
+        self._screen.notice(f"{_hook_count(count).capitalize()}. Type a prompt, or /help.")
 
     async def _read(self) -> str:
         with self._screen.prompting():
@@ -215,6 +234,9 @@ class _Conversation:
             await self.session.respond(line.strip())
 
     async def _hooks(self, argument: str) -> None:
+        if argument == "reload":
+            await self._reload_hooks()
+            return
         system = self.session.config.get_hook_system()
         if system is None:
             settings = self.session.config.settings
@@ -227,13 +249,26 @@ class _Conversation:
         if verb in ("", "list"):
             self._list_hooks()
         elif verb not in ("enable", "disable") or not name.strip():
-            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME]"))
+            self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME | reload]"))
         elif name.strip() not in self._hook_names():
             self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
         elif not system.set_hook_enabled(name.strip(), verb == "enable"):
             self._screen.handle(WarningEvent(f"{name.strip()} is managed: only the administrator can {verb} it"))
         else:
             self._screen.notice(f"{name.strip()} is {verb}d for this session")
+
+    async def _reload_hooks(self) -> None:
+        config = self.session.config
+        try:
+            config.reload()
+        except SettingsError as error:
+            self._screen.handle(WarningEvent(f"the hooks stay as they were: {error}"))
+            return
+        system = config.get_hook_system()
+        if system is not None:
+            await system.initialize()
+        count = 0 if system is None else system.get_status().total_hooks
+        self._screen.notice(f"the settings were read again; {_hook_count(count)}")
 
     def _list_hooks(self) -> None:
         system = self.session.config.get_hook_system()
@@ -243,7 +278,7 @@ class _Conversation:
             if entry.managed:
                 state.append(", managed", "dim")
             cells = (entry.event_name.value, entry.matcher or "*", entry.name)
-            table.add_row(state, *(Text(escape_for_terminal(cell), overflow="fold") for cell in cells))
+            table.add_row(state, *(Text(_short(cell), overflow="fold") for cell in cells))
         self._screen.show(table if table.row_count else Text("no hooks are configured"))
 
     async def _compress(self, _: str) -> None:
@@ -269,7 +304,7 @@ class _Conversation:
 
     def _completions(self) -> list[str]:
         switches = [f"/hooks {verb} {name}" for verb in ("enable", "disable") for name in self._hook_names()]
-        return [*_COMMANDS, "/quit", *switches]
+        return [*_COMMANDS, "/hooks reload", "/quit", *(each for each in switches if each == escape_for_terminal(each))]
 
     def _hook_names(self) -> list[str]:
         system = self.session.config.get_hook_system()
@@ -285,15 +320,13 @@ _COMMANDS: Mapping[str, Callable[[_Conversation, str], Awaitable[None]]] = {
 }
 
 
-def _call_details(tool: Tool, arguments: Mapping[str, Any]) -> Table:
-    """Show a call for approval: all of a command, the first lines of an edit."""
-    most_lines = None if tool.kind is ToolKind.EXECUTE else _MAX_EDIT_LINES
-    texts = {
-        name: value if isinstance(value, str) else decode_text(write_json(value)) for name, value in arguments.items()
-    }
-    return _aligned(
-        {escape_for_terminal(name): Text(excerpt(text, most_lines, keep="\n\t")) for name, text in texts.items()}
-    )
+def _short(text: str) -> str:
+    """Escape and shorten a cell of a table, so that it leaves room for the others."""
+    return shorten(escape_for_terminal(text), _LONGEST_CELL)
+
+
+def _hook_count(count: int) -> str:
+    return {0: "no hooks are enabled", 1: "1 hook is enabled"}.get(count, f"{count} hooks are enabled")
 
 
 def _aligned(rows: Mapping[str, Text]) -> Table:

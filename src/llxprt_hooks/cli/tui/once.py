@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.assembly import assemble
 from llxprt_hooks.agent.audience import WarningEvent
+from llxprt_hooks.agent.environment import marked_as_agent
 from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.agent.session import Outcome
 from llxprt_hooks.agent.tally import HookTally
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 async def run_once(options: AgentOptions, prompt: str, output_format: str) -> ExitStatus:
     """Work on one prompt and print the outcome."""
+    with marked_as_agent():
+        return await _run(options, prompt, output_format)
+
+
+async def _run(options: AgentOptions, prompt: str, output_format: str) -> ExitStatus:
     output = OUTPUTS[output_format]()
     tally = HookTally()
     try:

@@ -10,11 +10,14 @@ from llxprt_hooks.agent.audience import AgentEvent, AnswerText, Audience, ModelB
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
 from llxprt_hooks.cli.json_output import print_json
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import PROSE, escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.session import Outcome, Session
     from llxprt_hooks.agent.tally import HookTally
+
+
+_LONGEST_NAME = 100
 
 
 class RunOutput(Audience, Protocol):
@@ -25,14 +28,17 @@ class RunOutput(Audience, Protocol):
 
 
 class TextOutput:
-    """Prints answers to stdout as they arrive, and other events to stderr, one line each."""
+    """Prints answers to stdout as they arrive, and other events to stderr.
+
+    Answers are escaped for a terminal even if stdout is a file: files and pipes are often shown on one later.
+    """
 
     def __init__(self) -> None:
         self._within_line = False
 
     def handle(self, event: AgentEvent) -> None:
         if isinstance(event, AnswerText):
-            print(event.text, end="", flush=True)
+            print(escape_for_terminal(event.text.replace("\r\n", "\n"), keep=PROSE), end="", flush=True)
             self._within_line = not event.text.endswith("\n")
         else:
             self._end_line()
@@ -92,22 +98,24 @@ def run_summary(session: Session, outcome: Outcome, tally: HookTally) -> dict[st
 
 def _call_line(call: ToolCall) -> str | None:
     """Describe a tool call in one line, or return None for states that are not shown."""
+    name = shorten(escape_for_terminal(call.name), _LONGEST_NAME)
     if call.state is CallState.EXECUTING:
-        return f"{call.name} {arguments_line(call.args)}"
+        return f"{name} {arguments_line(call.args)}"
     if call.state is not CallState.IDLE:
         return None
     if call.result.suppress_display:
-        return f"{call.name}: {call.status}"
+        return f"{name}: {call.status}"
     shown = str(call.result.return_display).strip().splitlines()
     first = f": {shown[0]:.200}" if shown else ""
-    return f"{call.name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{call.name}{first}"
+    return f"{name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{name}{first}"
 
 
 def print_event(event: AgentEvent) -> None:
-    """Print an event as a line on stderr."""
+    """Print an event on stderr."""
     line = _line(event)
     if line:
-        print(line, file=sys.stderr, flush=True)
+        # Further lines are indented, so that they do not look like other messages.
+        print(escape_for_terminal(line, keep=PROSE).replace("\n", "\n    "), file=sys.stderr, flush=True)
 
 
 def _line(event: AgentEvent) -> str | None:

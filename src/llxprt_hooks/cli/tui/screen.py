@@ -7,6 +7,7 @@ the window, is redrawn below it. Text from the model, from tools and from hooks 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -68,6 +69,16 @@ class Screen(HookObserver):
         self._next_frame: asyncio.TimerHandle | None = None
         self._put: Callable[[RenderableType], None] = console.print
         self._last_kind = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal. LINES and COLUMNS can be wrong, so the smaller figures count."""
+        given = self.console.size
+        try:
+            columns, rows = os.get_terminal_size(self.console.file.fileno())
+        except (OSError, ValueError):
+            return given.width, given.height
+        return min(columns or given.width, given.width), min(rows or given.height, given.height)
 
     # Phases of the session.
 

@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 
 _MAX_LINE_LENGTH = 500
 _MAX_ARGUMENTS_LENGTH = 200
+_MAX_NAME_LENGTH = 100
 
 
-def excerpt(text: str, most_lines: int | None, *, keep: str = PROSE) -> str:
-    """Escape a text and cut it to ``most_lines`` lines of limited length. None means no limit."""
-    whole = escape_for_terminal(text, keep=keep).rstrip()
-    if most_lines is None:
-        return whole
-    lines = [shorten(line, _MAX_LINE_LENGTH) for line in whole.split("\n")]
+def excerpt(text: str, most_lines: int) -> str:
+    """Escape a text and cut it to ``most_lines`` lines of limited length."""
+    lines = [shorten(line, _MAX_LINE_LENGTH) for line in escape_for_terminal(text, keep=PROSE).rstrip().split("\n")]
     more = len(lines) - most_lines
     return "\n".join(lines if more <= 0 else [*lines[:most_lines], f"… {more} more line{'s' if more > 1 else ''}"])
 
@@ -27,4 +25,4 @@ def excerpt(text: str, most_lines: int | None, *, keep: str = PROSE) -> str:
 def call_words(call: ToolCall) -> str:
     """Describe a call in one line: the tool's name and its arguments."""
     arguments = " ".join(f"{name}={decode_text(write_json(value))}" for name, value in call.args.items())
-    return escape_for_terminal(f"{call.name} {shorten(arguments, _MAX_ARGUMENTS_LENGTH)}")
+    return escape_for_terminal(f"{shorten(call.name, _MAX_NAME_LENGTH)} {shorten(arguments, _MAX_ARGUMENTS_LENGTH)}")

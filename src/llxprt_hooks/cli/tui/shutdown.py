@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.process import watchdog
 from llxprt_hooks.triggers.lifecycle import settle
 
 if TYPE_CHECKING:
@@ -25,4 +26,5 @@ async def leave(session: Session, status: int, finish: Callable[[], None] = lamb
     if left:
         sys.stdout.flush()
         sys.stderr.flush()
+        watchdog.leave_running()
         os._exit(status)  # a normal exit would cancel them

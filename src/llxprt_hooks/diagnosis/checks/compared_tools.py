@@ -14,7 +14,8 @@ from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, sc
 from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.errors import ScriptsError
+from llxprt_hooks.trust.scripts import project_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

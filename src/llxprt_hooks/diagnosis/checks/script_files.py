@@ -179,9 +179,9 @@ def _shebang_not_found(inspection: Inspection, script: Script) -> Diagnostic | N
 
 
 def _syntax(inspection: Inspection, script: Script) -> Diagnostic | None:
-    shell = (
-        shutil.which(script.interpreter, path=absolute_search_path()) if script.interpreter in _SAFE_WITH_N else None
-    )
+    by_name = script.interpreter in _SAFE_WITH_N
+    # Not from a relative folder in PATH: that would be a program of the project's.
+    shell = shutil.which(script.interpreter, path=absolute_search_path()) if by_name else None
     error = script_error(shell, script.path) if shell and script.may_be_shown and script.data else None
     if error is None:
         return None

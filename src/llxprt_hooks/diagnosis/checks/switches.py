@@ -31,8 +31,9 @@ from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
 from llxprt_hooks.settings.merge import merge_switches
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.load import why_not_managed
-from llxprt_hooks.trust.scripts import ScriptsError, project_scripts
+from llxprt_hooks.trust.scripts import CoveredFiles
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _unreadable_script(inspection: Inspection, file: SettingsFile, status: Trust
 
 def _unreadable_path(status: TrustStatus) -> Path | None:
     try:
-        project_scripts(status.script_texts, status.project)
+        CoveredFiles(status.script_texts, status.project)
     except ScriptsError as error:
         return Path(error.__cause__.filename) if isinstance(error.__cause__, OSError) else None
     return None

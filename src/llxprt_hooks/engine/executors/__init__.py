@@ -6,10 +6,12 @@ from typing import Any
 
 from llxprt_hooks.engine.executors.base import EventRun, Executor, Runtime, Shared
 from llxprt_hooks.engine.executors.command import CommandExecutor
+from llxprt_hooks.engine.executors.function import FunctionExecutor
 from llxprt_hooks.engine.executors.plugin import PluginExecutor
 
 EXECUTORS: dict[str, Executor[Any]] = {
     "command": CommandExecutor(),
+    "function": FunctionExecutor(),
     "plugin": PluginExecutor(),
 }
 """Hook types by their name in settings."""

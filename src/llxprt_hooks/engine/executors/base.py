@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from llxprt_hooks.protocol.json_codec import write_json
+from llxprt_hooks.process import ProcessSlots
+from llxprt_hooks.protocol.json_codec import write_payload
 
 if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
 """Bytes that are kept of a hook's answer; of a command, of each of its two streams."""
+
+DEFAULT_MAX_PROCESSES = 64
+"""Hooks of a configuration that run as processes at once."""
 
 
 class HookScope(StrEnum):
@@ -48,6 +52,8 @@ class Executor(ABC, Generic[Spec]):
     """The keys that ``describe`` shows in full, most important first. Approval lists all others below."""
     example: ClassVar[Mapping[str, object]] = {}
     """The fields of a typical hook, without its type."""
+    in_process: ClassVar[bool] = False
+    """Whether hooks run inside this process, so that the event loop they run on matters to them."""
     unsupported: ClassVar[str] = ""
     """Why hooks of this type always fail; empty if they can be run."""
 
@@ -91,12 +97,17 @@ class Runtime(Shared):
     """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
 
     def __init__(
-        self, inherited: Callable[[HookScope], Mapping[str, str]], output_limit: int = DEFAULT_OUTPUT_LIMIT
+        self,
+        inherited: Callable[[HookScope], Mapping[str, str]],
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> None:
         super().__init__()
         self.inherited = inherited
         """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
         self.output_limit = output_limit
+        self.slots = ProcessSlots(max_processes)
+        """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
 
 
 class EventRun(Shared):
@@ -124,5 +135,5 @@ class EventRun(Shared):
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""
         if self._payload is None:
-            self._payload = write_json(self.hook_input)
+            self._payload = write_payload(self.hook_input)
         return self._payload

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from llxprt_hooks.engine.executors.base import Executor, HookScope
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_outcome
+from llxprt_hooks.process import Child, Completed, SpawnError, blocking_is_forbidden, run_child, spawn
+from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, cannot_run_block, read_outcome
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
 from llxprt_hooks.shell.command_line import shell_arguments
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 log = debug_logger("runner")
 
 
-class CommandSpec(NamedTuple):
+class CommandSpec(msgspec.Struct, frozen=True):
     """A command line."""
 
     command: str
@@ -53,7 +54,13 @@ class CommandExecutor(Executor[CommandSpec]):
         return (spec.command,)
 
     async def run(self, spec: CommandSpec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
-        completed = await _completed(spec.command, event_run, timeout_ms)
+        try:
+            completed = await _completed(spec.command, event_run, timeout_ms)
+        except SpawnError as error:
+            if not error.is_unsupported:
+                raise
+            what = f"{error} Use llxprt-hooks in the main interpreter."
+            return HookVerdict(False, output=cannot_run_block(what), error=f"cannot run here: {what}")
         return read_outcome(
             ProcessOutcome(
                 exit_code=completed.exit_code,
@@ -67,34 +74,35 @@ class CommandExecutor(Executor[CommandSpec]):
 
 
 async def _completed(command: str, event_run: EventRun, timeout_ms: float) -> Completed:
+    """Run the command when fewer processes run than the configuration allows (D-32)."""
+    runtime = event_run.runtime
+    if blocking_is_forbidden():
+        event_run.payload()  # not in the thread that starts the hook: the caller may change what it gave us
+    start = partial(_start, command, event_run, runtime.shared(_SpawnContexts).of(event_run))
+    return await runtime.slots.run(partial(run_child, start, timeout=timeout_ms / 1000))
+
+
+def _start(command: str, event_run: EventRun, context: SpawnContext) -> Child:
     """Start the program directly where no shell is needed, and through the shell where one is."""
-    context = event_run.runtime.shared(_SpawnContexts).of(event_run)
-    processes = event_run.shared(_Processes)
-    run = partial(
-        run_process,
-        stdin=event_run.payload,
-        cwd=context.directory,
-        timeout=timeout_ms / 1000,
-        output_limit=event_run.runtime.output_limit,
-    )
+    start = partial(spawn, stdin=event_run.payload, cwd=context.directory, output_limit=event_run.runtime.output_limit)
     direct = context.direct_command(command)
     if direct is not None:
         try:
             env = context.direct_environment(direct)
-            return await processes.run(lambda: run(direct.arguments, executable=direct.executable, env=env))
+            return start(direct.arguments, executable=direct.executable, env=env)
         except SpawnError as error:  # deleted since the check, for example; the shell has the right error message
-            if error.started:
+            if error.started or error.is_resource_exhaustion or error.is_unsupported:
                 raise
             log.debug("`%s` cannot be started directly: %s", command, error)
     shell = _shell_arguments(command, os.environ.get("PATH"))
     try:
-        return await processes.run(lambda: run(shell, env=context.environment))
+        return start(shell, env=context.environment)
     except SpawnError as error:
-        if error.started or os.access(shell[0], os.X_OK):
+        if error.started or error.is_resource_exhaustion or os.access(shell[0], os.X_OK):
             raise
     _shell_arguments.cache_clear()  # the remembered path of the shell is stale
     shell = _shell_arguments(command, os.environ.get("PATH"))
-    return await processes.run(lambda: run(shell, env=context.environment))
+    return start(shell, env=context.environment)
 
 
 @lru_cache(maxsize=1024)
@@ -114,39 +122,3 @@ class _SpawnContexts:
         if latest.inherited is not event_run.environment or latest.directory != directory:
             latest = self._latest[event_run.scope] = SpawnContext(event_run.environment, directory)
         return latest
-
-
-class _Processes:
-    """The processes of one event: one that cannot be started for lack of resources waits until another has ended."""
-
-    def __init__(self) -> None:
-        self._running = 0
-        self._waiting: list[asyncio.Future[None]] = []
-
-    async def run(self, start: Callable[[], Awaitable[Completed]]) -> Completed:
-        while True:
-            self._running += 1
-            frees_resources = True
-            try:
-                return await start()
-            except SpawnError as error:
-                if not error.is_resource_exhaustion or error.started or self._running == 1:
-                    raise
-                frees_resources = False
-                log.debug("waiting for another hook to end: %s", error)
-            finally:
-                self._running -= 1
-                if frees_resources:
-                    self._wake()
-            await self._another_ended()
-
-    async def _another_ended(self) -> None:
-        ended = asyncio.get_running_loop().create_future()
-        self._waiting.append(ended)
-        await ended
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)

@@ -1,0 +1,106 @@
+"""Shows everything that an approval covers, and asks for it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.terminal import print_line
+from llxprt_hooks.text import escape_for_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from llxprt_hooks.trust.status import TrustStatus
+
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool = False) -> None:
+    """Print everything that the approval covers; ``with_scripts``, the content of all files too."""
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.protocol.json_codec import decode_text, write_json
+    from llxprt_hooks.settings.hook_groups import SWITCHES
+    from llxprt_hooks.trust.review import commands_without_file
+
+    for hook in status.commands:
+        matcher = f" {hook.matcher}" if hook.matcher else ""
+        print_line(console, "  ", (hook.event, "bold"), f"{matcher}  {escape_for_terminal(hook.command)}")
+        if hook.event not in tuple(HookEventName):
+            never = "    unknown event, so this hook never runs; run `llxprt-hooks validate` for details"
+            print_line(console, (never, "yellow"))
+        if hook.details:
+            details = ", ".join(f"{key}: {value}" for key, value in hook.details.items())
+            print_line(console, (f"    {escape_for_terminal(details)}", "dim"))
+    changed = set(status.changed)
+    for name, size in _sizes(status):
+        script = (f"  script {escape_for_terminal(name)}  {size}", "dim")
+        print_line(console, script, ("  (changed)" * (name in changed), "yellow"))
+        if with_scripts:
+            _show_script(console, status, name)
+    for key, value in status.statement.items():
+        if key != "hooks":
+            print_line(console, (f"  {key}: {decode_text(write_json(value))}", "dim"))
+        elif isinstance(value, dict):
+            for switch in (key for key in SWITCHES if key in value):
+                print_line(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))
+    for command in commands_without_file(status):
+        print_line(console, ("  no file of this project found for: ", "yellow"), escape_for_terminal(command))
+
+
+def show_changes(console: Console, status: TrustStatus) -> None:
+    """Print what has changed since the last approval, as a diff."""
+    from llxprt_hooks.trust.review import difference
+
+    if status.is_outdated:
+        print_line(console, "approved before by an earlier version, whose approvals covered less")
+    if not status.changed:
+        return
+    print_line(console, f"changed since the last approval: {', '.join(map(escape_for_terminal, status.changed))}")
+    for name in status.changed:
+        print_diff(console, difference(status, name))
+
+
+def print_diff(console: Console, lines: Iterable[str]) -> None:
+    """Print the lines of a diff, each escaped."""
+    for line in lines:
+        style = "bold" if line.startswith(("---", "+++")) else _DIFF_STYLES.get(line[:1], "")
+        print_line(console, (escape_for_terminal(line, keep="\t"), style))
+
+
+def approve(status: TrustStatus, *, ask: bool) -> bool:
+    """Record the approval of what was shown; with ``ask``, only if the user says yes."""
+    from llxprt_hooks.trust.status import TrustError, grant_trust
+
+    if ask and not click.confirm(f"Approve the hooks of {escape_for_terminal(str(status.project))}?"):
+        return False
+    try:
+        grant_trust(status.project, expected_fingerprint=status.fingerprint)
+    except TrustError as error:
+        raise click.ClickException(str(error)) from error
+    return True
+
+
+def is_interactive() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _sizes(status: TrustStatus) -> list[tuple[str, str]]:
+    files = status.files.files if status.files else {}
+    return [
+        (name, escape_for_terminal(file.digest) if file.is_link else f"({file.size} bytes)")
+        for name, file in files.items()
+    ]
+
+
+def _show_script(console: Console, status: TrustStatus, name: str) -> None:
+    from llxprt_hooks.trust.review import NOT_TEXT, covered_text
+
+    text = covered_text(status, name)
+    for line in [NOT_TEXT] if text is None else text.splitlines():
+        print_line(console, f"    | {escape_for_terminal(line, keep=chr(9))}")

@@ -1,0 +1,159 @@
+"""The base of translators for an API's own JSON: the arguments of the SDK's ``create``, or the body of the request.
+
+No SDK is imported. A request is a dict; the messages in it, their parts and a response may be dicts or the SDK's own
+objects. The leading ``system`` and ``developer`` messages are the system prompt.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from uuid import uuid4
+
+from llxprt_hooks.model import answers
+from llxprt_hooks.model.access import as_list, copy_with, described, field, is_copyable
+from llxprt_hooks.model.format import LLMCandidate, TranslationError
+from llxprt_hooks.model.messages import MessageTranslator
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.wire.base import Wire
+
+Request: TypeAlias = dict[str, Any]
+ToolChoice: TypeAlias = str | dict[str, Any]
+
+ROLES = {"assistant": "model", "system": "system", "developer": "system"}
+PROMPT_ROLES = ("system", "developer")
+
+
+class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
+    """Translates the JSON of one API; a subclass knows the fields of its messages and responses."""
+
+    TOOL_CONFIG = "tool_choice"
+    REQUEST: ClassVar[str]
+    """What a request is, for error messages."""
+    RESPONSE: ClassVar[str]
+    """What a response is, for error messages."""
+    wire: ClassVar[Wire]
+
+    @abstractmethod
+    def is_request(self, value: dict[str, Any]) -> bool:
+        """Whether a dict is a request to this API."""
+
+    @abstractmethod
+    def is_response(self, value: Any) -> bool:
+        """Whether a mapping or an object is a response of this API."""
+
+    @abstractmethod
+    def answer_fields(self, candidates: Sequence[LLMCandidate], base: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a response with these answers, text only; ``base`` is the response they replace."""
+
+    @abstractmethod
+    def blank_response(self, request: Request) -> dict[str, Any]: ...
+
+    def read_request(self, value: object) -> Request:
+        # The hook format has a list of messages, too, but no API has one of these fields next to it.
+        if isinstance(value, dict) and not {"config", "toolConfig"} & value.keys() and self.is_request(value):
+            return value
+        raise TranslationError(f"llm_request is {described(value)}; expected {self.REQUEST}.")
+
+    def read_response(self, value: object) -> Any:
+        if is_copyable(value) and self.is_response(value):
+            return value
+        raise TranslationError(f"llm_response is {described(value)}; expected {self.RESPONSE}.")
+
+    def field(self, request: Request, name: str) -> Any:
+        """Return a field's value; None for the SDK's markers of an unset field, ``NOT_GIVEN`` and ``omit``."""
+        value = request.get(name)
+        return value if isinstance(value, (str, int, float, list, tuple)) or is_copyable(value) else None
+
+    def with_fields(self, request: Request, fields: Mapping[str, Any]) -> Request:
+        return {**request, **fields}
+
+    def messages(self, request: Request) -> Sequence[Any]:
+        return self.conversation(request)[len(self.prompt(request)) :]
+
+    def with_messages(self, request: Request, messages: list[Any]) -> Request:
+        return {**request, "messages": [*self.prompt(request), *messages]}
+
+    def conversation(self, request: Request) -> Sequence[Any]:
+        """Return all messages of a request."""
+        return as_list(request["messages"])
+
+    def prompt(self, request: Request) -> list[Any]:
+        """Return the leading messages that are the system prompt."""
+        return list(takewhile(lambda message: field(message, "role") in PROMPT_ROLES, self.conversation(request)))
+
+    def role_of(self, message: Any) -> str:
+        return ROLES.get(field(message, "role"), "user")
+
+    def new_message(self, role: str, text: str) -> Any:
+        return {"role": "assistant" if role == "model" else role, "content": text}
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        """Return a message with other parts; a content that was a string stays one."""
+        is_text = isinstance(field(message, self.PARTS), str) and bool(parts)
+        return copy_with(message, **{self.PARTS: parts[0] if is_text else parts or None})
+
+    def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None) -> Any:
+        """Return a response with the hook's text; id, model, usage and similar fields are those of the base."""
+        answer = answers.read_response(hook_response)
+        base = self.blank_response({}) if base is None else base
+        fields = dumped(base)
+        usage_field, names = self.USAGE
+        counts = {names[name]: count for name, count in answer.get("usageMetadata", {}).items() if name in names}
+        old_usage = fields.get(usage_field)
+        usage = {usage_field: copy_with(old_usage if is_copyable(old_usage) else {}, **counts)} if counts else {}
+        response = {**fields, **self.answer_fields(answer["candidates"], fields), **usage}
+        return response if isinstance(base, Mapping) else _as_object(type(base), response)
+
+
+def has_messages(value: dict[str, Any], name: str = "messages") -> bool:
+    """Whether a field is a list of messages that can be read and copied, with parts that can."""
+    messages = value.get(name)
+    return isinstance(messages, (list, tuple)) and all(map(is_message, messages))
+
+
+def is_message(value: object) -> bool:
+    """Whether a message and its parts can be read and copied."""
+    return is_copyable(value) and all(
+        isinstance(part, str) or is_copyable(part) for part in as_list(field(value, "content"))
+    )
+
+
+def text_of(candidate: LLMCandidate) -> str:
+    """Return the text of an answer in hook format."""
+    return "".join(candidate["content"]["parts"])
+
+
+def dumped(value: Any) -> dict[str, Any]:
+    """Return a mapping or an object of an SDK as the API's JSON."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    fields: dict[str, Any] = value.model_dump(by_alias=True, exclude_unset=True, warnings=False)
+    return fields
+
+
+def no_tokens(translator: JSONTranslator) -> dict[str, Any]:
+    """Return the usage of a call that did not take place."""
+    return dict.fromkeys(translator.USAGE[1].values(), 0)
+
+
+def new_id(prefix: str) -> str:
+    """Return an id for an answer that did not come from the API."""
+    return f"{prefix}hook_{uuid4().hex}"
+
+
+def now() -> int:
+    """Return the current time as these APIs have it."""
+    return int(time.time())
+
+
+def _as_object(kind: Any, fields: dict[str, Any]) -> Any:
+    """Return an object of the SDK. It accepts what the API sends, valid or not, and so must this."""
+    try:
+        return kind.model_validate(fields)
+    except ValueError:
+        return kind.model_construct(**fields)

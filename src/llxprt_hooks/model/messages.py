@@ -1,0 +1,180 @@
+"""The base of translators for SDKs whose conversation is a list of messages, each with a text or a list of parts.
+
+A translator says what a message and a part are; turns and messages with a changed text follow from that:
+
+- The text of a message is the text of its parts, joined without a separator.
+- If the text changes, the parts at both ends whose text is still there stay as they are. The first of the other text
+  parts gets the rest of the text and keeps its other fields; the others are removed. Parts without text stay in place.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model.access import as_list, copy_with, field, name_of
+from llxprt_hooks.model.conversation import CallKeys, Turn
+from llxprt_hooks.model.translator import HookTranslator, RequestT, ResponseT, ToolConfigT, build_hook_response
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.format import LLMCandidate, LLMResponse, LLMSafetyRating
+
+log = debug_logger("translator")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the answers in a response."""
+
+    parts: Sequence[Any]
+    finish_reason: str | None = None
+    """The reason as the API has it, or in upper case."""
+    index: int | None = None
+    ratings: list[LLMSafetyRating] | None = None
+
+
+class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
+    """Implements reading and rebuilding of ``HookTranslator`` with methods for a single message and a single part.
+
+    Messages and parts may be mappings, pydantic objects or, as a part, a string.
+    """
+
+    PARTS: ClassVar[str] = "content"
+    """The field of a message that has its text or its parts."""
+    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = ("usage", {})
+    """The field of a response with the token counts, and a map from their names in the hook format to the SDK's."""
+    FINISH_REASONS: ClassVar[Mapping[str, str]] = {}
+    """Maps finish reasons of the API to the hook format's. Others are shown in upper case."""
+
+    @abstractmethod
+    def messages(self, request: RequestT) -> Sequence[Any]:
+        """Return the messages of a request without the system prompt, which hooks do not see."""
+
+    @abstractmethod
+    def with_messages(self, request: RequestT, messages: list[Any]) -> RequestT:
+        """Return a copy of a request with the same system prompt and these messages."""
+
+    @abstractmethod
+    def role_of(self, message: Any) -> str:
+        """Return ``user``, ``model`` or ``system``."""
+
+    @abstractmethod
+    def new_message(self, role: str, text: str) -> Any:
+        """Return a new message, for a role of the hook format."""
+
+    @abstractmethod
+    def choices_of(self, response: ResponseT) -> Sequence[Choice]:
+        """Return the answers in a response."""
+
+    # These may be overridden.
+
+    def parts_of(self, message: Any) -> Sequence[Any]:
+        """Return the parts of a message; a single text is a part, too."""
+        return as_list(field(message, self.PARTS))
+
+    def text_of(self, part: Any) -> str:
+        """Return the text of a part that hooks see; empty for images, thoughts, calls and results."""
+        text = part if isinstance(part, str) else field(part, "text")
+        return text if isinstance(text, str) else ""
+
+    def calls_in(self, message: Any) -> Sequence[CallKeys]:
+        """Return the keys of the tool calls in a message."""
+        return ()
+
+    def results_in(self, message: Any) -> Sequence[CallKeys]:
+        """Return the keys of the tool calls whose results are in a message."""
+        return ()
+
+    def binds_next(self, message: Any) -> bool:
+        """Whether nothing may be inserted between this message and the next."""
+        return False
+
+    def with_part_text(self, parts: Sequence[Any], text: str) -> Any:
+        """Return the first of these text parts with a text that replaces the text of all of them."""
+        return text if isinstance(parts[0], str) else copy_with(parts[0], text=text)
+
+    def without_text(self, part: Any) -> Any | None:
+        """Return a text part without its text; None if nothing is left."""
+        return None
+
+    def is_blank(self, part: Any) -> bool:
+        """Whether a part is only an empty text: APIs reject a message of nothing else."""
+        return part == "" if isinstance(part, str) else field(part, "text") == ""
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        """Return a message with other parts; None if nothing is left of it."""
+        return copy_with(message, **{self.PARTS: parts}) if parts else None
+
+    def kinds_of(self, part: Any) -> Sequence[str]:
+        """Return the names of data in a part that hooks do not see, for the log."""
+        return [] if isinstance(part, str) or self.text_of(part) else [name_of(field(part, "type")) or "other data"]
+
+    # These build on the methods above.
+
+    def turns(self, request: RequestT) -> Sequence[Turn]:
+        return [self._turn(message) for message in self.messages(request)]
+
+    def rebuild(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
+        return self.with_messages(request, [message for message in map(self.message, turns) if message is not None])
+
+    def message(self, turn: Turn) -> Any | None:
+        """Return the message of a turn; None if nothing is left of it."""
+        if turn.source is None:
+            return self.new_message(turn.role, turn.text)
+        return self.with_parts(turn.source, self.edited(turn.source, turn.text)) if turn.changed else turn.source
+
+    def edited(self, message: Any, text: str) -> list[Any]:
+        """Return the parts of a message with another text."""
+        parts = [part for part in self.parts_of(message) if not self.is_blank(part)]
+        places = [place for place, part in enumerate(parts) if self.text_of(part)]
+        # A part whose text is still there keeps everything, such as citations and cache marks.
+        while len(places) > 1 and text.startswith(self.text_of(parts[places[0]])):
+            text = text[len(self.text_of(parts[places.pop(0)])) :]
+        while len(places) > 1 and text.endswith(self.text_of(parts[places[-1]])):
+            text = text[: -len(self.text_of(parts[places.pop()]))]
+        for place in places:
+            is_first = place == places[0]
+            part = self.with_part_text([parts[place] for place in places], text) if is_first and text else None
+            parts[place] = part or self.without_text(parts[place])
+        return [part for part in parts if part is not None]
+
+    def to_hook_llm_response(self, response: ResponseT) -> LLMResponse:
+        """Return the texts, finish reasons, ratings and token counts; dropped parts are logged (HOOK-079)."""
+        choices = self.choices_of(response)
+        self._log_dropped(choices)
+        usage, names = self.USAGE
+        return build_hook_response([self._candidate(choice) for choice in choices], field(response, usage), names)
+
+    def _candidate(self, choice: Choice) -> LLMCandidate:
+        texts = [text for part in choice.parts if (text := self.text_of(part))]
+        candidate: LLMCandidate = {"content": {"role": "model", "parts": texts}}
+        if reason := choice.finish_reason:
+            candidate["finishReason"] = self.FINISH_REASONS.get(reason, reason.upper())
+        if choice.index is not None:
+            candidate["index"] = choice.index
+        if choice.ratings is not None:
+            candidate["safetyRatings"] = choice.ratings
+        return candidate
+
+    def _log_dropped(self, choices: Sequence[Choice]) -> None:
+        if not log.isEnabledFor(logging.DEBUG):
+            return
+        dropped = Counter(kind for choice in choices for part in choice.parts for kind in self.kinds_of(part))
+        if dropped:
+            counts = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
+            log.debug("hooks see only the text of a response; dropped: %s", counts)
+
+    def _turn(self, message: Any) -> Turn:
+        return Turn(
+            self.role_of(message),
+            "".join(map(self.text_of, self.parts_of(message))),
+            message,
+            calls=tuple(self.calls_in(message)),
+            results=tuple(self.results_in(message)),
+            binds_next=self.binds_next(message),
+        )

@@ -1,0 +1,133 @@
+"""How an API sends its data over HTTP; each API is one module in this folder.
+
+To read a stream, feed its bytes to an assembler. Its ``response`` is the same object that the API would have sent
+without streaming, or None if the stream has not come to its end: then nothing of it may be used.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model.access import field, is_copyable
+from llxprt_hooks.model.wire.sse import SSEParser, encode_json
+
+log = debug_logger("translator")
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Assembler(ABC):
+    """Assembles the events of one stream into a response. Feed it bytes, or events that an SDK has read."""
+
+    def __init__(self) -> None:
+        self.error: dict[str, Any] | None = None
+        """The error that the API sent in place of the rest of the stream."""
+        self._parser = SSEParser()
+        self._is_broken = False
+
+    @property
+    def response(self) -> dict[str, Any] | None:
+        """The complete response; None while the end of the stream is missing, and after an error."""
+        return None if self._is_broken or self.error is not None else self._assembled()
+
+    def feed(self, chunk: bytes) -> None:
+        """Add bytes of the stream."""
+        for event in self._parser.feed(chunk):
+            if not event.data.startswith("[DONE]"):
+                self.add(_json(event.data))
+
+    def add(self, event: Any) -> None:
+        """Add one event: JSON or an object of the SDK. Whatever else an SDK yields is ignored."""
+        if not is_copyable(event):
+            return
+        data = dict(event) if isinstance(event, Mapping) else event.model_dump(by_alias=True, exclude_unset=True)
+        if data.get("type") == "error" or data.get("error"):
+            self.error = self.error or data
+            return
+        try:
+            self._add(data)
+        except (AttributeError, KeyError, TypeError):
+            log.warning("a stream has an event that cannot be read: it counts as incomplete", exc_info=True)
+            self._is_broken = True
+
+    @abstractmethod
+    def _add(self, event: dict[str, Any]) -> None:
+        """Add one event. Raises if it does not have the form that the API documents."""
+
+    @abstractmethod
+    def _assembled(self) -> dict[str, Any] | None:
+        """Return the response, if it is complete."""
+
+
+class Wire(ABC):
+    """The HTTP side of one API."""
+
+    path: ClassVar[str]
+    """The end of the path that requests are posted to."""
+
+    @abstractmethod
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
+        """Return an assembler for the stream that answers a request."""
+
+    @abstractmethod
+    def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield a complete response as the events of a stream; ``request`` says which optional ones are wanted."""
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether an HTTP request is a model call of this API. The query is not part of the path."""
+        return method.upper() == "POST" and path.rstrip("/").endswith(self.path)
+
+    def is_streamed(self, request: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request is a stream."""
+        return request.get("stream") is True
+
+    def assemble(self, events: Iterable[Any], request: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        """Return the response in a stream, given as bytes or as events; None if it is incomplete."""
+        assembler = self.assembler(request)
+        for event in events:
+            if isinstance(event, bytes):
+                assembler.feed(event)
+            else:
+                assembler.add(event)
+        return assembler.response
+
+    def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        """Yield a complete response as a stream of server-sent events."""
+        for event in self.events(response, request):
+            yield encode_json(event, event["type"])
+
+
+def extended(old: Any, new: Any) -> Any:
+    """Return a field with the next piece of it: texts and lists grow, objects are merged, other values are replaced."""
+    if isinstance(old, str) and isinstance(new, str):
+        return old + new
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        whole = {name: new[name] for name in WHOLE if new.get(name) not in (None, "")}
+        return {**old, **{name: extended(old.get(name), new[name]) for name in new if name not in WHOLE}, **whole}
+    if isinstance(new, list):
+        items = list(old or [])
+        for item in new:
+            index = field(item, "index")
+            numbered = enumerate(items if index is not None else ())
+            same = [place for place, known in numbered if field(known, "index") == index]
+            if same:
+                items[same[0]] = extended(items[same[0]], item)
+            else:
+                items.append(item)
+        return items
+    return old if new is None else new
+
+
+WHOLE = ("id", "type", "role", "index", "finish_reason")
+"""Fields that are sent whole. Some servers repeat them in each piece, or leave them empty there."""
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

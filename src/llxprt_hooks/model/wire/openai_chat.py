@@ -1,0 +1,82 @@
+"""Streams of Chat Completions: chunks with pieces of each choice's message, then ``[DONE]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from llxprt_hooks.model.wire.base import DONE, Assembler, Wire, extended
+from llxprt_hooks.model.wire.sse import encode_json
+
+
+class ChatWire(Wire):
+    """The HTTP side of Chat Completions."""
+
+    path = "/chat/completions"
+
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
+        return _ChatAssembler((request or {}).get("n"))
+
+    def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        options = (request or {}).get("stream_options")
+        has_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+        head = {name: value for name, value in response.items() if name not in ("choices", "usage")}
+        head = {**head, "object": "chat.completion.chunk", **({"usage": None} if has_usage else {})}
+        for choice in response.get("choices", ()):
+            index, finish_reason = choice.get("index", 0), choice.get("finish_reason")
+            for number, delta in enumerate(_deltas(choice["message"])):
+                # The log probabilities are those of the text, which is in the first piece.
+                logprobs = choice.get("logprobs") if number == 0 else None
+                piece = {"index": index, "delta": delta, "finish_reason": None, "logprobs": logprobs}
+                yield {**head, "choices": [piece]}
+            end = {"index": index, "delta": {}, "finish_reason": finish_reason or "stop", "logprobs": None}
+            yield {**head, "choices": [end]}
+        if has_usage:
+            yield {**head, "choices": [], "usage": response.get("usage")}
+
+    def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        yield from map(encode_json, self.events(response, request))
+        yield DONE
+
+
+class _ChatAssembler(Assembler):
+    def __init__(self, choices: Any) -> None:
+        super().__init__()
+        self._expected: int = choices if isinstance(choices, int) else 1
+        self._head: dict[str, Any] = {}
+        self._choices: dict[int, dict[str, Any]] = {}
+
+    def _assembled(self) -> dict[str, Any] | None:
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        # Not every server ends with [DONE], and SDKs do not pass it on.
+        finished = [choice for choice in choices if choice["finish_reason"]]
+        if len(finished) < max(self._expected, len(choices)):
+            return None
+        return {**self._head, "object": "chat.completion", "choices": [_finished(choice) for choice in choices]}
+
+    def _add(self, event: dict[str, Any]) -> None:
+        head = {name: value for name, value in event.items() if name not in ("choices", "obfuscation")}
+        self._head.update({name: value for name, value in head.items() if value is not None or name not in self._head})
+        for piece in event.get("choices") or ():
+            index = piece.get("index", 0)
+            message = {"role": "assistant", "content": None}
+            choice = self._choices.get(index, {"index": index, "message": message, "finish_reason": None})
+            others = {name: value for name, value in piece.items() if name != "delta"}
+            self._choices[index] = extended(choice, {**others, "message": piece.get("delta") or {}})
+
+
+def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the pieces of a message: the text and similar fields first, then each tool call."""
+    calls = message.get("tool_calls") or ()
+    yield {name: value for name, value in message.items() if name != "tool_calls"}
+    for index, call in enumerate(calls):
+        yield {"tool_calls": [{"index": index, **call}]}
+
+
+def _finished(choice: dict[str, Any]) -> dict[str, Any]:
+    """Return an assembled choice as it is in a response: calls are not numbered there."""
+    message = dict(choice["message"])
+    if calls := message.get("tool_calls"):
+        calls = sorted(calls, key=lambda call: call["index"])
+        message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
+    return {**choice, "message": message}

@@ -1,0 +1,124 @@
+"""Streams of the Responses API: events about each item, and a last one with the whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from llxprt_hooks.model.wire.base import Assembler, Wire
+
+FINAL = ("response.completed", "response.incomplete", "response.failed")
+
+
+class ResponsesWire(Wire):
+    """The HTTP side of the Responses API."""
+
+    path = "/responses"
+
+    def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
+        return _ResponsesAssembler()
+
+    def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        numbers = count()
+        for event in _events(response):
+            yield {**event, "sequence_number": next(numbers)}
+
+
+class _ResponsesAssembler(Assembler):
+    def __init__(self) -> None:
+        super().__init__()
+        self._response: dict[str, Any] | None = None
+        self._items: dict[int, Any] = {}
+
+    def _assembled(self) -> dict[str, Any] | None:
+        return self._response
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if event.get("type") == "response.output_item.done":
+            self._items[event["output_index"]] = event["item"]
+        elif event.get("type") in FINAL:
+            # Some servers leave the output out of the last event: the items have all of it.
+            items = [self._items[index] for index in sorted(self._items)]
+            self._response = {**event["response"], "output": event["response"].get("output") or items}
+
+
+def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    started = {**response, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+    yield {"type": "response.created", "response": started}
+    yield {"type": "response.in_progress", "response": started}
+    for index, item in enumerate(response.get("output", ())):
+        place = {"output_index": index, "item_id": item.get("id")}
+        yield {"type": "response.output_item.added", "output_index": index, "item": _empty(item)}
+        for event in _ITEM_EVENTS.get(item.get("type"), _no_events)(item):
+            yield {**event, **place}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    status = response.get("status")
+    last = f"response.{status}" if status in ("incomplete", "failed") else "response.completed"
+    yield {"type": last, "response": dict(response)}
+
+
+EMPTY: Mapping[str, dict[str, Any]] = {
+    "message": {"content": []},
+    "reasoning": {"summary": []},
+    "function_call": {"arguments": ""},
+    "custom_tool_call": {"input": ""},
+}
+"""The fields of an item that are sent in pieces, before the first one."""
+
+
+def _empty(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item before its first piece."""
+    started = {"status": "in_progress"} if "status" in item else {}
+    return {**item, **started, **EMPTY.get(item.get("type", ""), {})}
+
+
+def _no_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from ()
+
+
+def _message_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for index, part in enumerate(item.get("content", ())):
+        place = {"content_index": index}
+        if part.get("type") == "output_text":
+            kind, name, empty = "response.output_text", "text", {"text": "", "annotations": [], "logprobs": []}
+        elif part.get("type") == "refusal":
+            kind, name, empty = "response.refusal", "refusal", {"refusal": ""}
+        else:
+            continue
+        # Only texts have log probabilities.
+        logprobs = {"logprobs": part.get("logprobs") or []} if name == "text" else {}
+        yield {"type": "response.content_part.added", "part": {**part, **empty}, **place}
+        yield {"type": f"{kind}.delta", "delta": part[name], **logprobs, **place}
+        for number, annotation in enumerate(part.get("annotations") or ()):
+            added = {"type": f"{kind}.annotation.added", "annotation_index": number, "annotation": annotation}
+            yield {**added, **place}
+        yield {"type": f"{kind}.done", name: part[name], **logprobs, **place}
+        yield {"type": "response.content_part.done", "part": part, **place}
+
+
+def _reasoning_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for index, part in enumerate(item.get("summary") or ()):
+        place = {"summary_index": index}
+        yield {"type": "response.reasoning_summary_part.added", "part": {**part, "text": ""}, **place}
+        yield {"type": "response.reasoning_summary_text.delta", "delta": part["text"], **place}
+        yield {"type": "response.reasoning_summary_text.done", "text": part["text"], **place}
+        yield {"type": "response.reasoning_summary_part.done", "part": part, **place}
+
+
+def _function_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.function_call_arguments.delta", "delta": item["arguments"]}
+    yield {"type": "response.function_call_arguments.done", "arguments": item["arguments"], "name": item["name"]}
+
+
+def _custom_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.custom_tool_call_input.delta", "delta": item["input"]}
+    yield {"type": "response.custom_tool_call_input.done", "input": item["input"]}
+
+
+_ITEM_EVENTS = {
+    "message": _message_events,
+    "reasoning": _reasoning_events,
+    "function_call": _function_events,
+    "custom_tool_call": _custom_events,
+}

@@ -1,0 +1,43 @@
+"""What the pages show about ``Hooks`` is accepted by ``mypy --strict``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.docs_pages import ROOT, sections
+
+TYPED = {
+    "python-api.md": {
+        "hooks-in-ten-lines",
+        "the-hooks-object",
+        "functions-as-hooks",
+        "sessions",
+        "streams",
+        "synchronous-callers",
+    },
+    "own-agent.md": {"hooks-in-ten-lines"},
+}
+
+
+def test_the_examples_of_hooks_pass_strict_type_checking(tmp_path: Path) -> None:
+    programs = [
+        (section, block)
+        for page, anchors in TYPED.items()
+        for section in sections(ROOT / "docs" / page)
+        for block in section.blocks
+        if section.anchor in anchors and block.language == "python"
+    ]
+    assert {section.anchor for section, _ in programs} == {anchor for anchors in TYPED.values() for anchor in anchors}
+    for number, (section, block) in enumerate(programs):
+        file = tmp_path / f"{section.page.stem}_{number}_line_{block.line}.py".replace("-", "_")
+        file.write_text(block.text, encoding="utf-8")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", str(tmp_path / "cache"), "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,104 @@
+"""Programs run where a tool forbids blocking calls on the event loop, as ``langgraph dev`` does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from blockbuster import BlockingError, blockbuster_ctx
+
+from llxprt_hooks.process import SpawnError, blocking_is_forbidden
+from llxprt_hooks.process.blocking import call_blocking
+from tests.process.process_runs import bash, run
+from tests.support.processes import eventually
+
+
+@pytest.fixture
+def strict() -> Iterator[None]:
+    with blockbuster_ctx():
+        yield
+
+
+async def test_blocking_is_forbidden_here(strict: None) -> None:
+    with pytest.raises(BlockingError):
+        os.stat("/")
+    assert blocking_is_forbidden()
+
+
+def test_blocking_is_allowed_elsewhere() -> None:
+    assert not blocking_is_forbidden()
+
+
+@pytest.mark.usefixtures("way")
+async def test_blocking_calls_do_not_prevent_a_run(strict: None) -> None:
+    completed = await bash("cat; echo err >&2; exit 3", stdin=bytes(2_000_000))
+
+    assert (completed.exit_code, len(completed.stdout), completed.stderr) == (3, 2_000_000, b"err\n")
+
+
+async def test_blocking_calls_do_not_prevent_many_runs_at_once(strict: None) -> None:
+    done = await asyncio.gather(*(bash(f"exit {number}") for number in range(50)))
+
+    assert [completed.exit_code for completed in done] == list(range(50))
+
+
+@pytest.mark.usefixtures("way")
+async def test_blocking_calls_do_not_prevent_a_timeout(strict: None) -> None:
+    completed = await bash("trap '' TERM; sleep 1000 & sleep 1000", timeout=0.2, grace=0.2)
+
+    assert (completed.timed_out, completed.signal) == (True, "SIGKILL")
+
+
+async def test_blocking_calls_do_not_prevent_the_reason_why_a_program_cannot_be_started(strict: None) -> None:
+    with pytest.raises(SpawnError, match="there is no such file"):
+        await run("/no/such/program")
+
+
+async def test_blocking_calls_do_not_prevent_an_end_by_a_second_cancellation(strict: None) -> None:
+    task = asyncio.create_task(bash("trap '' TERM; sleep 1000 & sleep 1000"))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    await asyncio.sleep(0.1)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_blocking_start_that_is_cancelled_leaves_nothing_running(strict: None) -> None:
+    """The thread that starts the program cannot be interrupted."""
+    begun = threading.Event()
+
+    def slow() -> bytes:
+        begun.set()
+        time.sleep(0.3)
+        return b""
+
+    task = asyncio.create_task(bash("sleep 1000", stdin=slow))
+    await eventually(begun.is_set)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.6)  # what is left is found by the fixture `clean`
+
+
+async def test_blocking_start_that_fails_after_it_was_cancelled_is_forgotten(strict: None) -> None:
+    begun = threading.Event()
+
+    def failing() -> None:
+        begun.set()
+        time.sleep(0.2)
+        raise OSError("nobody hears this")
+
+    task = asyncio.create_task(call_blocking(failing, discard=lambda _: pytest.fail("there is no result")))
+    await eventually(begun.is_set)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.4)

@@ -1,0 +1,286 @@
+"""Reading settings again while a program runs: all at once or not at all, and events under way finish as they began."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llxprt_hooks import (
+    Config,
+    HookEventName,
+    HookExecutionRequest,
+    Hooks,
+    InProcessMessageBus,
+    MessageBusType,
+    SettingsError,
+    deny,
+    grant_trust,
+    load_settings,
+    revoke_trust,
+)
+from llxprt_hooks.trust import watch
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.project import Project
+
+
+def done(args: dict[str, Any]) -> str:
+    return "done"
+
+
+def saying(reason: str) -> str:
+    return f"echo {reason} >&2; exit 2"
+
+
+def content(hooks: Hooks) -> Any:
+    return hooks.sync.run_tool("any", {}, done).llm_content
+
+
+@pytest.fixture
+def project(sandbox: Project) -> Project:
+    return sandbox
+
+
+def test_new_settings_apply_after_a_reload(project: Project) -> None:
+    project.configure(level="user", BeforeTool=saying("old"))
+    hooks = Hooks.load(project.root)
+    system = hooks.config.get_hook_system()
+    assert content(hooks) == "old"
+    project.configure(level="user", BeforeTool=saying("new"))
+    assert content(hooks) == "old"
+    hooks.reload()
+    assert content(hooks) == "new"
+    assert hooks.config.get_hook_system() is system
+    project.put("user", {"enableHooks": False, "hooks": {}})
+    hooks.reload()
+    assert (content(hooks), hooks.config.enable_hooks) == ("done", False)
+    project.configure(level="user", BeforeTool=saying("again"))
+    hooks.reload()
+    assert content(hooks) == "again"
+
+
+def test_settings_are_read_again_before_the_first_event(project: Project) -> None:
+    hooks = Hooks.load(project.root)
+    project.configure(level="user", BeforeTool=saying("new"))
+    hooks.reload()
+    hooks.config.get_hook_system()
+    project.configure(level="user", BeforeTool=saying("newer"))
+    hooks.reload()
+    assert content(hooks) == "newer"
+
+
+def test_extensions_disabled_hooks_and_environment_are_read_again(project: Project) -> None:
+    hooks = Hooks.load(project.root)
+    project.extension("x", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": saying("x")}]}]}})
+    project.put("user", {"enableHooks": True, "hooksConfig": {"environment": {"deny": ["SECRET*"]}}})
+    hooks.reload()
+    assert content(hooks) == "x"
+    project.put("user", {"enableHooks": True, "hooksConfig": {"disabled": [saying("x")]}})
+    hooks.reload()
+    assert content(hooks) == "done"
+
+
+def test_functions_stay_registered(project: Project) -> None:
+    project.configure(level="user", AfterTool="true")
+    hooks = Hooks.load(project.root)
+    hooks.on("BeforeTool", lambda payload: deny("function"))
+    assert content(hooks) == "function"
+    project.put("user", {"enableHooks": False})
+    hooks.reload()
+    assert content(hooks) == "function"
+
+
+async def test_an_event_under_way_finishes_with_the_old_hooks(project: Project) -> None:
+    project.configure(
+        level="user", BeforeTool=f"touch started; while [ ! -e go ]; do sleep 0.01; done; {saying('old')}"
+    )
+    hooks = Hooks.load(project.root)
+    under_way = asyncio.ensure_future(hooks.run_tool("any", {}, done))
+    await asyncio.to_thread(until, (project.root / "started").exists)
+    project.configure(level="user", BeforeTool=saying("new"))
+    hooks.reload()
+    assert (await hooks.run_tool("any", {}, done)).llm_content == "new"
+    project.write("go")
+    assert (await under_way).llm_content == "old"
+
+
+@pytest.mark.parametrize("level", ["project", "user", "system"])
+def test_a_broken_file_keeps_the_old_hooks(project: Project, level: str) -> None:
+    project.configure(level=level, BeforeTool=saying("old"))
+    grant_trust(project.root)
+    hooks = Hooks.load(project.root)
+    assert content(hooks) == "old"
+    project.put(level, "{ broken")
+    with pytest.raises(SettingsError, match=r"settings\.json:1:3"):
+        hooks.reload()
+    assert content(hooks) == "old"
+
+
+def test_strict_loading_raises_for_a_broken_file(project: Project) -> None:
+    project.put("user", "[]")
+    with pytest.raises(SettingsError, match="expected an object") as raised:
+        Config.load(project.root, strict=True)
+    assert len(raised.value.problems) == 1
+    assert len(load_settings(project.root).problems) == 1
+
+
+@pytest.mark.parametrize("change", ["changed", "refused"])
+def test_a_project_that_lost_its_approval_keeps_the_hooks_that_were_approved(project: Project, change: str) -> None:
+    """Else whoever can edit the file could switch off a guard of a running agent."""
+    project.configure(BeforeTool=saying("approved"))
+    grant_trust(project.root)
+    hooks = Hooks.load(project.root)
+    assert content(hooks) == "approved"
+    if change == "changed":
+        project.configure(AfterTool="true")
+    else:
+        project.project_file.chmod(0o666)
+    with pytest.raises(SettingsError, match=r"approved|others"):
+        hooks.reload()
+    assert content(hooks) == "approved"
+    project.project_file.chmod(0o600)
+    grant_trust(project.root)
+    hooks.reload()
+    assert content(hooks) == ("done" if change == "changed" else "approved")
+
+
+def test_an_approval_that_is_withdrawn_takes_the_hooks_away(project: Project) -> None:
+    project.configure(BeforeTool=saying("approved"))
+    grant_trust(project.root)
+    hooks = Hooks.load(project.root)
+    revoke_trust(project.root)
+    hooks.reload()
+    assert content(hooks) == "done"
+
+
+def test_a_configuration_of_a_program_has_nothing_to_read(project: Project) -> None:
+    hooks = Hooks(
+        Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": saying("x")}]}]})
+    )
+    hooks.reload()
+    assert content(hooks) == "x"
+
+
+async def test_a_message_bus_stays_connected(project: Project) -> None:
+    project.configure(level="user", BeforeTool=saying("old"))
+    bus = InProcessMessageBus()
+    config = Config.load(project.root, message_bus=bus)
+    system = config.get_hook_system()
+    assert system is not None
+    await system.initialize()
+    project.configure(level="user", BeforeTool=saying("new"))
+    config.reload()
+    answers: list[Any] = []
+    bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, answers.append)
+    await bus.publish(HookExecutionRequest(HookEventName.BEFORE_TOOL, {"tool_name": "t", "tool_input": {}}, "1"))
+    [answer] = answers
+    assert "new" in str(answer)
+
+
+def test_events_of_many_threads_see_either_the_old_hooks_or_the_new(project: Project) -> None:
+    """Both versions have two hooks that agree with each other."""
+    hooks = Hooks.load(project.root)
+    seen: set[Any] = set()
+
+    def look() -> None:
+        for _ in range(200):
+            system = hooks.config.get_hook_system()
+            if system is not None:
+                system.ready_event_handler()
+                seen.add(tuple(sorted(entry.name for entry in system.get_all_hooks())))
+
+    versions = [("a1", "a2"), ("b1", "b2")]
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(20):
+        first, second = versions[number % 2]
+        project.put(
+            "user", {"enableHooks": True, "hooks": {"BeforeTool": [_named(first)], "AfterTool": [_named(second)]}}
+        )
+        hooks.reload()
+    for thread in threads:
+        thread.join()
+    assert seen <= {(), *versions}
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "name": name, "command": "true"}]}
+
+
+# Watching files.
+
+
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Waits for a warning with a text."""
+    monkeypatch.setattr(watch, "INTERVAL", 0.02)
+    return lambda text: until(lambda: any(text in record.getMessage() for record in caplog.records))
+
+
+def test_a_changed_file_is_read_again_by_itself(project: Project, warned: Callable[[str], None]) -> None:
+    project.configure(level="user", BeforeTool=saying("old"))
+    hooks = Hooks.load(project.root, watch=True)
+    assert content(hooks) == "old"
+    project.configure(level="user", BeforeTool=saying("newer"))
+    until(lambda: content(hooks) == "newer")
+
+    project.put("user", "{ broken")
+    warned("the old ones stay in use")
+    assert content(hooks) == "newer"
+    project.configure(level="user", BeforeTool=saying("fixed"))
+    until(lambda: content(hooks) == "fixed")
+
+    project.user_file.unlink()
+    warned("was deleted")
+    assert content(hooks) == "fixed"
+    project.configure(level="user", BeforeTool=saying("back"))
+    until(lambda: content(hooks) == "back")
+
+
+def test_an_approval_takes_effect_by_itself(project: Project, warned: Callable[[str], None]) -> None:
+    project.configure(BeforeTool=saying("approved"))
+    hooks = Hooks.load(project.root, watch=True)
+    assert content(hooks) == "done"
+    grant_trust(project.root)
+    until(lambda: content(hooks) == "approved")
+    project.configure(AfterTool="true")
+    warned("the old ones stay in use")
+    assert content(hooks) == "approved"
+
+
+def test_an_extension_that_is_installed_takes_effect_by_itself(project: Project, warned: Callable[[str], None]) -> None:
+    project.put("user", {"enableHooks": True})
+    hooks = Hooks.load(project.root, watch=True)
+    project.extension("x", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": saying("x")}]}]}})
+    until(lambda: content(hooks) == "x")
+
+
+def test_the_thread_survives_whatever_a_reload_raises(project: Project, warned: Callable[[str], None]) -> None:
+    class Failing:
+        def reload(self) -> None:
+            raise OSError("no descriptors left")
+
+    config = Failing()
+    watch.SettingsWatch(project.root).start(config)
+    project.configure(level="user", BeforeTool="true")
+    warned("could not be read")
+    assert _watching()
+
+
+def test_the_thread_ends_with_the_configuration(project: Project, warned: Callable[[str], None]) -> None:
+    config = Config.load(project.root, watch=True)
+    assert _watching()
+    del config
+    until(lambda: gc.collect() >= 0 and not _watching())  # a thread that is reloading holds its configuration
+
+
+def _watching() -> bool:
+    return any(thread.name == "llxprt-hooks-watch" for thread in threading.enumerate())
