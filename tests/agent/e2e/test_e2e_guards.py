@@ -72,6 +72,7 @@ PROTECTED = [
     ".llxprt/settings.json",
     ".llxprt/hooks/new.py",
     ".LLXPRT/hooks/new.py",
+    ".config/llxprt-code/settings.json",
     "x/../.llxprt/new",
     "./.git/hooks/pre-commit",
     ".git",
