@@ -317,7 +317,8 @@ class Hooks:
                     event_name=event_name,
                     source=ConfigSource.PROJECT,
                     origin="",
-                    where=f"hooks.on({event_name.value!r})",
+                    group_number=None,
+                    number=len(self.config.function_hooks),
                     matcher=matcher,
                 )
             )

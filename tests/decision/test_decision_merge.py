@@ -150,21 +150,32 @@ def test_the_reason_for_a_stop_is_that_of_the_hook_that_stops() -> None:
 
 
 ONLY_BLOCKS = {"decision": "deny", "stopReason": "only blocked"}
-STOPS = {"continue": False}
 
 
 @pytest.mark.requirement("HOOK-097")
 @pytest.mark.parametrize("event", list(HookEventName))
-@pytest.mark.parametrize("order", [(ONLY_BLOCKS, STOPS), (STOPS, ONLY_BLOCKS)], ids=["block first", "stop first"])
+@pytest.mark.parametrize("stop_first", [False, True])
+@pytest.mark.parametrize("key", ["stopReason", "reason"])
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [({}, "No reason provided"), ({"reason": "enough"}, "enough"), ({"stopReason": "enough"}, "enough")],
+)
 def test_a_hook_that_only_blocks_gives_no_reason_for_another_hooks_stop(
-    event: HookEventName, order: tuple[dict[str, Any], ...]
+    event: HookEventName, stop_first: bool, key: str, stop: dict[str, Any], reason: str
 ) -> None:
-    bare = merged(event, *map(printed, order))
-    reasoned = merged(event, *(printed({**each, "stopReason": each.get("stopReason", "enough")}) for each in order))
+    outputs = [printed({"decision": "deny", key: "only blocked"}), printed({"continue": False, **stop})]
 
-    assert bare.stop_reason is None
-    assert reasoned.stop_reason == "enough"
-    assert reasoned.get_stop_reason() == "enough"
+    output = merged(event, *(outputs[::-1] if stop_first else outputs))
+
+    assert output.get_stop_reason() == reason
+
+
+@pytest.mark.parametrize("event", list(HookEventName))
+def test_a_stop_keeps_the_form_that_its_hook_gave_it_where_no_other_hook_has_a_reason(event: HookEventName) -> None:
+    output = merged(event, printed({"continue": False, "reason": "enough"}), printed({"systemMessage": "m"}))
+
+    assert output.stop_reason is None
+    assert output.get_stop_reason() == "enough"
 
 
 @pytest.mark.requirement("HOOK-097")

@@ -28,6 +28,7 @@ def variables(text: str) -> str:
 CASES = {
     # Syntax.
     "a missing comma": ("syntax", '{\n  "enableHooks": true\n  «"»hooks": {}\n}', "comma"),
+    "a missing comma before text of the parser": ("syntax", '{ "a": "x" «"»not valid UTF-8": 1 }', "comma"),
     "a single-quoted string": ("syntax", "{ \"enableHooks\": «'»yes' }", "double quotes"),
     "a capital letter": ("syntax", '{ "enableHooks": «True» }', "lower case"),
     "a string that is not closed": ("syntax", '{\n  «"»hooks: {}\n}', "Close the string"),

@@ -1,4 +1,7 @@
-"""Calls from where hooks cannot be awaited are blocked, with the reason, and never go through unguarded."""
+"""Events fired from where hooks cannot be awaited are blocked, with the reason, and never go through unguarded.
+
+The functions above the event handler run hooks on a loop of their own there: see ``test_events_portal``.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,7 @@ import trio
 from llxprt_hooks import (
     Config,
     execute_tool_with_hooks,
-    fire_after_tool_hook,
-    fire_before_model_hook,
     fire_before_tool_hook,
-    fire_session_start_hook,
 )
 from llxprt_hooks.process import child
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-    from llxprt_hooks.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.engine.event_handler import HookEventHandler
+    from llxprt_hooks.engine.results import AggregatedHookResult
 
 NEEDS_ASYNCIO = "llxprt-hooks needs asyncio"
 
@@ -48,23 +49,28 @@ def stepped(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("it waits for something")
 
 
+def handler_of(config: Config) -> HookEventHandler:
+    system = config.get_hook_system()
+    assert system is not None
+    return system.ready_event_handler()
+
+
 def test_under_trio_a_guarded_tool_does_not_run(config: Config, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> Any:
-        return await execute_tool_with_hooks(config, "write_file", {}, lambda _: "RAN")
+    result = trio.run(handler_of(config).fire_before_tool_event, "write_file", {})
 
-    result = trio.run(main)
-
-    assert NEEDS_ASYNCIO in str(result.llm_content)
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
+    assert NEEDS_ASYNCIO in str(result.final_output.reason)
+    assert "ERROR" in [record.levelname for record in caplog.records]
 
 
 def test_under_trio_as_a_guest_of_asyncio_too(config: Config) -> None:
-    async def host() -> DefaultHookOutput | None:
+    async def host() -> AggregatedHookResult:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 
-        async def guest() -> DefaultHookOutput | None:
-            return await fire_before_tool_hook(config, "write_file", {})
+        async def guest() -> AggregatedHookResult:
+            return await handler_of(config).fire_before_tool_event("write_file", {})
 
         trio.lowlevel.start_guest_run(
             guest,
@@ -72,28 +78,28 @@ def test_under_trio_as_a_guest_of_asyncio_too(config: Config) -> None:
             done_callback=done.set_result,
             host_uses_signal_set_wakeup_fd=True,
         )
-        output: DefaultHookOutput | None = (await done).unwrap()
-        return output
+        result: AggregatedHookResult = (await done).unwrap()
+        return result
 
-    output = asyncio.run(host())
+    output = asyncio.run(host()).final_output
 
     assert output is not None
     assert output.is_blocking_decision()
 
 
 def test_without_an_event_loop_a_model_is_not_called(config: Config) -> None:
-    result = stepped(fire_before_model_hook(config, {"contents": "hello"}, translator="google-genai"))
+    output = stepped(handler_of(config).fire_before_model_event({"contents": "hello"})).final_output
 
-    assert result.blocked
-    assert NEEDS_ASYNCIO in result.reason
+    assert output.is_blocking_decision()
+    assert NEEDS_ASYNCIO in output.reason
 
 
 def test_what_cannot_be_blocked_goes_on(config: Config, tmp_path: Path) -> None:
-    output = stepped(fire_after_tool_hook(config, "write_file", {}, {"llmContent": "done", "returnDisplay": ""}))
-    fire_session_start_hook(config)
+    response = {"llmContent": "done", "returnDisplay": ""}
+    result = stepped(handler_of(config).fire_after_tool_event("write_file", {}, response))
 
-    assert output is not None
-    assert output.get_additional_context() is None
+    assert not result.success
+    assert result.final_output.get_additional_context() is None
     assert not (tmp_path / "ran").exists()
 
 
@@ -102,10 +108,7 @@ def test_what_no_hook_guards_goes_on(config: Config) -> None:
 
 
 def test_the_engine_reports_a_failure(config: Config) -> None:
-    system = config.get_hook_system()
-    assert system is not None
-
-    result = stepped(system.ready_event_handler().fire_before_tool_event("write_file", {}))
+    result = stepped(handler_of(config).fire_before_tool_event("write_file", {}))
 
     assert not result.success
     assert [NEEDS_ASYNCIO in str(error) for error in result.errors] == [True]
@@ -122,7 +125,7 @@ async def test_a_child_forked_by_a_running_task_is_blocked_and_its_parent_is_gua
         status = 1
         try:
             output = stepped(fire_before_tool_hook(config, "write_file", {}))
-            status = 0 if output is not None and NEEDS_ASYNCIO in str(output.reason) else 2
+            status = 0 if output is not None and output.is_blocking_decision() else 2
         finally:
             os._exit(status)
 

@@ -20,6 +20,7 @@ from llxprt_hooks import (
     ToolResult,
     decode_message,
     encode_message,
+    fire_before_tool_hook,
     read_response,
 )
 from llxprt_hooks.bus.messages import Message, Subscriber, message_channel
@@ -241,14 +242,46 @@ async def test_the_bus_of_a_configuration_is_connected_by_initialize_and_let_go_
     assert project.runs() == 1
 
 
-async def test_a_configuration_whose_bus_was_never_connected_can_be_disposed_of(
+@pytest.mark.requirement("DELTA-HSYS-001")
+async def test_the_first_event_connects_the_bus_of_a_configuration(project: EventsProject, tmp_path: Path) -> None:
+    async with wire(tmp_path) as both:
+        config = project.config({"BeforeTool": project.hook()}, message_bus=both.hooks)
+        await fire_before_tool_hook(config, "glob", {})
+        async with asyncio.timeout(30):
+            while not both.broker.count(REQUEST):  # noqa: ASYNC110 - the broker is not ours to wait for
+                await asyncio.sleep(0.005)
+        assert read_response(
+            await both.ask(encode_message(HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL)))
+        ).success
+        await system_of(config).disconnect()
+        assert both.broker.count(REQUEST) == 0
+    assert project.runs() == 2
+
+
+async def test_a_configuration_can_be_disposed_of_before_its_bus_is_connected(
     project: EventsProject, tmp_path: Path
 ) -> None:
     async with wire(tmp_path) as both:
-        system = project.system({}, message_bus=both.hooks)
+        before = asyncio.all_tasks()
+        system = project.system({"BeforeTool": project.hook()}, message_bus=both.hooks)
         system.dispose()
         await system.initialize()
+        await asyncio.wait(asyncio.all_tasks() - before)
         assert both.broker.count(REQUEST) == 0
+
+
+def test_a_hook_system_without_a_loop_says_how_to_connect_an_asynchronous_bus(
+    project: EventsProject, tmp_path: Path, warnings_of_engine: Texts
+) -> None:
+    async def connected_bus() -> SocketBus:
+        async with wire(tmp_path) as both:
+            return both.hooks
+
+    system = project.system({}, message_bus=asyncio.run(connected_bus()))
+
+    [warning] = warnings_of_engine()
+    assert "`await system.connect(bus)`" in warning
+    system.dispose()
 
 
 async def test_a_bus_that_refuses_the_subscription_can_be_connected_again(

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.engine.definitions import (
@@ -13,10 +18,17 @@ from llxprt_hooks.engine.definitions import (
     HookConfig,
     HookDefinition,
     HookSet,
+    HookType,
     read_definitions,
 )
+from llxprt_hooks.engine.executors import EXECUTORS, EventRun, Executor
 from llxprt_hooks.engine.executors.command import CommandSpec
+from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, Shape
 from tests.running.running_hooks import EVENT_FIELDS, group
+
+if TYPE_CHECKING:
+    from llxprt_hooks.protocol.exit_codes import HookVerdict
 
 
 def definitions(hooks: dict[str, Any]) -> list[HookDefinition]:
@@ -173,3 +185,93 @@ def test_a_definition_tells_where_it_stands() -> None:
         "extension x",
         "hooks.BeforeTool[1].hooks[1]",
     )
+
+
+class EveryField(Executor[str]):
+    """A hook type with a field of each kind."""
+
+    fields: ClassVar[Mapping[str, Field]] = {
+        "mode": Field(Scalar(Kind.STRING, choices=("on", "off")), "", required=True),
+        "level": Field(Scalar(Kind.NUMBER, above=1.5), "", default=2, nullable=True),
+        "ratio": Field(Scalar(Kind.NUMBER), ""),
+        "note": Field(Scalar(Kind.STRING, not_blank=True), ""),
+        "labels": Field(ArrayOf(Scalar(Kind.STRING)), "", default=["a"]),
+        "extra": Field(Shape("extra", "", {"flag": Field(Scalar(Kind.BOOLEAN), "")}), "", default={"flag": True}),
+        "flag": Field(Scalar(Kind.BOOLEAN), "", default=True),
+    }
+
+    def read(self, fields: Mapping[str, Any]) -> str | list[FieldProblem]:
+        if fields["level"] == 7:
+            return [FieldProblem("level", "`level` must not be 7", discards=True)]
+        return repr({key: fields[key] for key in self.fields})
+
+    def describe(self, spec: str) -> str:
+        return spec
+
+    async def run(self, spec: str, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
+        raise NotImplementedError
+
+
+SOME_VALUES: list[Any] = [
+    *[None, True, False, -1, 0, 1, 2, 7, 5000, 2**70, 1.0, 1.5, 2.5, math.nan, math.inf],
+    *["", " ", "\u3000\x1c", "check", "on", "\ud800", b"check", HookType.COMMAND],
+    *[[], ["a"], ("a",), [1], {}, {"flag": False}, {"flag": 1}, {"other": 1}],
+]
+HOOK_KEYS = ["type", "command", "timeout", "name", "description", "failClosed", *EveryField.fields, "unknown", "\ud800"]
+GROUP_KEYS = ["hooks", "matcher", "sequential", "unknown", "\ud800"]
+USUAL_HOOKS: list[dict[str, Any]] = [
+    {"type": "command", "command": "check"},
+    {"type": "every", "mode": "on"},
+    {"type": "plugin"},
+]
+
+WITHOUT_A_HOOK: dict[str, Any] = {"hooks": [], "sequential": None}
+"""A group that is read in the careful way, because of its null, and all other groups of the event with it."""
+
+
+def assert_read_alike(groups: Any) -> None:
+    """Hooks mean the same, whether the other hooks of their event are usual or not."""
+    with patch.dict(EXECUTORS, {"every": EveryField()}):
+        found = read_definitions(HookSet({"BeforeTool": groups}))
+        carefully = read_definitions(HookSet({"BeforeTool": [*groups, WITHOUT_A_HOOK]}))
+    assert found == carefully
+
+
+@pytest.mark.parametrize("key", HOOK_KEYS)
+@pytest.mark.parametrize("usual", USUAL_HOOKS, ids=lambda usual: usual["type"])
+def test_any_value_of_a_hook_is_read_alike_whatever_else_the_event_has(usual: dict[str, Any], key: str) -> None:
+    for value in SOME_VALUES:
+        assert_read_alike([{"hooks": [{**usual, key: value}]}])
+
+
+@pytest.mark.parametrize("key", GROUP_KEYS)
+def test_any_value_of_a_group_is_read_alike_whatever_else_the_event_has(key: str) -> None:
+    for value in SOME_VALUES:
+        assert_read_alike([{"hooks": USUAL_HOOKS, key: value}])
+
+
+def with_others(usual: dict[str, Any], keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    others = st.dictionaries(st.sampled_from(keys), st.sampled_from(SOME_VALUES), max_size=3)
+    return others.map(lambda other: {**usual, **other})
+
+
+SOME_HOOKS = st.sampled_from(USUAL_HOOKS).flatmap(lambda usual: with_others(usual, HOOK_KEYS))
+SOME_GROUPS = (
+    st.lists(SOME_HOOKS, max_size=2).flatmap(lambda hooks: with_others({"hooks": hooks}, GROUP_KEYS))
+    | st.tuples(SOME_HOOKS).map(lambda hooks: MappingProxyType({"hooks": hooks}))
+    | st.sampled_from(SOME_VALUES)
+)
+
+
+@given(st.lists(SOME_GROUPS, max_size=2) | st.tuples(SOME_GROUPS))
+def test_any_groups_are_read_alike_whatever_else_the_event_has(groups: list[Any] | tuple[Any]) -> None:
+    assert_read_alike(groups)
+
+
+def test_usual_hooks_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llxprt_hooks.engine.definitions.read_hook", None)
+    fields = {"timeout": 5000, "name": "guard", "description": "Checks.", "failClosed": True, "unknown": [1]}
+
+    [definition] = definitions(one_hook(**fields))
+
+    assert definition.config == HookConfig("command", CommandSpec("check"), 5000, "guard", "Checks.", True)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks import BeforeModelHookResult, Config, ToolResult, execute_tool_with_hooks, fire_before_model_hook
+from llxprt_hooks import (
+    BeforeModelHookResult,
+    Config,
+    HookEventName,
+    ToolResult,
+    execute_tool_with_hooks,
+    fire_before_model_hook,
+)
+from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.inspection.hints import hints_on
 
 if TYPE_CHECKING:
@@ -188,6 +196,9 @@ async def test_an_invalid_matcher_of_a_group_that_fails_closed_matches_everythin
     assert str(problem).startswith(f"hooks.BeforeTool[0]: `matcher` {matcher!r} is not a valid regular expression; ")
     handler = system.get_event_handler()
     assert len((await handler.fire_before_tool_event("anything", {})).results) == 2
+    explained = HookPlanner(system.get_registry()).explain(HookEventName.BEFORE_TOOL, "rm")
+    why = f"its matcher {matcher!r} is not valid, and a group with failClosed is then for all"
+    assert [hook.why for hook in explained] == [why, why]
 
 
 @pytest.mark.requirement("HOOK-088")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from llxprt_hooks import Config
+from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.settings import Extension
 from llxprt_hooks.settings.extensions import place_path
 from llxprt_hooks.trust.load import load_settings
@@ -223,9 +225,28 @@ def test_a_hook_that_cannot_be_made_safe_is_left_out_by_itself(project: Path, ex
 
     loaded = load_settings(project)
 
-    [extension] = loaded.extensions
-    [kept] = extension.hooks["BeforeTool"]
-    assert [hook["command"] for hook in kept["hooks"]] == [f"'{path}'/y", "sh -c z"]
+    registry = HookRegistry(Config.load(project))
+    registry.initialize()
+    assert [(hook.config.command, hook.definition.where) for hook in registry.get_all_hooks()] == [
+        (f"'{path}'/y", "hooks.BeforeTool[0].hooks[1]"),
+        ("sh -c z", "hooks.BeforeTool[0].hooks[2]"),
+    ]
+    assert registry.problems == []
     [problem] = loaded.problems
     assert (problem.line, problem.column) == (8, 18)
     assert "this hook is skipped" in problem.message
+
+
+def test_the_problems_of_other_hooks_keep_their_place_beside_one_that_is_left_out(
+    project: Path, extensions: Path, write: Write
+) -> None:
+    unsafe = {"type": "command", "command": "sh -c ${extensionPath}/x"}
+    groups = [unsafe, {"hooks": [unsafe, {"type": "command", "command": "check", "timeout": -1}]}]
+    install(write, extensions / "my ext", {"name": "e"}, json.dumps({"hooks": {"BeforeTool": groups}}, indent=1))
+
+    registry = HookRegistry(Config.load(project))
+    registry.initialize()
+
+    [problem] = registry.problems
+    assert problem.where == "hooks.BeforeTool[1].hooks[1]"
+    assert (problem.line, problem.column) == (17, 18)

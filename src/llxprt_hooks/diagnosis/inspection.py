@@ -113,7 +113,7 @@ def _unread(file: Path, problem: Problem) -> Diagnostic:
         problem.line,
         problem.column + len(text),
         message=problem.message,
-        fix=next(fix for words, fix in _SYNTAX_FIXES.items() if words in problem.message),
+        fix=problem.fix,
         text=text,
         source=source,
     )
@@ -129,21 +129,3 @@ def _source(file: Path) -> Source | None:
 
 
 _TOKEN: Final = re.compile(r"[\w$.+-]+|.")
-_SYNTAX_FIXES: Final = {
-    "not valid UTF-8": "Save the file as UTF-8.",
-    "expected ','": "Check for a missing comma before this, or for a missing or extra bracket.",
-    "expected ':'": 'Write `"key": value`.',
-    "key in double quotes": "Write the key in double quotes, without a comma before the first key.",
-    "not closed, expected '*/'": "Close the comment.",
-    "not closed": "Close the string; a line break inside one is written `\\n`.",
-    "expected a value, found the end": "Add the missing value; an empty settings file is `{}`.",
-    "the end of the file": "Check for a missing or extra closing bracket.",
-    "unknown escape": "Write a backslash as `\\\\`.",
-    "did you mean": "Write it in lower case: true, false or null.",
-    "strings are written in double quotes": "Write it in double quotes.",
-    "control character": "Write it as the escape.",
-    "nested more than": "Remove some levels.",
-    "object in braces": 'Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.',
-    "": "Write a value there: a string in double quotes, a number, true, false, an object or an array.",
-}
-"""By part of the parser's message; the first match applies."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.results import AggregatedHookResult
 from llxprt_hooks.events import MergeStrategy, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.outputs import BLOCKING, BeforeToolHookOutput
+from llxprt_hooks.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -80,6 +80,7 @@ def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> F
     merged: Fields = {}
     for output in outputs:
         merged |= _own_fields(output)
+    merged |= _own_stop_reason(outputs, merged)
     explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
     if explicit:
         merged["decision"] = explicit[-1]
@@ -176,7 +177,16 @@ def _merge_common(outputs: Outputs) -> Fields:
         merged["continue"] = False
     if any(output.suppress_output for output in outputs):
         merged["suppressOutput"] = True
-    return merged
+    return merged | _own_stop_reason(outputs, merged)
+
+
+def _own_stop_reason(outputs: Outputs, merged: Fields) -> Fields:
+    """The reason of a stop that has no ``stopReason``, where the merged ``reason`` is not that of the stop alone."""
+    if merged.get("continue") is not False or merged.get("stopReason"):
+        return {}
+    if not any(_own_fields(output).get("reason") for output in outputs if not output.should_stop_execution()):
+        return {}
+    return {"stopReason": _joined(output.reason for output in outputs if output.should_stop_execution()) or NO_REASON}
 
 
 def _own_fields(output: DefaultHookOutput) -> Fields:

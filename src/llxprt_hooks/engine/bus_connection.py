@@ -34,49 +34,59 @@ class BusConnection:
         self._fire = fire
         self._log = log
         self._is_closed = False
-        self._subscription: Unsubscribe | Awaitable[Unsubscribe] = bus.subscribe(
-            MessageBusType.HOOK_EXECUTION_REQUEST, self._answer
-        )
+        self._opening: asyncio.Future[Unsubscribe] | None = None
+        subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._answer)
+        self._unsubscribe = self._open(subscription) if inspect.isawaitable(subscription) else subscription
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether there is something to wait for in ``opened``."""
+        return self._opening is not None
 
     async def opened(self) -> None:
         """Wait until the bus has accepted the subscription."""
-        if not self._is_closed:
-            await self._unsubscribe_function()
+        if self._opening is not None and not self._is_closed:
+            await asyncio.shield(self._opening)
 
     async def close(self) -> None:
         """Answer nothing from now on, and wait until the bus has ended the subscription."""
         self._is_closed = True
-        unsubscribe = await self._unsubscribe_function()
-        await resolve(unsubscribe())
+        await resolve(self._unsubscribe())
 
     def close_soon(self) -> None:
         """Answer nothing from now on, and end the subscription: now, or where that takes awaiting, in a task."""
         self._is_closed = True
-        if inspect.iscoroutine(self._subscription):  # never awaited, so never made
-            self._subscription.close()
-            return
         try:
-            pending = self.close() if inspect.isawaitable(self._subscription) else self._subscription()
+            ending = self._unsubscribe()
         except Exception:
             self._log.warning(_NOT_ENDED, exc_info=True)
             return
-        if not inspect.isawaitable(pending):
+        if not inspect.isawaitable(ending):
             return
         try:
-            self._closing = asyncio.get_running_loop().create_task(close_connection(pending, self._log))
+            self._ending = asyncio.get_running_loop().create_task(close_connection(ending, self._log))
         except RuntimeError:
             self._log.warning(
                 "the subscription to the message bus was not ended: it ends asynchronously and no event loop is "
                 "running; await `disconnect` instead of calling `dispose`"
             )
-            if inspect.iscoroutine(pending):
-                pending.close()
+            _drop(ending)
 
-    async def _unsubscribe_function(self) -> Unsubscribe:
-        if inspect.isawaitable(self._subscription):
-            self._subscription = asyncio.ensure_future(self._subscription)
-            self._subscription = await asyncio.shield(self._subscription)
-        return self._subscription
+    def _open(self, subscription: Awaitable[Unsubscribe]) -> Unsubscribe:
+        """Let the bus subscribe in a task. Returns the function that ends the subscription once there is one."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            _drop(subscription)
+            raise RuntimeError(
+                "it subscribes asynchronously and no event loop is running; `await system.connect(bus)` in one"
+            ) from None
+        opening = self._opening = asyncio.ensure_future(subscription)
+
+        async def unsubscribe() -> None:
+            await resolve((await opening)())
+
+        return unsubscribe
 
     async def _answer(self, message: Message) -> None:
         if self._is_closed:
@@ -106,6 +116,12 @@ class BusConnection:
             await resolve(self.bus.publish(message))
         except Exception:
             self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+
+
+def _drop(awaitable: Awaitable[object]) -> None:
+    """Give up what will not be awaited, without the warning of Python."""
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
 
 
 async def close_connection(closing: Awaitable[object], log: logging.Logger) -> None:

@@ -203,7 +203,7 @@ class HookEventHandler:
     # By message.
 
     def attach(self, bus: MessageBus) -> BusConnection:
-        """Answer the requests on a message bus; await the result's ``opened`` if the bus subscribes asynchronously."""
+        """Answer the requests on a message bus: from now on, or as soon as it has subscribed asynchronously."""
         for connection in self._connections:
             if connection.bus is bus:
                 return connection
@@ -213,7 +213,10 @@ class HookEventHandler:
 
     async def connect(self, bus: MessageBus) -> None:
         """Answer the requests on a message bus from now on."""
-        connection = self.attach(bus)
+        await self.opened(self.attach(bus))
+
+    async def opened(self, connection: BusConnection) -> None:
+        """Wait until the bus of a connection has accepted the subscription; drop the connection if it does not."""
         try:
             await connection.opened()
         except Exception:

@@ -7,12 +7,12 @@ anchored: the same matcher selects the same tools there and here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from regress import Regex, RegressError
 
-from llxprt_hooks.events import HookEventName, MatchKind
+from llxprt_hooks.events import EVENTS, HookEventName, MatchKind
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE
 
 Matches: TypeAlias = Callable[[str], bool]
@@ -29,7 +29,7 @@ def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
     True
     """
     text = trimmed(matcher)
-    return _everything if is_for_all(text) else _COMPILERS[event_name.spec.match](text)
+    return _everything if text in _ANYTHING else _COMPILERS[event_name](text)
 
 
 def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
@@ -84,8 +84,9 @@ def _scalar_values(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_COMPILERS: dict[MatchKind, Callable[[str], Matches]] = {
+_BY_KIND: Mapping[MatchKind, Callable[[str], Matches]] = {
     MatchKind.SEARCHED: _searched,
     MatchKind.EXACT: _exactly,
     MatchKind.IGNORED: _ignore,
 }
+_COMPILERS = {event_name: _BY_KIND[spec.match] for event_name, spec in EVENTS.items()}

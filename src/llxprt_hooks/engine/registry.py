@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
@@ -41,8 +44,7 @@ class RegistryConfig(Protocol):
         """Hooks that the program registered. They run after all others."""
 
 
-@dataclass(slots=True)
-class HookRegistryEntry:
+class HookRegistryEntry(msgspec.Struct):
     """One registered hook. Only ``enabled`` ever changes."""
 
     definition: HookDefinition
@@ -100,19 +102,18 @@ class HookRegistry:
             return
         definitions: list[HookDefinition] = []
         problems: list[Problem] = []
-        for hook_set in self._config.hook_sets:
+        for hook_set in sorted(self._config.hook_sets, key=lambda hook_set: hook_set.source.priority):
             read, found = read_definitions(hook_set)
             definitions += read
             problems += found
-        definitions.sort(key=lambda definition: definition.source.priority)
         disabled = frozenset(self._config.disabled_hooks)
         entries = [
-            HookRegistryEntry(definition, enabled=not disabled or definition.config.identity not in disabled)
+            HookRegistryEntry(definition, not disabled or definition.config.identity not in disabled)
             for definition in (*definitions, *self._config.function_hooks)
         ]
         by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
-        for entry in entries:
-            by_event.setdefault(entry.event_name, []).append(entry)
+        for event_name, of_event in groupby(entries, key=attrgetter("definition.event_name")):
+            by_event.setdefault(event_name, []).extend(of_event)
         for problem in problems:
             log.warning("%s", problem)
         self.problems, self._by_event, self._entries = problems, by_event, entries

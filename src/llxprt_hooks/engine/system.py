@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 log = debug_logger("system")
 
-_NO_BUS = "the message bus cannot be used; hooks run by direct call only"
+_NO_BUS = "the message bus cannot be used, so hooks run by direct call only: %s"  # DELTA-HBUS-002
 
 
 class HookSystemNotInitializedError(RuntimeError):
@@ -84,19 +85,16 @@ class HookSystem:
             observer=config.observer,
             prepare=self._initialize,
         )
-        self._connection = self._attach(config.message_bus)  # DELTA-HSYS-001
+        self._connecting = self._connect_soon(config.message_bus)  # DELTA-HSYS-001
 
     async def initialize(self) -> None:
         """Read and validate the hooks; the second and later calls do nothing (HOOK-004).
 
-        A message bus of the configuration that subscribes asynchronously is connected when this returns.
+        A message bus of the configuration that subscribes asynchronously has done so when this returns.
         """
         self._initialize()
-        if self._connection is not None:
-            try:
-                await self._connection.opened()
-            except Exception:
-                log.warning(_NO_BUS, exc_info=True)
+        if self._connecting is not None:
+            await asyncio.wait([self._connecting])
 
     def get_registry(self) -> HookRegistry:
         self._require_initialized()
@@ -152,13 +150,21 @@ class HookSystem:
         """Unsubscribe from every message bus, without waiting. Direct calls still work."""
         self._event_handler.dispose()
 
-    def _attach(self, bus: MessageBus | None) -> BusConnection | None:
-        """Subscribe to the configured bus. Without it, direct calls still run hooks (DELTA-HBUS-002)."""
+    def _connect_soon(self, bus: MessageBus | None) -> asyncio.Task[None] | None:
+        """Subscribe to the configured bus: now, or where that takes awaiting, in a task, which is returned."""
         try:
-            return None if bus is None else self._event_handler.attach(bus)
-        except Exception:
-            log.warning(_NO_BUS, exc_info=True)
-            return None
+            connection = None if bus is None else self._event_handler.attach(bus)
+            if connection is not None and connection.is_opening:
+                return asyncio.get_running_loop().create_task(self._opened(connection))
+        except Exception as error:
+            log.warning(_NO_BUS, error, exc_info=True)
+        return None
+
+    async def _opened(self, connection: BusConnection) -> None:
+        try:
+            await self._event_handler.opened(connection)
+        except Exception as error:
+            log.warning(_NO_BUS, error, exc_info=True)
 
     def _initialize(self) -> None:
         if self.initialized:

@@ -14,7 +14,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
 from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
 from llxprt_hooks.settings.jsonc import Kind
-from llxprt_hooks.settings.shape import FieldReader
+from llxprt_hooks.settings.shape import read_fields
 
 if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
@@ -158,7 +158,7 @@ class Reading:
             known = ", ".join(supported_types())
             self._leave_out(hook.start, f"a hook {found}. Supported types: {known}.")
             return None
-        own, problems = FieldReader(executor.fields or {}).read(hook.to_value())
+        own, problems = read_fields(executor.fields or {}, hook.to_value())
         if problems:
             self._leave_out(hook.start, f"a hook that cannot be used: {problems[0].message}")
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -69,12 +69,13 @@ def read_document(file: Path) -> Document | Problem | None:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         message = f"the byte 0x{data[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
-        return Problem(file, *line_and_column(before, len(before)), message)
+        return Problem(file, *line_and_column(before, len(before)), message, fix="Save the file as UTF-8.")
     except JsoncError as error:
-        return Problem(file, error.line, error.column, error.message)
+        return Problem(file, error.line, error.column, error.message, fix=error.fix)
     document = Document(file, real_file, mode, text, root, LineIndex(text))
     if root.kind is not Kind.OBJECT:
-        return document.problem_at(root.start, f"expected an object in braces, found {document.found(root)}")
+        problem = document.problem_at(root.start, f"expected an object in braces, found {document.found(root)}")
+        return replace(problem, fix='Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.')
     return document
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.hook_fields import FieldReader
-from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.settings.hook_groups import LEFT_OUT, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.problem import Problem
 
@@ -34,14 +34,14 @@ PLACEHOLDER: Final = "${extensionPath}"
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension and its hooks, in the format of ``hooks`` in a settings file."""
+    """An extension and its hooks, in the format of ``hooks`` in a settings file, with ``LEFT_OUT`` for unsafe ones."""
 
     name: str
     hooks: Mapping[str, Any]
     is_active: bool = True
     path: Path | None = None
     document: Document | None = field(default=None, repr=False, compare=False)
-    """The file the hooks were read from, if it contains exactly these hooks. Gives problems a line and a column."""
+    """The file the hooks were read from. Gives problems a line and a column."""
 
 
 def find_extensions(folder: Path, shell_keys: Collection[str]) -> tuple[tuple[Extension, ...], list[Problem]]:
@@ -146,7 +146,7 @@ def _with_hooks(
     inserter = _PathInserter(reader, str(path), shell_keys)
     hooks = {event: inserter.value(groups) for event, groups in reader.events(document.root).items()}
     problems += document.duplicate_keys() + reader.problems
-    return Extension(name, hooks, path=path, document=None if inserter.left_out else document)
+    return Extension(name, hooks, path=path, document=document)
 
 
 class _PathInserter:
@@ -156,13 +156,12 @@ class _PathInserter:
         self._reader = reader
         self._path = path
         self._shell_keys = shell_keys
-        self.left_out = False
 
     def value(self, node: Node) -> Any:
         if node.kind is Kind.OBJECT:
             return {member.key: self._member(member.key, member.value) for member in node.members}
         if node.kind is Kind.ARRAY:
-            return [self.value(item) for item in node.items if not self._is_unsafe(item)]
+            return [LEFT_OUT if self._is_unsafe(item) else self.value(item) for item in node.items]
         return node.scalar.replace(PLACEHOLDER, self._path) if isinstance(node.scalar, str) else node.scalar
 
     def _member(self, key: str, node: Node) -> Any:
@@ -175,7 +174,6 @@ class _PathInserter:
         unsafe = next((node for node in commands if place_path(str(node.scalar), self._path) is None), None)
         if unsafe is None:
             return False
-        self.left_out = True
         self._reader.report(
             unsafe,
             f"this hook is skipped: {PLACEHOLDER} is used where the shell could read parts of {self._path} as "

@@ -3,19 +3,24 @@
 Whatever does not have the form event → array of groups → object with an array ``hooks`` is reported and passed over.
 
 >>> hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}
->>> [(entry.event, entry.where) for entry in hook_entries(hooks)]
-[('BeforeTool', 'hooks.BeforeTool[0].hooks[0]')]
+>>> [where_words(entry.path) for entry in hook_entries(hooks)]
+['hooks.BeforeTool[0].hooks[0]']
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from llxprt_hooks.settings.shape import found_words
 
 SWITCHES: Final = ("enabled", "disabled")
 """Keys beside the events that are not events: other spellings of the keys of ``hooksConfig``."""
+
+LEFT_OUT: Final = object()
+"""Takes the place of a hook that was reported and must not run, so that the hooks after it keep their position."""
 
 Steps = tuple[str | int, ...]
 """The way to a value of a settings file, as ``Node.at`` takes it."""
@@ -23,7 +28,7 @@ Steps = tuple[str | int, ...]
 Report = Callable[[Steps, str], None]
 
 
-class HookEntry(NamedTuple):
+class HookEntry(msgspec.Struct, frozen=True):
     """One hook as it is written in settings, and its group."""
 
     event: str
@@ -36,12 +41,8 @@ class HookEntry(NamedTuple):
     def path(self) -> Steps:
         return ("hooks", self.event, self.group_number, "hooks", self.number)
 
-    @property
-    def where(self) -> str:
-        return f"hooks.{self.event}[{self.group_number}].hooks[{self.number}]"
 
-
-class HookGroup(NamedTuple):
+class HookGroup(msgspec.Struct, frozen=True):
     """One group as it is written in settings."""
 
     event: str
@@ -55,13 +56,13 @@ class HookGroup(NamedTuple):
     def entries(self, report: Report = lambda path, message: None) -> Iterator[HookEntry]:
         """The hooks of the group that are objects."""
         hooks = self.fields.get("hooks")
-        if not isinstance(hooks, list):
+        if not isinstance(hooks, list | tuple):
             report(self.path, f"discarded: `hooks` must be an array of hooks, found {found_words(hooks)}")
             return
         for index, hook in enumerate(hooks):
             if isinstance(hook, (dict, Mapping)):  # a dict is recognized faster
                 yield HookEntry(self.event, self.fields, hook, self.number, index)
-            else:
+            elif hook is not LEFT_OUT:
                 path = (*self.path, "hooks", index)
                 report(path, f"discarded: expected an object with `type`, found {found_words(hook)}")
 
@@ -71,13 +72,13 @@ def hook_groups(hooks: object, report: Report = lambda path, message: None) -> I
     for event, groups in hooks.items() if isinstance(hooks, Mapping) else ():
         if event in SWITCHES:
             continue
-        if not isinstance(groups, list):
+        if not isinstance(groups, list | tuple):
             report(("hooks", event), f"discarded: expected an array of hook groups, found {found_words(groups)}")
             continue
         for index, group in enumerate(groups):
             if isinstance(group, (dict, Mapping)):
                 yield HookGroup(event, group, index)
-            else:
+            elif group is not LEFT_OUT:
                 found = found_words(group)
                 report(("hooks", event, index), f"discarded: expected an object with `hooks`, found {found}")
 

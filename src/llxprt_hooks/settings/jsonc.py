@@ -98,11 +98,12 @@ class Node(NamedTuple):
 class JsoncError(ValueError):
     """The text is not valid JSON. Line and column are 1-based; the message states what was expected there."""
 
-    def __init__(self, line: int, column: int, message: str) -> None:
+    def __init__(self, line: int, column: int, message: str, fix: str) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
         self.line = line
         self.column = column
         self.message = message
+        self.fix = fix
 
 
 class LineIndex:
@@ -152,7 +153,8 @@ def parse(text: str) -> Node:
     while True:
         if text[at : at + 1] in _CLOSERS:
             if len(open_containers) == MAX_DEPTH:
-                reader.fail(at, f"objects and arrays are nested more than {MAX_DEPTH} levels deep here")
+                message = f"objects and arrays are nested more than {MAX_DEPTH} levels deep here"
+                reader.fail(at, message, "Remove some levels.")
             container = _Container(text[at], at)
             at = reader.skip(at + 1)
             if not text.startswith(container.closer, at):
@@ -180,11 +182,16 @@ def parse(text: str) -> Node:
                 at = reader.key(container, at)
                 break
             else:
-                reader.fail(at, f"expected ',' or '{container.closer}' after the value, found {reader.found(at)}")
+                reader.fail(
+                    at,
+                    f"expected ',' or '{container.closer}' after the value, found {reader.found(at)}",
+                    "Check for a missing comma before this, or for a missing or extra bracket.",
+                )
         else:
             at = reader.skip(at)
             if at < len(text):
-                reader.fail(at, f"expected the end of the file after the value, found {reader.found(at)}")
+                message = f"expected the end of the file after the value, found {reader.found(at)}"
+                reader.fail(at, message, "Check for a missing or extra closing bracket.")
             return node
 
 
@@ -231,15 +238,15 @@ class _Tokenizer:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def fail(self, offset: int, message: str) -> NoReturn:
-        raise JsoncError(*line_and_column(self.text, offset), message)
+    def fail(self, offset: int, message: str, fix: str) -> NoReturn:
+        raise JsoncError(*line_and_column(self.text, offset), message, fix)
 
     def skip(self, at: int) -> int:
         """Return the offset after white space and comments."""
         space = SPACE.match(self.text, at)
         end = space.end() if space else at
         if self.text.startswith("/*", end):
-            self.fail(end, "the comment that starts here is not closed, expected '*/'")
+            self.fail(end, "the comment that starts here is not closed, expected '*/'", "Close the comment.")
         return end
 
     def key(self, container: _Container, at: int) -> int:
@@ -247,12 +254,13 @@ class _Tokenizer:
         if container.opener == "[":
             return at
         if not self.text.startswith('"', at):
-            self.fail(at, f"expected a key in double quotes or '}}', found {self.found(at)}")
+            message = f"expected a key in double quotes or '}}', found {self.found(at)}"
+            self.fail(at, message, "Write the key in double quotes, without a comma before the first key.")
         key, end = self.string(at)
         container.key = (key, at, end)
         colon = self.skip(end)
         if not self.text.startswith(":", colon):
-            self.fail(colon, f"expected ':' after the key, found {self.found(colon)}")
+            self.fail(colon, f"expected ':' after the key, found {self.found(colon)}", 'Write `"key": value`.')
         return self.skip(colon + 1)
 
     def scalar(self, at: int) -> Node:
@@ -287,23 +295,29 @@ class _Tokenizer:
         return shown(token[0]) if token else f"'{shown(self.text[at])}'"
 
     def _fail_value(self, at: int, word: str) -> NoReturn:
+        fix = "Write a value there: a string in double quotes, a number, true, false, an object or an array."
         if word.startswith(tuple("+-.0123456789")):
-            self.fail(at, f"{shown(word)} is not a valid JSON number")
+            self.fail(at, f"{shown(word)} is not a valid JSON number", fix)
         hint = ""
         if word in _INTENDED:
-            hint = f", did you mean {_INTENDED[word]}?"
+            hint, fix = f", did you mean {_INTENDED[word]}?", "Write it in lower case: true, false or null."
         elif self.text.startswith("'", at):
-            hint = ", strings are written in double quotes"
-        self.fail(at, f"expected a value, found {self.found(at)}{hint}")
+            hint, fix = ", strings are written in double quotes", "Write it in double quotes."
+        elif at == len(self.text):
+            fix = "Add the missing value; an empty settings file is `{}`."
+        self.fail(at, f"expected a value, found {self.found(at)}{hint}", fix)
 
     def _fail_string(self, start: int, end: int) -> NoReturn:
         char = self.text[end : end + 1]
         if char == "\\" and end + 1 < len(self.text):
-            self.fail(end, f"unknown escape {shown(self.text[end : end + 2])} in a string, a backslash is written \\\\")
+            message = f"unknown escape {shown(self.text[end : end + 2])} in a string, a backslash is written \\\\"
+            self.fail(end, message, "Write a backslash as `\\\\`.")
         if char in {"", "\n", "\r", "\\"}:
-            self.fail(start, "the string that starts here is not closed, expected '\"' on the same line")
+            message = "the string that starts here is not closed, expected '\"' on the same line"
+            self.fail(start, message, "Close the string; a line break inside one is written `\\n`.")
         written = "\\t" if char == "\t" else f"\\u{ord(char):04x}"
-        self.fail(end, f"a control character inside a string is written as an escape, here {written}")
+        message = f"a control character inside a string is written as an escape, here {written}"
+        self.fail(end, message, "Write it as the escape.")
 
 
 def shown(text: str) -> str:

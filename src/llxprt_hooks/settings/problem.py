@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.text import escape_for_terminal
@@ -33,6 +33,8 @@ class Problem:
     """The path of a hook definition, for example ``hooks.BeforeTool[0].hooks[1]``."""
     origin: str = ""
     """The file or extension that a hook definition belongs to."""
+    fix: str = field(default="", compare=False)
+    """What to do about a file that is not valid."""
 
     def __str__(self) -> str:
         place = self.origin if self.file is None else f"{self.file}:{self.line}:{self.column}"

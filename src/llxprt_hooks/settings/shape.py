@@ -7,9 +7,11 @@ the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from llxprt_hooks.settings.jsonc import Kind
 
@@ -75,44 +77,65 @@ class FieldProblem(NamedTuple):
     """Whether the object cannot be used because of it; otherwise only this value is ignored."""
 
 
-class FieldReader:
-    """Reads objects by their declaration. Made once for each declaration: there may be thousands of objects.
+def read_fields(declared: Mapping[str, Field], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
+    """The declared values of an object, with defaults for those that are absent or do not fit.
 
-    >>> reader = FieldReader({"timeout": Field(Scalar(Kind.NUMBER, above=0), "", default=60)})
-    >>> reader.read({"timeout": -1})[1][0].message
+    >>> fields = {"timeout": Field(Scalar(Kind.NUMBER, above=0), "", default=60)}
+    >>> read_fields(fields, {"timeout": -1})[1][0].message
     '`timeout` is ignored: expected a number above 0, found -1'
     """
-
-    def __init__(self, fields: Mapping[str, Field]) -> None:
-        self._fields = fields
-        self._fits = {key: _fitting(field.value) for key, field in fields.items()}
-        self._defaults = {key: field.default for key, field in fields.items()}
-        self._required = [key for key, field in fields.items() if field.required]
-
-    def read(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
-        """The declared values of an object, with defaults for those that are absent or do not fit."""
-        values, problems = self._defaults.copy(), []
-        for key in self._required:
-            if given.get(key) is None:
-                problems.append(_misfit(key, self._fields[key], None))
-        for key, value in given.items():
-            fits = self._fits.get(key)
-            if fits is None:
-                continue
-            if fits(value):
-                values[key] = value
-            elif value is not None or not (self._fields[key].nullable or self._fields[key].required):
-                problems.append(_misfit(key, self._fields[key], value))
-        return values, problems
+    values = {key: field.default for key, field in declared.items()}
+    problems = [
+        _misfit(key, field, None) for key, field in declared.items() if field.required and given.get(key) is None
+    ]
+    for key, value in given.items():
+        field = declared.get(key)
+        if field is None:
+            continue
+        if _fits(field.value, value):
+            values[key] = value
+        elif value is not None or not (field.nullable or field.required):
+            problems.append(_misfit(key, field, value))
+    return values, problems
 
 
-def _fitting(declared: Value) -> Callable[[object], bool]:
-    """The test for a declared value; strings, which most fields are, without a detour."""
-    if isinstance(declared, Scalar) and declared.kind is Kind.STRING and not declared.choices:
-        if declared.not_blank:
-            return lambda value: isinstance(value, str) and bool(value.strip())
-        return lambda value: isinstance(value, str)
-    return lambda value: _fits(declared, value)
+def usual_struct(name: str, fields: Mapping[str, Field]) -> type[msgspec.Struct]:
+    """A type with which ``msgspec`` reads the usual object of a declaration, several times as fast.
+
+    It takes only objects in which ``read_fields`` finds no problem, and reads the same values from them. It does not
+    take all of these: a null, a fraction, an array and an object are left to ``read_fields``. The keys are identifiers.
+    """
+    members = [(key, _usual(field), *([] if field.required else [_default(field)])) for key, field in fields.items()]
+    not_blank = [key for key, field in fields.items() if field.required and getattr(field.value, "not_blank", False)]
+
+    def refuse_blank(usual: object) -> None:  # the `pattern` of msgspec takes longer than all the rest
+        for key in not_blank:
+            if not getattr(usual, key).strip():
+                raise ValueError(key)
+
+    return msgspec.defstruct(
+        name, members, tag_field="type", tag=name, kw_only=True, namespace={"__post_init__": refuse_blank}
+    )
+
+
+class _Unusual:
+    """The type of a field that is left to ``read_fields``: no value in settings is of this type."""
+
+
+def _usual(field: Field) -> Any:
+    value = field.value
+    if not isinstance(value, Scalar) or (value.not_blank and not field.required):
+        return _Unusual
+    if value.kind is Kind.BOOLEAN:
+        return bool
+    if value.kind is Kind.NUMBER:
+        return int if value.above is None else Annotated[int, msgspec.Meta(gt=math.floor(value.above))]
+    return Literal[value.choices] if value.choices and not value.not_blank else str
+
+
+def _default(field: Field) -> Any:
+    default = field.default
+    return msgspec.field(default_factory=lambda: default) if isinstance(default, list | dict) else default
 
 
 def _misfit(key: str, field: Field, value: object) -> FieldProblem:
@@ -164,4 +187,4 @@ def _fits(declared: Value, value: object) -> bool:
         return fits_limits(declared, value)
     if isinstance(declared, ArrayOf):
         return isinstance(value, list) and all(_fits(declared.element, element) for element in value)
-    return isinstance(value, Mapping) and not FieldReader(declared.fields).read(value)[1]
+    return isinstance(value, Mapping) and not read_fields(declared.fields, value)[1]

@@ -21,7 +21,7 @@ from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import supported_types
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Kind
-from llxprt_hooks.settings.shape import FieldReader
+from llxprt_hooks.settings.shape import read_fields
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
 def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """Find values that fit the schema but that the hook's type rejects."""
     executor = settings_executor(hook.fields.get("type"))
-    own, problems = FieldReader(executor.fields or {}).read(hook.fields) if executor else ({}, [])
+    own, problems = read_fields(executor.fields or {}, hook.fields) if executor else ({}, [])
     if executor is None or any(problem.discards for problem in problems):
         return
     spec = executor.read(own)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from llxprt_hooks.engine.executors.base import Executor
 from llxprt_hooks.logger import debug_logger
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 log = debug_logger("runner")
 
 
-class CommandSpec(NamedTuple):
+class CommandSpec(msgspec.Struct, frozen=True):
     """A command line."""
 
     command: str
