@@ -12,15 +12,16 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.engine.definitions import ConfigSource, HookSet
-from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.engine.definitions import HookSet
+from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT, HookScope
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.problem import SettingsError
-from llxprt_hooks.shell.environment import process_environment
-from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
+from llxprt_hooks.shell.environment import process_environment, without_relative_path
+from llxprt_hooks.trust.load import extension_hook_set, load_settings
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.watch import SettingsWatch
 
@@ -78,7 +79,7 @@ class Config:
         self._settings_enabled = self.enable_hooks
         self._forgotten_switch = enable_hooks is None and bool(events)
         self._function_hooks: tuple[HookDefinition, ...] = ()
-        self._restricted: tuple[Mapping[str, str], Settings | None, Mapping[str, str]] = {}, None, {}
+        self._inherited: dict[HookScope, tuple[Mapping[str, str], Settings | None, Mapping[str, str]]] = {}
         self._lock = threading.Lock()
         self._hook_system: HookSystem | None = None
 
@@ -147,21 +148,13 @@ class Config:
         self.settings = settings
         self.extensions = settings.extensions
         self.disabled_hooks = settings.disabled
-        self._settings_hooks = tuple(
-            HookSet(
-                source.hooks,
-                origin=str(source.file),
-                document=source.document,
-                before_start=settings.trust.refusal if source.level is Level.PROJECT else None,
-            )
-            for source in settings.sources
-        )
+        self._settings_hooks = settings.hook_sets
         self._settings_enabled = settings.enabled
         self.enable_hooks = settings.enabled or bool(self._function_hooks)
 
     @property
     def hooks(self) -> dict[str, list[Any]]:
-        """All hook groups by event: the project's first, then the user's, then the system's."""
+        """All hook groups by event: managed ones first, then the project's, the user's, and the system's."""
         return merge_hooks(hook_set.hooks for hook_set in self._settings_hooks)
 
     @property
@@ -169,11 +162,7 @@ class Config:
         """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
         if not self._settings_enabled and self._function_hooks:
             return ()  # only the functions run
-        of_extensions = (
-            HookSet(extension.hooks, ConfigSource.EXTENSIONS, f"extension {extension.name}", extension.document)
-            for extension in self.extensions
-            if extension.is_active
-        )
+        of_extensions = (extension_hook_set(extension) for extension in self.extensions if extension.is_active)
         return (*self._settings_hooks, *of_extensions)
 
     @property
@@ -191,16 +180,27 @@ class Config:
             if self._hook_system is not None:
                 self._hook_system.add(definition)
 
-    def inherited_environment(self) -> Mapping[str, str]:
-        """Return the environment that hooks inherit: all of this process's, unless the settings restrict it."""
+    def inherited_environment(self, scope: HookScope = HookScope.PROJECT) -> Mapping[str, str]:
+        """Return the environment that hooks inherit: all of this process's, unless the settings restrict it.
+
+        It also says whether the project is trusted. The same object while nothing has changed.
+        """
         variables, settings = process_environment(), self.settings
-        if settings is None or not settings.environment.rules:
-            return variables
-        of_variables, of_settings, restricted = self._restricted
+        of_variables, of_settings, inherited = self._inherited.get(scope, (None, None, {}))
         if of_variables is not variables or of_settings is not settings:
-            restricted = settings.environment.restricted(variables)
-            self._restricted = variables, settings, restricted
-        return restricted
+            inherited = self._inherit(scope, variables)
+            self._inherited[scope] = variables, settings, inherited
+        return inherited
+
+    def _inherit(self, scope: HookScope, variables: Mapping[str, str]) -> Mapping[str, str]:
+        settings = self.settings
+        trusted = settings is None or settings.project_trusted
+        inherited = variables if settings is None else settings.environment_of(scope).restricted(variables)
+        inherited = {**inherited, PROJECT_TRUSTED_VARIABLE: str(int(trusted))}
+        if scope is HookScope.PROJECT:
+            return inherited
+        inherited, of_project = without_relative_path(inherited), self.inherited_environment()
+        return of_project if inherited == of_project else inherited
 
     def get_hook_system(self) -> HookSystem | None:
         """Return the hook system, created on the first call; None while hooks are disabled."""

@@ -173,6 +173,7 @@ def test_json_tells_programs_what_runs_and_why_not(world: CliProject) -> None:
         "source": "project",
         "file": str(world.project_file),
         "where": "hooks.BeforeTool[0].hooks[0]",
+        "managed": False,
         "enabled": True,
         "approved": False,
         "runs": False,

@@ -102,7 +102,7 @@ def test_approvals_that_cannot_be_read(place: DiagnosedProject) -> None:
 
 
 def test_project_settings_that_others_may_write_are_refused(place: DiagnosedProject) -> None:
-    place.write(place.project_file, CLEAN, 0o664)
+    place.write(place.project_file, CLEAN, 0o666)
 
     (found,) = place.diagnose()
 
@@ -124,7 +124,57 @@ def test_project_settings_that_lead_out_of_the_project_are_refused(place: Diagno
 def test_user_settings_that_others_may_write(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN, 0o666)
 
-    assert told(place) == [("settings-writable", place.user_file, 1, 1)]
+    assert told(place) == [("refused-settings", place.user_file, 1, 1)]
+
+
+def test_user_settings_that_are_not_used(place: DiagnosedProject) -> None:
+    place.write(place.user_file, CLEAN)
+    used = place.write(place.home / ".config" / "llxprt-code" / "settings.json", CLEAN)
+
+    (found,) = place.diagnose()
+
+    assert (found.code, found.file) == ("unused-user-settings", used)
+    assert str(place.user_file) in found.message
+
+
+@pytest.mark.parametrize("level", ["project", "user", "system"])
+def test_hooks_that_cannot_be_managed(place: DiagnosedProject, level: str) -> None:
+    claim = {"managed": True} if level != "system" else {"managedOnly": True}
+    place.put(level, {"hooksConfig": claim})
+
+    codes = {found.code for found in place.diagnose()}
+
+    assert "managed-ignored" in codes
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write managed settings")
+def test_managed_hooks_are_neither_off_nor_disabled(place: DiagnosedProject) -> None:
+    hook = {"type": "command", "command": "true", "name": "guard"}
+    place.put("user", {"enableHooks": False, "hooksConfig": {"disabled": ["guard"]}})
+    place.put("system", {"hooksConfig": {"managed": True}, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+
+    assert place.diagnose() == []
+
+
+IMPORTING = ["python3 -c 'import json'", "/usr/bin/python3.12 -m json.tool", "cat | python3 -", "env A=1 python -uc x"]
+NOT_IMPORTING = [
+    "python3 -P -c 'import json'",
+    "python3 -Ic x",
+    "python3 ~/x.py -c",
+    "PYTHONSAFEPATH=1 python3 -m json.tool",
+    "python3 -Ximporttime /x.py",
+    "bash -c true",
+]
+
+
+@pytest.mark.parametrize("level", ["user", "system", "project"])
+@pytest.mark.parametrize("command", [*IMPORTING, *NOT_IMPORTING])
+def test_python_that_imports_from_the_project(place: DiagnosedProject, level: str, command: str) -> None:
+    place.configure(level=level, AfterTool=command)
+
+    codes = [found.code for found in place.diagnose()]
+
+    assert ("imports-from-project" in codes) is (command in IMPORTING and level != "project")
 
 
 def test_a_file_that_is_none(place: DiagnosedProject) -> None:

@@ -213,6 +213,7 @@ PRINTING: dict[str, tuple[str, ...]] = {
     "run": (*RUN, "-o", "json", "--log-payloads"),
     "fire": ("fire", "BeforeTool", "--json"),
     "list": ("list", "--json"),
+    "doctor": ("doctor", "--json"),
     "validate": ("validate", "--json"),
     "log": ("log", "--json"),
     "stats": ("stats", "--json"),

@@ -138,11 +138,11 @@ def test_a_recipe_that_is_switched_off_stays_off(
 def test_a_settings_file_that_others_may_write_is_pointed_out(
     bench: RecipeProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench.write(".llxprt/settings.json", "{}").chmod(0o664)
+    bench.write(".llxprt/settings.json", "{}").chmod(0o666)
 
     bench.init()
 
-    assert "chmod go-w .llxprt/settings.json" in capsys.readouterr().err
+    assert ".llxprt/settings.json is ignored until this is fixed: group or others may write" in capsys.readouterr().err
 
 
 def test_a_changed_script_is_not_overwritten_where_nobody_can_be_asked(

@@ -153,7 +153,7 @@ NOTICES = {
         "Hooks are disabled in ~/.llxprt/settings.json; this",
     ),
     "switched off": ('{"hooksConfig": {"disabled": ["cost-cap"]}}', 0o600, "Run: llxprt-hooks enable cost-cap"),
-    "writable": ("{}", 0o666, "chmod go-w ~/.llxprt/settings.json"),
+    "writable": ("{}", 0o666, "~/.llxprt/settings.json is ignored until this is fixed"),
 }
 
 

@@ -187,6 +187,16 @@ def test_a_definition_tells_where_it_stands() -> None:
     )
 
 
+def test_of_many_wrong_entries_only_the_first_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("llxprt_hooks.engine.definitions.closest", lambda key, known: asked.append(key))
+
+    _, problems = read_definitions(HookSet({f"BeforeTol{number}": [] for number in range(1000)}, origin="x.json"))
+
+    assert len(asked) == 100
+    assert [str(problem) for problem in problems[100:]] == ["x.json: and 900 more problems"]
+
+
 class EveryField(Executor[str]):
     """A hook type with a field of each kind."""
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
-from llxprt_hooks.shell.environment import process_environment
+from llxprt_hooks.engine.executors.base import HookScope
+from llxprt_hooks.shell.environment import process_environment, without_relative_path
 from tests.support.project import Project
 
 
@@ -60,6 +61,103 @@ async def test_only_what_is_allowed_is_inherited_beside_the_project_directory(pr
     assert "HOME" not in environment
     assert environment["LC_TEST"] == "kept"
     assert environment["GEMINI_PROJECT_DIR"] == environment["CLAUDE_PROJECT_DIR"] == str(project)
+
+
+TRUST = {"a program's own": None, "approved": "1", "not approved": "0"}
+
+
+@pytest.mark.parametrize("state", TRUST)
+async def test_every_hook_is_told_whether_the_project_is_trusted(
+    project: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setenv("LLXPRT_PROJECT_TRUSTED", "inherited")
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "printenv LLXPRT_PROJECT_TRUSTED > told"}]}]}
+    if state == "a program's own":
+        config = Config(enable_hooks=True, hooks=hooks, working_dir=project)
+    else:
+        user_file = project.parent / "home" / ".llxprt" / "settings.json"
+        user_file.parent.mkdir()
+        user_file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+        user_file.chmod(0o600)
+        if state == "not approved":
+            monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+        config = Config.load(project)
+
+    await fire_before_tool_hook(config, "write_file", {})
+
+    assert (project / "told").read_text().strip() == (TRUST[state] or "1")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("node_modules/.bin:{path}", "{path}"),
+        (":{path}:", "{path}"),
+        (".:./bin:{path}:..", "{path}"),
+        ("./bin", os.defpath),
+        ("{path}", "{path}"),
+    ],
+)
+@pytest.mark.parametrize("level", ["project", "user", "system", "extension"])
+async def test_only_the_projects_own_hooks_have_relative_folders_on_their_search_path(
+    sandbox: Project, monkeypatch: pytest.MonkeyPatch, level: str, path: str, expected: str
+) -> None:
+    inherited_path = os.environ["PATH"]
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": 'printf %s "$PATH" > path'}]}]}
+    if level == "extension":
+        sandbox.extension("e", {"hooks": hooks})
+        sandbox.put("user", {"enableHooks": True})
+    else:
+        sandbox.put(level, {"enableHooks": True, "hooks": hooks})
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    monkeypatch.setenv("PATH", path.format(path=inherited_path))
+
+    await fire_before_tool_hook(Config.load(sandbox.root), "write_file", {})
+
+    told = (sandbox.root / "path").read_text()
+    assert told == (path if level == "project" else expected).format(path=inherited_path)
+
+
+async def test_a_project_does_not_bring_the_programs_of_the_users_hooks(
+    sandbox: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox.script("bin/guard-program", "echo stolen > ran")
+    sandbox.configure(level="user", BeforeTool="guard-program")
+    monkeypatch.setenv("PATH", f"bin:{os.environ['PATH']}")
+
+    await fire_before_tool_hook(Config.load(sandbox.root), "write_file", {})
+
+    assert not (sandbox.root / "ran").exists()
+
+
+async def test_hooks_of_the_project_and_the_user_run_side_by_side_each_in_its_environment(
+    sandbox: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for level in ("project", "user"):
+        sandbox.configure(level=level, BeforeTool=f'printf "%s\\n" "$PATH" >> {level}')
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    absolute = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"bin:{absolute}")
+    config = Config.load(sandbox.root)
+
+    for _ in range(2):
+        await fire_before_tool_hook(config, "write_file", {})
+
+    assert (sandbox.root / "project").read_text() == f"bin:{absolute}\n" * 2
+    assert (sandbox.root / "user").read_text() == f"{absolute}\n" * 2
+
+
+def test_without_a_search_path_none_is_made_up() -> None:
+    assert without_relative_path({"HOME": "/h"}) == {"HOME": "/h"}
+
+
+def test_the_environment_of_all_scopes_is_one_object_unless_they_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    config = Config(enable_hooks=True)
+
+    first = config.inherited_environment()
+
+    assert all(config.inherited_environment(scope) is first for scope in HookScope)
 
 
 async def test_a_change_of_the_environment_is_seen_by_the_next_event(

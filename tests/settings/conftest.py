@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,12 @@ def write() -> Write:
         return file
 
     return write
+
+
+@pytest.fixture
+def shared_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every group a member that owns none of the files here."""
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("team", "x", group, ["somebody"])))
 
 
 @pytest.fixture

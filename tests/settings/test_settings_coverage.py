@@ -18,6 +18,8 @@ from llxprt_hooks.trust.imports import MAX_SOURCE, imports_of
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.settings.conftest import Write
 
 
@@ -74,15 +76,17 @@ class TestOwnFolder:
     ) -> None:
         py_compile.compile(str(approved / ".llxprt" / "hooks" / "check.py"))
         [cached] = approved.rglob("__pycache__/*.pyc")
-        opened = os.open
 
-        def failing(path: Any, *arguments: Any, **options: Any) -> int:
-            if Path(path) == cached:
-                raise PermissionError(13, "Permission denied", str(path))
-            return opened(path, *arguments, **options)
+        def failing(opened: Callable[..., Any]) -> Callable[..., Any]:
+            def open_others(path: Any, *arguments: Any, **options: Any) -> Any:
+                if Path(path) == cached:
+                    raise PermissionError(13, "Permission denied", str(path))
+                return opened(path, *arguments, **options)
 
-        monkeypatch.setattr(os, "open", failing)
-        monkeypatch.setattr(Path, "open", lambda self, _mode: failing(self))
+            return open_others
+
+        monkeypatch.setattr(os, "open", failing(os.open))
+        monkeypatch.setattr(Path, "open", failing(Path.open))
 
         assert trust_status(approved).state is TrustState.REFUSED
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings import Level, Problem, merge_hooks, settings_file
+from llxprt_hooks.settings import Level, Problem, levels, merge_hooks, settings_file
 from llxprt_hooks.trust.load import load_settings
-from llxprt_hooks.trust.status import TrustState
+from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
 if TYPE_CHECKING:
     from tests.settings.conftest import Write
@@ -116,20 +118,121 @@ def test_comments_trailing_commas_and_a_byte_order_mark_are_fine(project: Path, 
     assert loaded.problems == ()
 
 
-def test_the_home_directory_is_no_project(
+def test_a_home_directory_that_is_the_project_is_not_the_users(
     home: Path, tmp_path: Path, user_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
     write(user_file, {"enableHooks": True, **hooks("u")})
+    write(user_file.parent / "extensions" / "e" / "llxprt-extension.json", {"name": "e"})
+    write(user_file.parent / "extensions" / "e" / "hooks" / "hooks.json", hooks("e"))
     link = tmp_path / "link"
     link.symlink_to(home)
 
     for directory in (home, link, home / "sub" / ".."):
         (home / "sub").mkdir(exist_ok=True)
         loaded = load_settings(directory)
-        assert [source.level for source in loaded.sources] == [Level.USER]
-        assert loaded.enabled
-        assert (loaded.notices, loaded.trust.state) == ((), TrustState.NOTHING_TO_TRUST)
+        assert (loaded.enabled, loaded.sources, loaded.extensions) == (False, (), ())
+        assert loaded.trust.state is TrustState.UNTRUSTED
+        assert "was skipped, because this project is not approved" in loaded.notices[0]
+
+
+def test_a_home_directory_inside_the_project_is_not_the_users(
+    project: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "home" / ".llxprt" / "settings.json", {"enableHooks": True, **hooks("u")})
+    monkeypatch.setenv("HOME", str(project / "home"))
+
+    loaded = load_settings(project)
+
+    assert (loaded.enabled, loaded.sources) == (False, ())
+
+
+def test_a_project_in_the_home_directory_cannot_bring_its_approval(
+    home: Path, user_file: Path, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    monkeypatch.setattr(levels, "SHARED_FOLDER", tmp_path / "shared")
+    write(user_file, {"enableHooks": True, **hooks("u")})
+    forged = {str(home): {"hash": trust_status(home).fingerprint}}
+    write(user_file.with_name("trusted_hooks.json"), forged).chmod(0o600)
+
+    assert trust_status(home).state is TrustState.UNTRUSTED
+
+    assert grant_trust(home).state is TrustState.TRUSTED
+    [source] = load_settings(home).sources
+    assert source.level is Level.PROJECT
+    assert [file.name for file in (tmp_path / "shared").iterdir()] == [f"llxprt-hooks-{os.geteuid()}"]
+    assert revoke_trust(home)
+
+
+def test_an_approval_is_never_kept_inside_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/var/lib/agent")
+
+    assert levels.approvals_folder(Path("/var")) == levels.NO_HOME
+
+
+def test_the_root_folder_is_no_ones_repository(user_file: Path, write: Write) -> None:
+    write(user_file, {"enableHooks": True})
+
+    assert load_settings("/").enabled
+
+
+CURRENT = Path(".config", "llxprt-code", "settings.json")
+
+
+def test_the_user_level_is_where_current_versions_keep_it(
+    home: Path, project: Path, user_file: Path, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings_file(Level.USER, project) == user_file
+
+    write(user_file, hooks("old"))
+    assert levels.unused_user_files() == []
+    current = write(home / CURRENT, hooks("current"))
+    assert settings_file(Level.USER, project) == current
+    assert levels.unused_user_files() == [user_file]
+
+    monkeypatch.setenv("LLXPRT_CONFIG_HOME", str(tmp_path / "config"))
+    assert settings_file(Level.USER, project) == tmp_path / "config" / "settings.json"
+    assert levels.unused_user_files() == [current, user_file]
+    assert load_settings(project).sources == ()
+
+
+@pytest.mark.parametrize("value", ["", "config", "."])
+def test_a_relative_config_home_is_ignored(
+    project: Path, user_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("LLXPRT_CONFIG_HOME", value)
+    write(project / value / "settings.json", {"enableHooks": True})
+    monkeypatch.chdir(project)
+
+    assert settings_file(Level.USER, project) == user_file
+
+
+def test_a_config_home_inside_the_project_is_not_the_users(
+    project: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "config" / "settings.json", {"enableHooks": True})
+    monkeypatch.setenv("LLXPRT_CONFIG_HOME", str(project / "config"))
+
+    assert settings_file(Level.USER, project) is None
+    assert not load_settings(project).enabled
+
+
+def test_the_places_on_macos() -> None:
+    # Without the package, whose other modules ask for the platform too.
+    source = Path(levels.__file__).read_text()
+    program = f"import sys; sys.platform = 'darwin'\n{source.replace('from __future__ import annotations', '')}"
+    printed = subprocess.run(
+        [sys.executable, "-c", f"{program}\nprint(SYSTEM_SETTINGS, CONFIG_FOLDER, sep=chr(10))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+    assert printed.splitlines() == [
+        "/Library/Application Support/LlxprtCode/settings.json",
+        "Library/Preferences/llxprt-code",
+    ]
 
 
 def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, project_file: Path, write: Write) -> None:
@@ -364,7 +467,19 @@ def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user
 def test_a_million_mistakes_are_not_all_listed(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, '{"hooksConfig": {"disabled": [' + "1," * 1000 + "]}" + ', "a": 1' * 1000 + "}")
 
-    assert len(load_settings(project).problems) == 200
+    problems = [str(problem) for problem in load_settings(project).problems]
+
+    assert len(problems) == 202
+    assert [problem for problem in problems if "more problems" in problem] == [
+        f"{user_file}:1:1: and 899 more problems",
+        f"{user_file}:1:1: and 900 more problems",
+    ]
+
+
+def test_a_million_values_are_not_read(project: Path, user_file: Path, write: Write) -> None:
+    write(user_file, '{"a": [' + "1," * 1_000_000 + "]}")
+
+    assert only_problem(project) == f"{user_file}:1:200004: there are more than 100,000 values in this file"
 
 
 def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: Path, write: Write) -> None:

@@ -272,7 +272,7 @@ class TestChanges:
         read_files: list[Path] = []
         read = document._read
 
-        def recording(file: Path) -> tuple[bytes, int]:
+        def recording(file: Path) -> tuple[bytes, os.stat_result]:
             read_files.append(file)
             return read(file)
 
@@ -440,7 +440,9 @@ class TestRefusal:
         self.refused(project, f"this is a link to {file}, so the hook settings in this file are ignored")
 
     @pytest.mark.parametrize("mode", [0o664, 0o646, 0o620])
-    def test_a_file_that_others_can_write_is_refused(self, cloned: Path, project_file: Path, mode: int) -> None:
+    def test_a_file_that_others_can_write_is_refused(
+        self, cloned: Path, project_file: Path, mode: int, shared_group: None
+    ) -> None:
         grant_trust(cloned)
         project_file.chmod(mode)
 
@@ -536,7 +538,7 @@ class TestStore:
         status = trust_status(cloned)
 
         assert status.state is TrustState.UNTRUSTED
-        assert "others may write to this file (mode 0622)" in status.problems[0].message
+        assert "others may write to this file (mode 0622;" in status.problems[0].message
 
     def test_a_project_cannot_bring_its_own_store(self, cloned: Path, project_file: Path, write: Write) -> None:
         forged = {str(cloned): {"hash": trust_status(cloned).fingerprint}}

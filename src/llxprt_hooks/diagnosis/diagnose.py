@@ -36,6 +36,8 @@ ALL_FILES: Final[tuple[Callable[[Inspection], Found], ...]] = (
 )
 EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
     switches.check_trust,
+    switches.check_managed,
+    switches.check_user_files,
     switches.check_manifest,
     switches.check_conflicting_switches,
     keys.check_shape,
@@ -56,6 +58,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_misspelt_variable,
     commands.check_extension_path,
     commands.check_exit_one,
+    commands.check_imports_from_project,
     script_files.check_program,
     script_files.check_script,
     script_text.check_script_text,

@@ -12,12 +12,15 @@ from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_of_
 from llxprt_hooks.diagnosis.entries import HookEntry, Role, SettingsFile
 from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
 from llxprt_hooks.diagnosis.rules import SYNTAX, UNREADABLE_FILE
-from llxprt_hooks.settings import Level, Problem, read_document, settings_file, user_folder
+from llxprt_hooks.settings import Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
-from llxprt_hooks.settings.levels import absolute_project
+from llxprt_hooks.settings.levels import absolute_project, extensions_folder
+from llxprt_hooks.trust.load import read_levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from llxprt_hooks.trust.load import LevelFile
 
 _HOOKS_FILE: Final = "hooks.json"
 
@@ -38,6 +41,8 @@ class Inspection:
     """The tools that matchers are checked against."""
     alone: bool
     """Whether a single file is checked, so that other levels are unknown."""
+    managed: frozenset[Path]
+    """The files whose hooks no other file can switch off."""
 
     @property
     def found(self) -> tuple[Path, ...]:
@@ -53,15 +58,19 @@ class Inspection:
 
 def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
     """Inspect all files that apply to a project: project, user, system, and the user's extensions."""
-    extensions = dict.fromkeys(_extension_files(), Role.EXTENSION)
-    return _inspect(directory, {**_levels(directory), **extensions}, tools, alone=False)
+    levels = _levels(directory)
+    roles = {file: Role(each.level) for file, each in levels.items()}
+    extensions = dict.fromkeys(_extension_files(absolute_project(directory)), Role.EXTENSION)
+    return _inspect(directory, {**roles, **extensions}, tools, levels, alone=False)
 
 
 def inspect_file(file: Path, directory: Path, tools: Iterable[str] = ()) -> Inspection:
     """Inspect one file in its role for the project: the settings of a level, or an extension's hooks."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # pathlib keeps the ..
+    levels = _levels(directory)
     other = Role.EXTENSION if path.name == _HOOKS_FILE else Role.FILE
-    return _inspect(directory, {path: _levels(directory).get(path, other)}, tools, alone=True)
+    role = Role(levels[path].level) if path in levels else other
+    return _inspect(directory, {path: role}, tools, levels, alone=True)
 
 
 def project_of(file: Path) -> Path | None:
@@ -70,20 +79,24 @@ def project_of(file: Path) -> Path | None:
     return folder.parent if folder.name == user_folder().name and folder != user_folder() else None
 
 
-def _levels(directory: Path) -> dict[Path, Role]:
-    return {file: Role(level) for level in Level if (file := settings_file(level, absolute_project(directory)))}
+def _levels(directory: Path) -> dict[Path, LevelFile]:
+    levels = read_levels(absolute_project(directory))
+    return {each.file: each for each in sorted(levels, key=lambda each: not each.managed)}
 
 
-def _extension_files() -> list[Path]:
+def _extension_files(project: Path) -> list[Path]:
+    folder = extensions_folder(project)
     try:
-        folders = [folder for folder in (user_folder() / "extensions").iterdir() if not folder.name.startswith(".")]
+        folders = [each for each in folder.iterdir() if not each.name.startswith(".")] if folder else []
     except OSError:
         return []
     files = (folder / "hooks" / _HOOKS_FILE for folder in sorted(folders))
     return [file for file in files if os.path.lexists(file)]
 
 
-def _inspect(directory: Path, roles: dict[Path, Role], tools: Iterable[str], *, alone: bool) -> Inspection:
+def _inspect(
+    directory: Path, roles: dict[Path, Role], tools: Iterable[str], levels: dict[Path, LevelFile], *, alone: bool
+) -> Inspection:
     contents = {file: read_document(file) for file in roles}
     return Inspection(
         directory=absolute_project(directory),
@@ -96,6 +109,7 @@ def _inspect(directory: Path, roles: dict[Path, Role], tools: Iterable[str], *, 
         looked_for=tuple(roles),
         tools=tuple(dict.fromkeys((*KNOWN_TOOLS, *tools))),
         alone=alone,
+        managed=frozenset(file for file in roles if file in levels and levels[file].managed),
     )
 
 

@@ -19,7 +19,12 @@ REFUSED_SETTINGS = Rule(
     "Settings that other users can modify, or that cannot be inspected, are ignored, because hooks run with your "
     "permissions.",
 )
-SETTINGS_WRITABLE = Rule("settings-writable", _W, "Whoever can write to these settings can run commands as you.")
+UNUSED_USER_SETTINGS = Rule(
+    "unused-user-settings", _W, "Of several files with the user's settings only one is read; hooks in others never run."
+)
+MANAGED_IGNORED = Rule(
+    "managed-ignored", _W, "Managed hooks bind every user, so only a system file that root alone can write has them."
+)
 NOT_TRUSTED = Rule(
     "not-trusted",
     _H,
@@ -198,6 +203,11 @@ SCRIPT_CLAUDE_TOOL = Rule(
     "script-claude-tool",
     _W,
     "Scripts get the tool names used here: a guard that checks for another name lets every call through.",
+)
+IMPORTS_FROM_PROJECT = Rule(
+    "imports-from-project",
+    _W,
+    "This hook runs in every project. A project that nobody approved can bring a module that it imports.",
 )
 EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
 EXIT_TWO_SILENT = Rule(

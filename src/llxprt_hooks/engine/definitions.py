@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from operator import or_
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
@@ -17,17 +17,19 @@ import msgspec
 from msgspec.structs import asdict
 
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, ProblemList
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields, usual_struct
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors import Executor
     from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.jsonc import Node
     from llxprt_hooks.settings.shape import Field
 
 
@@ -74,6 +76,7 @@ class HookConfig(msgspec.Struct, frozen=True):
     """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
     before_start: BeforeStart | None = None
     """Called before every start; what it returns keeps the hook from running (D-28)."""
+    scope: HookScope = HookScope.PROJECT
 
     @property
     def executor(self) -> Executor[Any]:
@@ -106,6 +109,9 @@ class HookSet:
     """The file or extension; empty for hooks that a program passed in."""
     document: Document | None = field(default=None, repr=False, compare=False)
     """The file that it was read from, for the line and column of problems."""
+    scope: HookScope = HookScope.PROJECT
+    disabled: tuple[str, ...] = ()
+    """Of managed hooks, those that their own file disables; other lists do not affect them."""
     before_start: BeforeStart | None = field(default=None, repr=False, compare=False)
     """Called before every start of one of these hooks."""
 
@@ -141,7 +147,7 @@ def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Prob
 
 
 def read_hook(
-    fields: Mapping[str, Any], before_start: BeforeStart | None = None
+    fields: Mapping[str, Any], before_start: BeforeStart | None = None, scope: HookScope = HookScope.PROJECT
 ) -> tuple[HookConfig | None, list[FieldProblem]]:
     """A hook as it is written in settings; None where it cannot be used, with the reasons."""
     executor = settings_executor(fields.get("type"))
@@ -150,12 +156,14 @@ def read_hook(
         message = f"`type` must be {names}, found {found_words(fields.get('type'))}"
         return None, [FieldProblem("type", message, discards=True)]
     values, problems = read_fields(_hook_fields(executor), fields)
-    config = [problem for problem in problems if problem.discards] or _config(fields["type"], values, before_start)
+    config = [problem for problem in problems if problem.discards] or _config(
+        fields["type"], values, before_start, scope
+    )
     return (None, config) if isinstance(config, list) else (config, problems)
 
 
 def _config(
-    type_name: str, values: Mapping[str, Any], before_start: BeforeStart | None
+    type_name: str, values: Mapping[str, Any], before_start: BeforeStart | None, scope: HookScope
 ) -> HookConfig | list[FieldProblem]:
     """The hook with these values, which fit their declaration; or why the hook's type cannot use them."""
     spec = EXECUTORS[type_name].read(values)
@@ -163,7 +171,7 @@ def _config(
         return spec
     timeout = float(min(values["timeout"], _LONGEST_TIMEOUT))
     name, description, fail_closed = values["name"], values["description"], values["failClosed"]
-    return HookConfig(type_name, spec, timeout, name, description, fail_closed, before_start)
+    return HookConfig(type_name, spec, timeout, name, description, fail_closed, before_start, scope)
 
 
 _LONGEST_TIMEOUT: Final = 1e12
@@ -197,7 +205,17 @@ class _Reader:
     def __init__(self, hook_set: HookSet) -> None:
         self._set = hook_set
         self._usual_groups = _usual_groups(tuple(settings_executors().items()))
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.all()
+
+    @cached_property
+    def _events(self) -> dict[str, Node]:
+        """The values of the keys under ``hooks`` in the file: there may be too many to search for each problem."""
+        hooks = self._set.document.root.at("hooks") if self._set.document else None
+        return {member.key: member.value for member in hooks.members} if hooks else {}
 
     def definitions(self) -> list[HookDefinition]:
         found: list[HookDefinition] = []
@@ -210,10 +228,13 @@ class _Reader:
         try:
             return HookEventName(key)  # type: ignore[arg-type]  # any object may be asked about
         except ValueError:
-            close = closest(str(key), HookEventName)
-            hint = f", did you mean `{close}`?" if close else ""
-            self._report(("hooks", str(key)), f"discarded: no such event{hint}")
+            self._problems.add(lambda: self._unknown_event(str(key)))
             return None
+
+    def _unknown_event(self, key: str) -> Problem:
+        close = closest(key, HookEventName)
+        hint = f", did you mean `{close}`?" if close else ""
+        return self._problem(("hooks", key), f"discarded: no such event{hint}")
 
     def _usual(self, event_name: HookEventName, groups: object) -> list[HookDefinition]:
         """The hooks of an event if ``_carefully`` would find no problem in them: the same, several times as fast."""
@@ -221,12 +242,13 @@ class _Reader:
             usual = msgspec.convert(groups, self._usual_groups)
         except ValueError:
             return []
-        source, origin, before_start = self._set.source, self._set.origin, self._set.before_start
+        source, origin = self._set.source, self._set.origin
+        before_start, scope = self._set.before_start, self._set.scope
         found: list[HookDefinition] = []
         for group_number, group in enumerate(usual):
             matcher, sequential = group.matcher, group.sequential
             for number, hook in enumerate(group.hooks):
-                config = _config(type(hook).__name__, asdict(hook), before_start)
+                config = _config(type(hook).__name__, asdict(hook), before_start, scope)
                 if isinstance(config, list) or (config.fail_closed and is_invalid(event_name, matcher)):
                     return []
                 found.append(
@@ -252,7 +274,7 @@ class _Reader:
         return found
 
     def _hook(self, entry: HookEntry) -> HookConfig | None:
-        config, problems = read_hook(entry.hook, self._set.before_start)
+        config, problems = read_hook(entry.hook, self._set.before_start, self._set.scope)
         for problem in problems:
             message = f"discarded: {problem.message}" if problem.discards else problem.message
             self._report((*entry.path, problem.key), message, entry.path)
@@ -270,11 +292,15 @@ class _Reader:
         return True
 
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
-        """Add a problem at the value that a path leads to, or at the nearest one around it."""
+        self._problems.add(lambda: self._problem(path, message, where))
+
+    def _problem(self, path: Steps, message: str, where: Steps | None = None) -> Problem:
+        """A problem at the value that a path leads to, or at the nearest one around it."""
         words, document = where_words(where or path), self._set.document
         if document is None:
-            self.problems.append(Problem(None, 0, 0, message, where=words, origin=self._set.origin))
-            return
-        nodes = (document.root.at(*path[:length]) for length in range(len(path), 0, -1))
-        node = next((node for node in nodes if node is not None), document.root)
-        self.problems.append(replace(document.problem_at(node.start, message), where=words, origin=self._set.origin))
+            return Problem(None, 0, 0, message, where=words, origin=self._set.origin)
+        _, event, *rest = path
+        at_event = self._events.get(str(event), document.root)
+        nodes = (at_event.at(*rest[:length]) for length in range(len(rest), 0, -1))
+        node = next((node for node in nodes if node is not None), at_event)
+        return replace(document.problem_at(node.start, message), where=words, origin=self._set.origin)

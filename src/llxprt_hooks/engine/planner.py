@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import is_for_all
 from llxprt_hooks.logger import debug_logger
 
@@ -148,8 +149,11 @@ def _considered(
 def _strictest(copies: list[HookConfig]) -> HookConfig:
     """The hook that runs for all copies: the first one (HOOK-091), but a copy never disarms a guard.
 
-    If any copy has ``failClosed``, the hook that runs has it too, with the longest timeout of all (D-27).
+    If any copy has ``failClosed``, the hook that runs has it too, with the longest timeout of all (D-27). Copies do not
+    affect a managed hook (D-36).
     """
+    if copies[0].scope is HookScope.MANAGED:
+        return copies[0]
     if len(copies) == 1 or not any(copy.fail_closed for copy in copies):
         return copies[0]
     return structs.replace(copies[0], fail_closed=True, timeout=max(copy.timeout for copy in copies))

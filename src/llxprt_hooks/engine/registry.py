@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.logger import debug_logger
 
@@ -80,6 +81,11 @@ class HookRegistryEntry(msgspec.Struct):
         return self.definition.sequential
 
     @property
+    def managed(self) -> bool:
+        """Whether nobody but the administrator can switch it."""
+        return self.config.scope is HookScope.MANAGED
+
+    @property
     def name(self) -> str:
         """The name that ``enable``, ``disable`` and lists use."""
         return self.config.identity
@@ -102,15 +108,21 @@ class HookRegistry:
             return
         definitions: list[HookDefinition] = []
         problems: list[Problem] = []
+        managed: list[HookSet] = []
         for hook_set in sorted(self._config.hook_sets, key=lambda hook_set: hook_set.source.priority):
             read, found = read_definitions(hook_set)
             definitions += read
+            if hook_set.scope is HookScope.MANAGED:
+                managed.append(hook_set)
             problems += found
         disabled = frozenset(self._config.disabled_hooks)
         entries = [
             HookRegistryEntry(definition, not disabled or definition.config.identity not in disabled)
             for definition in (*definitions, *self._config.function_hooks)
         ]
+        for entry in entries if managed else ():
+            if entry.managed:  # only the administrator can disable it (D-36)
+                entry.enabled = all(entry.name not in hook_set.disabled for hook_set in managed)
         by_event: dict[HookEventName, list[HookRegistryEntry]] = {}
         for event_name, of_event in groupby(entries, key=attrgetter("definition.event_name")):
             by_event.setdefault(event_name, []).extend(of_event)
@@ -143,14 +155,17 @@ class HookRegistry:
         return list(self._initialized())
 
     def set_hook_enabled(self, name: str, enabled: bool) -> bool:
-        """Switch all hooks of that name, or with that command where they have no name; false if there is none."""
-        named = [entry for entry in self._initialized() if entry.name == name]
+        """Switch all hooks of that name, or with that command where they have no name; false if there is none.
+
+        Managed hooks are not switched.
+        """
+        named = [entry for entry in self._initialized() if entry.name == name and not entry.managed]
         for entry in named:
             entry.enabled = enabled
         if named:
             self.revision += 1
         else:
-            log.warning("no hook is called %r, nothing was switched", name)
+            log.warning("no hook is called %r that can be switched, nothing was changed", name)
         return bool(named)
 
     def _initialized(self) -> list[HookRegistryEntry]:

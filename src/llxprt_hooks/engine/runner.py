@@ -15,6 +15,7 @@ from llxprt_hooks.engine.executors.base import (
     DEFAULT_OUTPUT_LIMIT,
     EventRun,
     HookInput,
+    HookScope,
     Runtime,
 )
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
@@ -42,7 +43,7 @@ class HookRunner:
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
-        inherited: Callable[[], Mapping[str, str]] = process_environment,
+        inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
     ) -> None:
         self._observer = observer
         self._runtime = Runtime(inherited, output_limit, max_processes)
@@ -89,7 +90,8 @@ class HookRunner:
         refusal = await _refusal(config) if config.before_start is not None else None
         try:
             if refusal is None:
-                verdict = await config.executor.run(config.spec, event_run, timeout_ms=config.timeout)
+                scoped = event_run if config.scope is HookScope.PROJECT else event_run.scoped(config.scope)
+                verdict = await config.executor.run(config.spec, scoped, timeout_ms=config.timeout)
             else:
                 verdict = HookVerdict(False, error=refusal)
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)

@@ -172,6 +172,15 @@ HOOKS_CONFIG: Final = Shape(
         "enabled": _ENABLED,
         "disabled": _DISABLED,
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
+        "managed": Field(
+            _BOOLEAN,
+            "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "
+            "switch them off or change them.",
+            default=False,
+        ),
+        "managedOnly": Field(
+            _BOOLEAN, "In a file with `managed`: hooks of all other files and of extensions do not run.", default=False
+        ),
         "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
     },
 )

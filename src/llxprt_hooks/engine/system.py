@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.bus_connection import BusConnection
     from llxprt_hooks.engine.definitions import HookDefinition
+    from llxprt_hooks.engine.executors.base import HookScope
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.model import TranslatorChoice
 
@@ -49,8 +50,8 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def output_limit(self) -> int: ...
     @property
     def max_processes(self) -> int: ...
-    def inherited_environment(self) -> Mapping[str, str]:
-        """What hooks inherit of this process's environment."""
+    def inherited_environment(self, scope: HookScope) -> Mapping[str, str]:
+        """What hooks of a scope inherit of this process's environment; the same object while it is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

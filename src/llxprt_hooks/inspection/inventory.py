@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.settings import Level
@@ -35,11 +36,18 @@ class Item:
 
     definition: HookDefinition
     source: str
-    """project, user, system, or the extension."""
+    """project, user, system, managed, or the extension."""
     enabled: bool
     """Whether it is not in a list of disabled hooks."""
     trust: TrustState | None = None
     """The trust state of the project the hook belongs to; None for hooks of other levels."""
+    skipped: str = ""
+    """Why it does not run although managed hooks do."""
+
+    @property
+    def managed(self) -> bool:
+        """Whether the administrator configured it, so that nobody else can switch it off."""
+        return self.definition.config.scope is HookScope.MANAGED
 
     @property
     def name(self) -> str:
@@ -66,6 +74,7 @@ class Item:
             "source": self.source,
             "file": self.definition.origin,
             "where": self.definition.where,
+            "managed": self.managed,
             "enabled": self.enabled,
             "approved": self.approved,
         }
@@ -85,13 +94,15 @@ class Inventory:
 
     def runs(self, item: Item) -> bool:
         """Return whether a hook runs when its matcher matches."""
-        return self.hooks_enabled and item.enabled and item.approved
+        return self.hooks_enabled and item.enabled and item.approved and not item.skipped
 
     def state(self, item: Item) -> str:
         """Return ``enabled``, or why the hook does not run."""
         obstacles = ["disabled"] * (not item.enabled)
         if item.trust and not item.approved:
             obstacles.append(TRUST_WORDS[item.trust])
+        if item.skipped:
+            obstacles.append(item.skipped)
         if not obstacles and not self.hooks_enabled:
             return "hooks are off"
         return ", ".join(obstacles) or "enabled"
@@ -115,6 +126,10 @@ def take_inventory(directory: str) -> Inventory:
         registry.initialize()
     settings = loaded_settings(config)
     items = [_item(entry.definition, settings, entry.enabled) for entry in registry.get_all_hooks()]
+    items += [
+        replace(_item(definition, settings, definition.config.identity not in settings.disabled), skipped=why)
+        for definition, why in skipped_hooks(settings)
+    ]
     problems = [*map(str, settings.problems), *map(str, registry.problems)]
     disabled, trust = settings.disabled_if_approved, settings.trust.state
     unapproved = [
@@ -146,8 +161,16 @@ def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
     return definitions
 
 
+def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:
+    """Return the hooks that do not run although managed hooks do, and why."""
+    why = "only managed hooks run" if settings.managed_only else "hooks are off"
+    return [(definition, why) for hooks in settings.skipped for definition in read_definitions(hooks)[0]]
+
+
 def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item:
-    levels = {str(source.file): source.level for source in settings.sources}
+    if definition.config.scope is HookScope.MANAGED:
+        return Item(definition, HookScope.MANAGED, enabled)
+    levels = {str(each.file): each.level for each in settings.levels}
     level = levels.get(definition.origin)
     trust = settings.trust.state if level is Level.PROJECT else None
     return Item(definition, level or definition.origin, enabled, trust)

@@ -22,6 +22,7 @@ from llxprt_hooks.settings import (
 from llxprt_hooks.settings.edit import EditError, set_disabled
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project
+from llxprt_hooks.settings.ownership import read_own_document
 from llxprt_hooks.trust.status import TrustState, trust_status
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class UnknownHookError(SwitchError):
 
 def disable_hook(directory: str, name: str) -> list[Path]:
     """Disable all hooks with a name, or unnamed hooks with that command. Return the changed files."""
-    enabled = [item for item in _items(directory, name) if item.enabled]
+    found = _items(directory, name)
+    if all(item.managed for item in found):
+        raise SwitchError(f"{name} is managed: only the administrator can disable it, in {found[0].definition.origin}")
+    enabled = [item for item in found if item.enabled and not item.managed]
     if not enabled:
         return []
     effective = next((item for item in enabled if item.approved), enabled[0])
@@ -59,7 +63,7 @@ def enable_hook(directory: str, name: str) -> list[Path]:
     project = absolute_project(directory)
     listing = [level for level in Level if _is_listed(level, project, name)]
     changed = [file for level in listing for file in _edit(level, project, name, disabled=False)]
-    if not all(item.enabled for item in _items(directory, name)):
+    if not all(item.enabled for item in _items(directory, name) if not item.managed):
         refused = trust_status(project).problems
         raise SwitchError(f"{name} is still disabled{f': {refused[0]}' if refused else ''}")
     return changed
@@ -79,7 +83,7 @@ def _is_listed(level: Level, project: Path, name: str) -> bool:
     if level is Level.PROJECT and trust_status(project).state is TrustState.REFUSED:
         return False
     file = settings_file(level, project)
-    document = read_document(file) if file else None
+    document = read_own_document(file) if file else None
     return isinstance(document, Document) and name in read_hook_fields(document).disabled
 
 
@@ -99,7 +103,7 @@ def _edit(level: Level, project: Path, name: str, *, disabled: bool) -> list[Pat
 def _edit_file(level: Level, file: Path, project: Path, name: str, *, disabled: bool) -> bool:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with exclusive_lock(file):
-        document = read_document(file)
+        document = read_document(file) if level is Level.PROJECT else read_own_document(file)
         if isinstance(document, Problem):
             raise SwitchError(str(document))
         before = document.text if document else ""

@@ -11,7 +11,7 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
 from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.hints import hints_on
-from llxprt_hooks.inspection.inventory import loaded_settings, unapproved_hooks, why_off
+from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.model import HookFormat
 from llxprt_hooks.model.payload import has_request_shape, has_response_shape
@@ -189,7 +189,13 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
         for definition in unapproved_hooks(settings)
         if definition.event_name == event_name
     ]
-    return [*unapproved, *HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)]
+    skipped = [
+        PlannedHook(definition, Skip.HOOKS_OFF, why)
+        for definition, why in skipped_hooks(settings)
+        if definition.event_name == event_name
+    ]
+    planned = HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)
+    return [*unapproved, *planned, *skipped]
 
 
 def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:

@@ -17,7 +17,7 @@ from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, 
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
-from llxprt_hooks.settings.levels import Level, settings_file
+from llxprt_hooks.settings.levels import is_home, project_settings_file, user_settings_file
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 
@@ -56,8 +56,8 @@ class Migration:
 
 def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
     """Plan the migration of a file's hooks into a project. Writes nothing."""
-    target = settings_file(Level.PROJECT, project) or settings_file(Level.USER, project)
-    if target is None or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(project)):
+    target = user_settings_file() if is_home(project) else project_settings_file(project)
+    if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(project)):
         raise MigrationError(f"{target} is a link to a file outside {project}: nothing was changed")
     given = _document(source)
     if given is None:

@@ -22,11 +22,19 @@ from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
-from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, settings_file, user_folder
+from llxprt_hooks.settings.levels import (
+    FOLDER,
+    Level,
+    is_home,
+    project_settings_file,
+    settings_file,
+    user_folder,
+    user_settings_file,
+)
+from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
-from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
@@ -81,13 +89,14 @@ class Installation:
     """Whether the settings file turns hooks off, which the installation does not change."""
     disabled: tuple[str, ...]
     """The recipes' hooks that are disabled in a settings file, which the installation does not change."""
-    writable_by_others: bool
+    refused: str | None
+    """Why the settings file is ignored: others could have written it."""
 
 
 def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
     """Plan the installation of recipes in a project. Writes nothing. Raises ``InstallError`` if it is not possible."""
-    settings = settings_file(Level.PROJECT, project)
-    if settings is None:
+    settings = project_settings_file(project)
+    if is_home(project):
         raise InstallError(
             f"{project} is the home folder, not a project: choose a project's folder with -C, or copy the hooks for "
             "all your projects with --user"
@@ -105,7 +114,7 @@ def plan_user_installation(recipes: Iterable[Recipe]) -> Installation:
     if not folder.parent.is_dir():
         raise InstallError("there is no home folder to copy the hooks to: set HOME to one")
     recipes = tuple(_with_scripts_in(recipe, folder / "hooks") for recipe in recipes)
-    return _plan(folder.parent, folder / FILE_NAME, recipes, is_users=True)
+    return _plan(folder.parent, user_settings_file(), recipes, is_users=True)
 
 
 def install(installation: Installation, *, keep: Iterable[PlannedFile] = ()) -> None:
@@ -155,7 +164,7 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bo
         added_hooks=added,
         is_off=enabled is False,
         disabled=_disabled(document, root, recipes),
-        writable_by_others=bool(document and document.mode & WRITABLE_BY_OTHERS),
+        refused=other_writers(document) if document else None,
     )
 
 

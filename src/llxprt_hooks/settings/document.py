@@ -1,25 +1,22 @@
-"""One settings file, read once: its text, its tree, and the mode and path of the file that was opened."""
+"""One settings file, read once: its text, its tree, and the status and path of the file that was opened."""
 
 from __future__ import annotations
 
 import os
 import stat
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, line_and_column, parse, shown
-from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.problem import Problem, ProblemList
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.jsonc import Node
+    from llxprt_hooks.settings.jsonc import Member, Node
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not read; far above the size of any real settings file."""
-
-MAX_PROBLEMS: Final = 100
-"""Limit per file and kind of problem, because a hostile file could contain a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +27,8 @@ class Document:
     """The path as requested."""
     real_file: Path
     """The file that was opened, with symbolic links resolved."""
-    mode: int
-    """Its permission bits."""
+    status: os.stat_result = field(repr=False, compare=False)
+    """Its owner and mode."""
     text: str = field(repr=False)
     root: Node = field(repr=False)
     _lines: LineIndex = field(repr=False, compare=False)
@@ -46,10 +43,13 @@ class Document:
 
     def duplicate_keys(self) -> list[Problem]:
         """Return one problem for each key that overrides an earlier one in the same object."""
-        return [
-            self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
-            for member in islice(duplicate_members(self.root), MAX_PROBLEMS)
-        ]
+        problems = ProblemList()
+        for member in duplicate_members(self.root):
+            problems.add(partial(self._duplicate_key, member))
+        return problems.all()
+
+    def _duplicate_key(self, member: Member) -> Problem:
+        return self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
 
 
 def read_document(file: Path) -> Document | Problem | None:
@@ -58,7 +58,7 @@ def read_document(file: Path) -> Document | Problem | None:
         # Resolve links once and open the result without following links, so that `real_file` is always the path
         # of the file that was read, even if the path is changed meanwhile.
         real_file = Path(os.path.realpath(file))
-        data, mode = _read(real_file)
+        data, status = _read(real_file)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -72,19 +72,19 @@ def read_document(file: Path) -> Document | Problem | None:
         return Problem(file, *line_and_column(before, len(before)), message, fix="Save the file as UTF-8.")
     except JsoncError as error:
         return Problem(file, error.line, error.column, error.message, fix=error.fix)
-    document = Document(file, real_file, mode, text, root, LineIndex(text))
+    document = Document(file, real_file, status, text, root, LineIndex(text))
     if root.kind is not Kind.OBJECT:
         problem = document.problem_at(root.start, f"expected an object in braces, found {document.found(root)}")
         return replace(problem, fix='Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.')
     return document
 
 
-def _read(real_file: Path) -> tuple[bytes, int]:
+def _read(real_file: Path) -> tuple[bytes, os.stat_result]:
     # O_NONBLOCK: opening a named pipe would otherwise block forever.
     descriptor = os.open(real_file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             data = opened.read(MAX_BYTES + 1)
@@ -94,4 +94,4 @@ def _read(real_file: Path) -> tuple[bytes, int]:
         os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise OSError(f"it is larger than {MAX_BYTES // 2**20} MiB")
-    return data, stat.S_IMODE(mode)
+    return data, status

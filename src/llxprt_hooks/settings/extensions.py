@@ -15,17 +15,17 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.hook_fields import FieldReader
 from llxprt_hooks.settings.hook_groups import LEFT_OUT, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.jsonc import Node
 
 MANIFESTS: Final = ("llxprt-extension.json", "gemini-extension.json")
@@ -111,11 +111,14 @@ def _open_quote(text: str, quote: str) -> str:
 
 def _extension(path: Path, shell_keys: Collection[str], problems: list[Problem]) -> Extension | None:
     hooks_file = path / "hooks" / "hooks.json"
-    hooks = read_document(hooks_file)
+    hooks = read_own_document(hooks_file)
     manifest = read_document(path / MANIFESTS[0]) or read_document(path / MANIFESTS[1])
     if manifest is None:
         if hooks is not None:
             problems.append(Problem(hooks_file, 1, 1, f"ignored, because the extension has no {MANIFESTS[0]}"))
+        return None
+    if isinstance(manifest, Document) and (objection := other_writers(manifest)):
+        problems.append(manifest.problem_at(0, f"{objection}, so this extension is ignored"))
         return None
     name = _name(manifest, problems) or path.name
     if isinstance(hooks, Problem):

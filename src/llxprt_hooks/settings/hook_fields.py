@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.document import MAX_PROBLEMS
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
+from llxprt_hooks.settings.problem import ProblemList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,10 @@ ENABLING_KEYS: Final = (
 DISABLED_LISTS: Final = (("hooksConfig", "disabled"), ("hooks", "disabled"))
 """The keys that list disabled hooks; all lists are joined."""
 
+MANAGED: Final = "managed"
+MANAGED_ONLY: Final = "managedOnly"
+"""The keys of ``hooksConfig`` for managed hooks."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookFields:
@@ -42,6 +46,10 @@ class HookFields:
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
     """Which variables hooks inherit; ``None`` if the file does not set it."""
+    managed: bool
+    """Whether the file says that its hooks are managed; only root can say so (D-36)."""
+    managed_only: bool
+    """Whether it says that only managed hooks run."""
     problems: tuple[Problem, ...]
 
 
@@ -55,6 +63,8 @@ def read_hook_fields(document: Document) -> HookFields:
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
         disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
+        managed=bool(reader.switch(config, MANAGED)),
+        managed_only=bool(reader.switch(config, MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
 
@@ -64,7 +74,11 @@ class FieldReader:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.all()
 
     def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
         """Return the value of a key, or ``None`` if it is missing or of another kind."""
@@ -94,13 +108,15 @@ class FieldReader:
 
     def report(self, node: Node, message: str) -> None:
         """Add a problem with a node."""
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(self._document.problem_at(node.start, message))
+        self._problems.add(lambda: self._document.problem_at(node.start, message))
 
     def _is(self, kind: Kind, node: Node, expected: str) -> bool:
         if node.kind is kind:
             return True
-        self.report(node, f"{expected}, found {self._document.found(node)}, which is ignored")
+        document = self._document
+        self._problems.add(
+            lambda: document.problem_at(node.start, f"{expected}, found {document.found(node)}, which is ignored")
+        )
         return False
 
 

@@ -26,6 +26,10 @@ MAX_DEPTH: Final = 100
 """Maximum nesting of objects and arrays; well below Python's recursion limit."""
 
 
+MAX_VALUES: Final = 100_000
+"""Maximum number of values: enough for ten thousand hooks. A file of 4 MiB could have two million."""
+
+
 class Kind(StrEnum):
     """The kind of a node; the value is the wording used in messages."""
 
@@ -150,7 +154,11 @@ def parse(text: str) -> Node:
     reader = _Tokenizer(text)
     open_containers: list[_Container] = []
     at = reader.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0)
+    values = 0
     while True:
+        values += 1
+        if values > MAX_VALUES:
+            reader.fail(at, f"there are more than {MAX_VALUES:,} values in this file", "Remove some of them.")
         if text[at : at + 1] in _CLOSERS:
             if len(open_containers) == MAX_DEPTH:
                 message = f"objects and arrays are nested more than {MAX_DEPTH} levels deep here"

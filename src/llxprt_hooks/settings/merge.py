@@ -24,6 +24,10 @@ class HookSource:
     file: Path
     hooks: Mapping[str, Any]
     document: Document = field(repr=False, compare=False)
+    managed: bool = False
+    """Whether no other level can switch them off (D-36)."""
+    disabled: tuple[str, ...] = ()
+    """The hooks that the level itself disables; for managed hooks, no other list counts."""
 
 
 def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -13,6 +13,8 @@ import shutil
 from collections.abc import Mapping
 
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
+PROJECT_TRUSTED_VARIABLE = "LLXPRT_PROJECT_TRUSTED"
+"""``1`` if the project is approved, else ``0``: whether a hook may run programs of the project (D-35)."""
 
 _NAMES = "|".join(PROJECT_DIR_VARIABLES)
 PROJECT_DIR_REFERENCE = re.compile(rf"\$(?:\{{(?:{_NAMES})\}}|(?:{_NAMES})(?![A-Za-z0-9_]))")

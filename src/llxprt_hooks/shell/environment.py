@@ -27,6 +27,20 @@ def process_environment() -> Mapping[str, str]:
     return variables
 
 
+def without_relative_path(environment: dict[str, str]) -> dict[str, str]:
+    """Drop relative entries from PATH: the program that they find depends on the folder, so a project could bring it.
+
+    >>> without_relative_path({"PATH": "node_modules/.bin::/bin"})
+    {'PATH': '/bin'}
+    """
+    path = environment.get("PATH")
+    if path is None:
+        return environment
+    # An empty PATH would mean the current folder.
+    absolute = [folder for folder in path.split(os.pathsep) if folder.startswith("/")] or [os.defpath]
+    return {**environment, "PATH": os.pathsep.join(absolute)}
+
+
 def _read() -> Mapping[str, str]:
     while True:
         try:

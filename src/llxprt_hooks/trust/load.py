@@ -5,27 +5,62 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import shell_fields
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
-from llxprt_hooks.settings.hook_fields import read_hook_fields
-from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file, user_folder
+from llxprt_hooks.settings.hook_fields import MANAGED, MANAGED_ONLY, read_hook_fields
+from llxprt_hooks.settings.levels import (
+    FILE_NAME,
+    FOLDER,
+    Level,
+    absolute_project,
+    extensions_folder,
+    home_folder,
+    settings_file,
+    standard_system_file,
+)
 from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
+from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, assess_trust
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, approved_by_environment, assess_trust
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.extensions import Extension
+    from llxprt_hooks.settings.hook_fields import HookFields
+    from llxprt_hooks.settings.jsonc import Node
     from llxprt_hooks.trust.status import TrustStatus
 
 log = debug_logger("settings")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFile:
+    """The settings file of a level, as it was found."""
+
+    level: Level
+    file: Path
+    content: Document | Problem | None
+    """None if it does not exist; a problem if it cannot be used."""
+    fields: HookFields | None = None
+    managed: bool = False
+    """Whether its hooks are managed: root says so, and only root could have written it."""
+    problems: tuple[Problem, ...] = ()
+
+    def source(self) -> HookSource | None:
+        """Return its hooks, if it has any."""
+        fields = self.fields
+        if fields is None or not isinstance(self.content, Document) or not any(fields.hooks.values()):
+            return None
+        return HookSource(self.level, self.file, fields.hooks, self.content, self.managed, fields.disabled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +70,39 @@ class Settings:
     enabled: bool
     enabled_if_approved: bool
     """Whether hooks would be on if the project were approved."""
+    managed_only: bool
+    """Whether managed hooks are the only ones that may run."""
     sources: tuple[HookSource, ...]
-    """The levels that have hooks, highest priority first."""
+    """The levels that have hooks: managed ones first, then by priority, highest first."""
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
     """The disabled hooks, including those of a project that is not approved."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
+    managed_environment: HookEnvironment
+    """Which variables managed hooks inherit: other levels cannot take away what these hooks need."""
     extensions: tuple[Extension, ...]
+    skipped: tuple[HookSet, ...]
+    """The hooks that do not run because they are not managed, while managed hooks do run."""
     problems: tuple[Problem, ...]
     unreadable: Mapping[Level, Problem]
     """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
+    project_trusted: bool
+    """Whether hooks may run programs of the project."""
+    levels: tuple[LevelFile, ...]
+    """The files that were looked for, highest priority first."""
+
+    @property
+    def hook_sets(self) -> tuple[HookSet, ...]:
+        """The hooks of the sources, for the engine."""
+        return tuple(_hook_set(source, self.trust) for source in self.sources)
+
+    def environment_of(self, scope: HookScope) -> HookEnvironment:
+        """Return which variables the hooks of a scope inherit."""
+        return self.managed_environment if scope is HookScope.MANAGED else self.environment
 
     def require_readable(self, *levels: Level) -> None:
         """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
@@ -60,39 +114,114 @@ class Settings:
 def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
     """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``."""
     project = absolute_project(project_dir)
-    contents = {level: read_document(file) for level in Level if (file := settings_file(level, project))}
-    unreadable = [content for content in contents.values() if isinstance(content, Problem)]
-    documents = {level: content for level, content in contents.items() if isinstance(content, Document)}
-    read = {level: read_hook_fields(document) for level, document in documents.items()}
-    trust = assess_trust(project, contents.get(Level.PROJECT))
-    effective = {level: fields for level, fields in read.items() if level is not Level.PROJECT or trust.counts}
-    extensions, extension_problems = find_extensions(user_folder() / "extensions", shell_fields())
-    problems = [
-        *unreadable,
-        *(problem for fields in read.values() for problem in fields.problems),
-        *trust.problems,
-        *extension_problems,
-    ]
+    levels = read_levels(project)
+    of_project = next(each.content for each in levels if each.level is Level.PROJECT)
+    trust = assess_trust(project, of_project)
+    read = [(each, each.fields) for each in levels if each.fields]
+    effective = [(each, fields) for each, fields in read if each.level is not Level.PROJECT or trust.counts]
+    folder = extensions_folder(project)
+    extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
+
+    sources = [source for each, _ in effective if (source := each.source())]
+    managed = [source for source in sources if source.managed]
+    others = [source for source in sources if not source.managed]
+    managed_only = any(each.managed and fields.managed_only for each, fields in read)
+    others_enabled = merge_switches(fields.enabled for _, fields in effective) and not managed_only
+    skipped: tuple[HookSet, ...] = ()
+    if managed_only or (managed and not others_enabled):
+        skipped = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
+        others, extensions = [], ()
+
     settings = Settings(
-        enabled=merge_switches(fields.enabled for fields in effective.values()),
-        enabled_if_approved=merge_switches(fields.enabled for fields in read.values()),
-        sources=tuple(
-            HookSource(level, documents[level].file, fields.hooks, documents[level])
-            for level, fields in effective.items()
-            if any(fields.hooks.values())
-        ),
-        disabled=merge_lists(fields.disabled for fields in effective.values()),
-        disabled_if_approved=merge_lists(fields.disabled for fields in read.values()),
-        environment=HookEnvironment(tuple(fields.environment for fields in effective.values() if fields.environment)),
+        enabled=others_enabled or bool(managed),
+        enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
+        managed_only=managed_only,
+        sources=(*managed, *others),
+        disabled=merge_lists(fields.disabled for _, fields in effective),
+        disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
+        environment=_environment(fields for _, fields in effective),
+        managed_environment=_environment(fields for each, fields in effective if each.managed),
         extensions=extensions,
-        problems=tuple(dict.fromkeys(problems)),
-        unreadable={level: content for level, content in contents.items() if isinstance(content, Problem)},
-        notices=(*_notices(trust), *_elsewhere(project, contents.get(Level.PROJECT))),
+        skipped=skipped,
+        problems=tuple(
+            dict.fromkeys(
+                (*(problem for each in levels for problem in each.problems), *trust.problems, *extension_problems)
+            )
+        ),
+        unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
+        notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
+        project_trusted=trust.counts or approved_by_environment(),
+        levels=levels,
     )
     for warning in (*settings.problems, *settings.notices):
         log.warning("%s", warning)
     return settings
+
+
+def _hook_set(source: HookSource, trust: TrustStatus) -> HookSet:
+    scope = HookScope.PROJECT if source.level is Level.PROJECT else HookScope.USER
+    return HookSet(
+        source.hooks,
+        origin=str(source.file),
+        document=source.document,
+        scope=HookScope.MANAGED if source.managed else scope,
+        disabled=source.disabled,
+        before_start=trust.refusal if source.level is Level.PROJECT else None,
+    )
+
+
+def extension_hook_set(extension: Extension) -> HookSet:
+    """Return the hooks of an extension for the engine."""
+    origin = f"extension {extension.name}"
+    return HookSet(extension.hooks, ConfigSource.EXTENSIONS, origin, extension.document, scope=HookScope.USER)
+
+
+def read_levels(project: Path) -> tuple[LevelFile, ...]:
+    """Read the settings files of all levels, highest priority first; managed ones are among those of the system."""
+    found = [_read_level(level, file) for level in Level if (file := settings_file(level, project))]
+    if (standard := standard_system_file()) is not None:
+        of_standard = _read_level(Level.SYSTEM, standard)
+        if of_standard.managed or isinstance(of_standard.content, Problem):  # a broken one could have been managed
+            found.append(of_standard)
+    return tuple(found)
+
+
+def _read_level(level: Level, file: Path) -> LevelFile:
+    # Whether the project's file is the user's own is part of its trust status.
+    content = read_document(file) if level is Level.PROJECT else read_own_document(file)
+    if not isinstance(content, Document):
+        return LevelFile(level, file, content, problems=(content,) if content else ())
+    fields = read_hook_fields(content)
+    not_managed = [
+        content.problem_at(node.start, f'"{key}" is ignored: {reason}')
+        for key, node, reason in why_not_managed(level, content, fields)
+    ]
+    return LevelFile(
+        level,
+        file,
+        content,
+        fields,
+        managed=fields.managed and not not_managed and fields.enabled is not False,
+        problems=(*fields.problems, *not_managed),
+    )
+
+
+def why_not_managed(level: Level, content: Document, fields: HookFields) -> list[tuple[str, Node, str]]:
+    """Return why what a file says about managed hooks is ignored: the key, its value, and the reason."""
+    reason = None
+    if level is not Level.SYSTEM:
+        reason = "only the system's settings can be managed"
+    elif fields.managed:
+        reason = other_writers(content, only_root=True)
+    elif fields.managed_only:
+        reason = f'it needs `"{MANAGED}": true`'
+    nodes = {key: content.root.at("hooksConfig", key) for key in (MANAGED, MANAGED_ONLY)}
+    return [(key, node, reason) for key, node in nodes.items() if node and node.scalar is True and reason]
+
+
+def _environment(levels: Iterable[HookFields]) -> HookEnvironment:
+    return HookEnvironment(tuple(fields.environment for fields in levels if fields.environment))
 
 
 NOT_TRUSTED_REASONS: Final = {
@@ -127,7 +256,7 @@ def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[s
     if not project.is_dir():
         yield f"{escape_for_terminal(str(project))} is not a directory; no project hooks are loaded."
         return
-    home = user_folder().parent
+    home = home_folder()
     for folder in project.parents:
         if folder == home:
             return

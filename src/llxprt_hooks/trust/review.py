@@ -62,7 +62,7 @@ def _approved_text(status: TrustStatus, name: str) -> str | None:
     digest = approved.settings_text if name == _SETTINGS else approved.parts.get(name)
     if digest is None:
         return ""
-    text = TrustStore().texts.read(digest)
+    text = TrustStore.of(status.project).texts.read(digest)
     return None if text is None else text.decode(errors="replace")
 
 

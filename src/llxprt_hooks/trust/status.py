@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
+from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.approved_texts import read_text, text_digest
@@ -31,7 +32,7 @@ from llxprt_hooks.trust.fingerprint import (
     settings_text,
 )
 from llxprt_hooks.trust.scripts import CoveredFiles
-from llxprt_hooks.trust.store import NO_APPROVAL, WRITABLE_BY_OTHERS, Approval, TrustStore
+from llxprt_hooks.trust.store import NO_APPROVAL, Approval, TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,6 +137,11 @@ class TrustError(Exception):
     """An approval could not be given or withdrawn. The message is for the user."""
 
 
+def approved_by_environment() -> bool:
+    """Return whether projects are approved for this process."""
+    return os.environ.get(TRUST_VARIABLE) == "1"
+
+
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
     """Return the trust state of a project, and what an approval would cover."""
     project = absolute_project(project_dir)
@@ -153,7 +159,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
         raise TrustError(f"the hooks of {project} have changed since they were shown; review them again")
     if status.state is TrustState.NOTHING_TO_TRUST:
         return status
-    store = TrustStore()
+    store = TrustStore.of(status.project)
     settings = settings_text(status.statement).encode(errors="backslashreplace")
     files = (read_text(status.project / name, digest) for name, digest in status.parts.items())
     approval = Approval(status.parts, text_digest(settings), VERSION)
@@ -167,9 +173,10 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
 
 def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
     """Revoke a project's approval. Return whether it had one."""
-    store = TrustStore()
+    project = Path(os.path.realpath(absolute_project(project_dir)))
+    store = TrustStore.of(project)
     try:
-        return store.forget(Path(os.path.realpath(absolute_project(project_dir))))
+        return store.forget(project)
     except OSError as error:
         raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
 
@@ -201,16 +208,16 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
         fingerprint=fingerprint,
         files=files,
         parts=hook_parts(statement, digests),
-        approved=TrustStore().approval(project) if state is TrustState.CHANGED else NO_APPROVAL,
+        approved=TrustStore.of(project).approval(project) if state is TrustState.CHANGED else NO_APPROVAL,
         problems=(problem,) if problem else (),
     )
 
 
 def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
-    approved, problem = TrustStore().approved_hash(project)
+    approved, problem = TrustStore.of(project).approved_hash(project)
     if approved == fingerprint:
         return TrustState.TRUSTED, problem
-    if os.environ.get(TRUST_VARIABLE) == "1":
+    if approved_by_environment():
         return TrustState.APPROVED_BY_ENVIRONMENT, problem
     return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
 
@@ -224,7 +231,5 @@ def _check_file_is_trustworthy(settings: Document, project: Path) -> None:
     if real_file != project / FOLDER / FILE_NAME:
         where = "" if real_file.is_relative_to(project) else ", outside the project"
         raise _RefusedError(f"this is a link to {escape_for_terminal(str(real_file))}{where}")
-    if settings.mode & WRITABLE_BY_OTHERS:
-        raise _RefusedError(
-            f"group or others may write to this file (mode {settings.mode:04o}; fix it with `chmod go-w`)"
-        )
+    if objection := other_writers(settings):
+        raise _RefusedError(objection)

@@ -10,15 +10,18 @@ it.
 
 from __future__ import annotations
 
+import errno
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
-from llxprt_hooks.settings.document import Document, read_document
-from llxprt_hooks.settings.levels import user_folder
+from llxprt_hooks.settings.document import Document
+from llxprt_hooks.settings.levels import approvals_folder, user_folder
+from llxprt_hooks.settings.ownership import folder_writers, read_own_document
+from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.trust.approved_texts import ApprovedTexts
 
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
 STORE_NAME: Final = "trusted_hooks.json"
 TEXTS_NAME: Final = "trusted_texts"
-WRITABLE_BY_OTHERS: Final = 0o022
 
 
 class Approval(NamedTuple):
@@ -52,6 +54,11 @@ class TrustStore:
     """The approvals in one file, by default the user's."""
 
     file: Path = field(default_factory=lambda: user_folder() / STORE_NAME)
+
+    @classmethod
+    def of(cls, project: Path) -> TrustStore:
+        """Return the store for a project: the user's, unless that is inside the project."""
+        return cls(approvals_folder(project) / STORE_NAME)
 
     def approved_hash(self, project: Path) -> tuple[str | None, Problem | None]:
         """Return the approved hash of a project, if any, and the problem with the store, if any."""
@@ -76,7 +83,9 @@ class TrustStore:
         self, project: Path, fingerprint: str, approval: Approval = NO_APPROVAL, texts: Iterable[bytes] = ()
     ) -> None:
         """Record an approval, replacing an earlier one."""
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.file.parent)
+        if objection := folder_writers(self.file):
+            raise PermissionError(errno.EPERM, f"{objection}, so approvals there do not count")
         with exclusive_lock(self.file):
             store = self._read()
             if isinstance(store, Problem):
@@ -117,13 +126,9 @@ class TrustStore:
             )
 
     def _read(self) -> Document | Problem | None:
-        store = read_document(self.file)
+        store = read_own_document(self.file, "so its approvals do not count")
         if isinstance(store, Problem):
-            return Problem(store.file, store.line, store.column, f"{store.message}; until then no project is trusted")
-        if store and store.mode & WRITABLE_BY_OTHERS:
-            return store.problem_at(
-                0, f"others may write to this file (mode {store.mode:04o}), so its approvals do not count"
-            )
+            return replace(store, message=f"{store.message}; until this is fixed, no project is trusted")
         return store
 
     def _write(self, projects: Mapping[str, str]) -> None:

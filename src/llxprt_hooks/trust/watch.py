@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.extensions import MANIFESTS
-from llxprt_hooks.settings.levels import Level, absolute_project, settings_file, user_folder
+from llxprt_hooks.settings.levels import SYSTEM_SETTINGS, Level, absolute_project, extensions_folder, settings_file
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.trust.store import TrustStore
 
@@ -75,15 +75,18 @@ class SettingsWatch:
 
     def _files(self) -> Iterator[Path]:
         yield from self._settings_files()
-        yield TrustStore().file
-        extensions = user_folder() / "extensions"
+        yield TrustStore.of(self._project).file
+        extensions = extensions_folder(self._project)
+        if extensions is None:
+            return
         yield extensions
         for folder in sorted(_children(extensions)):
             yield folder / "hooks" / "hooks.json"
             yield from (folder / manifest for manifest in MANIFESTS)
 
     def _settings_files(self) -> list[Path]:
-        return [file for level in Level if (file := settings_file(level, self._project))]
+        files = [file for level in Level if (file := settings_file(level, self._project))]
+        return [*files, SYSTEM_SETTINGS]
 
 
 def _stamp(file: Path) -> _Stamp:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,17 @@ def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(proje
         failed = " ".join(terminal.ask("fifth").split())
         assert re.fullmatch(r"! \S+ has no more recorded answers: 3 were used, .* >", failed)
         assert "/quit" in terminal.ask("/help")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write managed settings")
+def test_managed_hooks_are_marked_and_cannot_be_disabled(project: InteractiveProject) -> None:
+    hook = {"type": "command", "name": "guard", "command": "exit 2"}
+    project.put("system", {"hooksConfig": {"managed": True}, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    with project.session() as terminal:
+        terminal.see_prompt()
+        assert re.search(r"on, managed +BeforeTool +\* +guard\n", terminal.ask("/hooks"))
+        assert "! guard is managed: only the administrator can disable it" in terminal.ask("/hooks disable guard")
+        assert re.search(r"on, managed +BeforeTool +\* +guard\n", terminal.ask("/hooks"))
 
 
 def test_settings_are_read_again_on_request(project: InteractiveProject) -> None:

@@ -1,8 +1,8 @@
 """Files that decide what hooks do. The agent writes them only if a person says yes, in every approval mode.
 
-These are: everything below ``.llxprt`` and ``.git``, wherever they are; the folders and files of the user's and the
-system's settings; and the files that a configured hook names. A file is recognized by its path, which need not exist,
-and by its identity on the disk, so that links and other spellings of a name make no difference.
+These are: everything below ``.llxprt``, ``.git`` and ``llxprt-code``, wherever they are; the folders and files of the
+user's and the system's settings; and the files that a configured hook names. A file is recognized by its path, which
+need not exist, and by its identity on the disk, so that links and other spellings of a name make no difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from llxprt_hooks.settings.levels import FOLDER, SYSTEM_SETTINGS, Level, settings_file, user_folder
+from llxprt_hooks.settings.levels import (
+    CONFIG_FOLDER,
+    FOLDER,
+    SYSTEM_SETTINGS,
+    Level,
+    settings_file,
+    unused_user_files,
+    user_folder,
+    user_settings_file,
+)
 from llxprt_hooks.trust.command_names import CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import hook_commands
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
 
-_FOLDERS: Final = (FOLDER, ".git")
+_FOLDERS: Final = (FOLDER, ".git", CONFIG_FOLDER.name)
 
 
 class ProtectedFiles:
@@ -54,6 +63,7 @@ class ProtectedFiles:
 
     def _settings(self) -> set[Identity]:
         files = [file for level in Level if (file := settings_file(level, self._root))]
+        files += [user_settings_file(), *unused_user_files()]
         folders = [user_folder(), SYSTEM_SETTINGS.parent, *(self._root / folder for folder in _FOLDERS)]
         # A settings file in a place of the user's choice protects its folder, unless the project is in that folder.
         folders += [file.parent for file in files if not self._root.is_relative_to(os.path.realpath(file.parent))]

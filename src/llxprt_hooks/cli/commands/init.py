@@ -195,9 +195,8 @@ def _warn(installation: Installation) -> None:
             f"{hook} is disabled in hooksConfig.disabled; this was not changed. Run: llxprt-hooks enable {hook}",
             err=True,
         )
-    if installation.writable_by_others:
-        risk = "they can add hooks that run as you" if installation.is_users else "it cannot be trusted"
-        click.echo(f"Other users can write to {name}, so {risk}. Run: chmod go-w {name}", err=True)
+    if installation.refused:
+        click.echo(f"{name} is ignored until this is fixed: {installation.refused}", err=True)
 
 
 def _list(recipes: Sequence[Recipe]) -> None:
@@ -244,5 +243,7 @@ def _describe(console: Console, recipe: Recipe) -> None:
 
 
 def _shown(path: Path, installation: Installation) -> str:
-    inside = path.relative_to(installation.root.absolute())
-    return f"~/{inside}" if installation.is_users else str(inside)
+    root = installation.root.absolute()
+    if not path.is_relative_to(root):  # LLXPRT_CONFIG_HOME may be anywhere
+        return str(path)
+    return f"~/{path.relative_to(root)}" if installation.is_users else str(path.relative_to(root))

@@ -15,7 +15,7 @@ from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.migration import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
-from llxprt_hooks.settings import Level, settings_file
+from llxprt_hooks.settings.levels import user_settings_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +99,7 @@ def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
             f"Nothing to do: {migration.target} already has everything that can be migrated from {migration.source}.",
         )
     elif yes:
-        is_users = migration.target == settings_file(Level.USER, project)
+        is_users = migration.target == user_settings_file()
         approve = "" if is_users else "Approve the hooks with `llxprt-hooks trust`. "
         print_wrapped(console, f"Written: {migration.target}. {approve}Try them with `llxprt-hooks fire`.")
     else:

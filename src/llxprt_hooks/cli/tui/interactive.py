@@ -252,8 +252,9 @@ class _Conversation:
             self._screen.handle(WarningEvent("usage: /hooks [list | enable NAME | disable NAME | reload]"))
         elif name.strip() not in self._hook_names():
             self._screen.handle(WarningEvent(f"no hook is called {name.strip()}; /hooks lists them"))
+        elif not system.set_hook_enabled(name.strip(), verb == "enable"):
+            self._screen.handle(WarningEvent(f"{name.strip()} is managed: only the administrator can {verb} it"))
         else:
-            system.set_hook_enabled(name.strip(), verb == "enable")
             self._screen.notice(f"{name.strip()} is {verb}d for this session")
 
     async def _reload_hooks(self) -> None:
@@ -274,6 +275,8 @@ class _Conversation:
         table = Table("", "event", "matcher", "hook", box=None, header_style="bold", pad_edge=False)
         for entry in system.get_all_hooks() if system else []:
             state = Text("on", "green") if entry.enabled else Text("off", "yellow")
+            if entry.managed:
+                state.append(", managed", "dim")
             cells = (entry.event_name.value, entry.matcher or "*", entry.name)
             table.add_row(state, *(Text(_short(cell), overflow="fold") for cell in cells))
         self._screen.show(table if table.row_count else Text("no hooks are configured"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.diagnosis.entries import Role
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.diagnosis.rules import (
     EXIT_ONE,
     FOREIGN_VARIABLE,
+    IMPORTS_FROM_PROJECT,
     MISSPELT_VARIABLE,
     QUOTED_VARIABLE,
     SHELL_SYNTAX,
@@ -25,11 +27,12 @@ from llxprt_hooks.shell.words import simple_commands
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.entries import HookEntry
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.shell.words import Word
 
 _IN_SINGLE_QUOTES: Final = re.compile(rf"'({PROJECT_DIR_REFERENCE.pattern}[^']*)'")
 _IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))
@@ -41,6 +44,10 @@ _SIMILARITY: Final = 0.84
 _LINE_NUMBER: Final = re.compile(r" in line \d+$")
 _READ_AS_CODE: Final = re.compile(r"-\w*c|eval")
 _EXIT_ONE: Final = re.compile(r"(?<!\|\| )\bexit\s+1\b")
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_SAFE_PATH: Final = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
+_IMPORTING: Final = re.compile(r"-|-[bBdEiOqsSuvx]*[cm].*", re.DOTALL)
+"""Python's options for code, a module, or standard input; other flags may come before in the same word."""
 _EXIT_TWO: Final = re.compile(r"\bexit\s+2\b")
 
 
@@ -138,6 +145,34 @@ def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnost
             f"`exit 1` does not block {hook.event}",
             "To block, print the reason to stderr and `exit 2`.",
         )
+
+
+def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Find commands outside the project with which Python imports modules from the project."""
+    node = hook.command_node
+    if node is None or hook.file.role not in (Role.USER, Role.SYSTEM, Role.EXTENSION):
+        return
+    for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
+        option = _import_option(words)
+        if option is not None and "PYTHONSAFEPATH=" not in hook.command:
+            yield hook.file.inside(
+                IMPORTS_FROM_PROJECT,
+                node,
+                option.span,
+                f"with `{option.text}`, Python imports modules from the project's folder first",
+                "Add the option `-P` or `-I` before it, or use a script with an absolute path.",
+            )
+
+
+def _import_option(words: Iterable[Word]) -> Word | None:
+    """Return the option of Python with which it imports from the working folder."""
+    after_python = dropwhile(lambda word: not _PYTHON.fullmatch(word.text.rpartition("/")[2]), words)
+    for option in takewhile(lambda word: word.text.startswith("-"), islice(after_python, 1, None)):
+        if _SAFE_PATH.fullmatch(option.text):
+            return None
+        if _IMPORTING.fullmatch(option.text):
+            return option
+    return None
 
 
 def _is_encodable(command: str) -> bool:

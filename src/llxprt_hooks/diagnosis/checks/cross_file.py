@@ -71,7 +71,7 @@ def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
     off = {switched.name: switched for switched in _disabled(inspection)}
     for hook in inspection.hooks:
         switched = off.get(hook.identity)
-        if switched is not None and hook.can_run:
+        if switched is not None and hook.can_run and hook.file.document.file not in inspection.managed:
             yield hook.file.at(
                 DISABLED_HOOK,
                 hook.name_node or hook.main_node,

@@ -15,24 +15,26 @@ from llxprt_hooks.diagnosis.rules import (
     EXTENSION_WITHOUT_MANIFEST,
     HOOKS_OFF,
     HOOKS_OFF_HERE,
+    MANAGED_IGNORED,
     NOT_TRUSTED,
     REFUSED_SETTINGS,
     SCRIPT_UNREADABLE,
-    SETTINGS_WRITABLE,
     TRUST_STORE,
     UNREAD_FILE,
+    UNUSED_USER_SETTINGS,
 )
 from llxprt_hooks.diagnosis.started_programs import mentions, place_of, scripts
-from llxprt_hooks.settings import Document, Kind, Member, Node, read_document
+from llxprt_hooks.settings import Document, Kind, Level, Member, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
-from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
 from llxprt_hooks.settings.merge import merge_switches
+from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.errors import ScriptsError
+from llxprt_hooks.trust.load import why_not_managed
 from llxprt_hooks.trust.scripts import CoveredFiles
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
-from llxprt_hooks.trust.store import WRITABLE_BY_OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +59,8 @@ _OF_OTHERS: Final = {
 
 def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     """Find hooks that are configured while hooks are off."""
-    first = next((hook.file for hook in inspection.hooks), None)
+    others = (hook.file for hook in inspection.hooks if hook.file.document.file not in inspection.managed)
+    first = next(others, None)
     settings = [file for file in inspection.files if file.role is not Role.EXTENSION]
     switches = {file: read_hook_fields(file.document).enabled for file in settings}
     if first is None or merge_switches(switches.values()):
@@ -91,12 +94,30 @@ def check_conflicting_switches(inspection: Inspection, file: SettingsFile) -> It
         yield file.at(CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead.")
 
 
+def check_managed(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
+    """Find files that claim managed hooks although they cannot have them."""
+    if file.role not in (Role.PROJECT, Role.USER, Role.SYSTEM):
+        return
+    fields = read_hook_fields(file.document)
+    for key, node, reason in why_not_managed(Level(file.role), file.document, fields):
+        fix = "Remove it, or let root write it to the system's settings."
+        yield file.at(MANAGED_IGNORED, node, f"`{key}` is ignored: {reason}", fix)
+
+
+def check_user_files(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
+    """Find user settings that are not read because other user settings exist."""
+    if file.role is not Role.USER:
+        return
+    for unused in unused_user_files():
+        message = f"this file is used, and {unused} is ignored"
+        yield _of_file(file, UNUSED_USER_SETTINGS, message, "Move what you need into this file, and delete the other.")
+
+
 def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find project settings that are refused or not approved, and settings that others may change."""
     if file.role is not Role.PROJECT:
-        if file.role in (Role.USER, Role.SYSTEM) and file.document.mode & WRITABLE_BY_OTHERS:
-            message = f"group or others may write to this file (mode {file.document.mode:04o})"
-            yield _of_file(file, SETTINGS_WRITABLE, message, f"Run `chmod go-w {quote(str(file.document.file))}`.")
+        if file.role is not Role.FILE and (objection := other_writers(file.document)):
+            yield _of_file(file, REFUSED_SETTINGS, f"{objection}, so this file is ignored", _ownership_fix(file))
         return
     status = trust_status(inspection.directory)
     if status.state is TrustState.REFUSED:
@@ -118,13 +139,18 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
 def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic:
     if file.document.real_file != Path(os.path.realpath(inspection.directory)) / FOLDER / FILE_NAME:
         fix = "Replace the link with a regular file."
-    elif file.document.mode & WRITABLE_BY_OTHERS:
-        fix = f"Run `chmod go-w {quote(str(file.document.file))}`."
+    elif other_writers(file.document):
+        fix = _ownership_fix(file)
     elif unreadable := _unreadable_script(inspection, file, status):
         return unreadable
     else:
         fix = "Use commands that name readable files, and fewer of them."
     return _of_file(file, REFUSED_SETTINGS, status.problems[0].message, fix)
+
+
+def _ownership_fix(file: SettingsFile) -> str:
+    path = quote(str(file.document.file))
+    return f"Let nobody else write to it: run `chmod go-w {path}`, as root `chown`; the same for folders above it."
 
 
 def _unreadable_script(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic | None:

@@ -6,8 +6,10 @@ other parts (settings, trust, ``list``, ``fire``, ``log``, ``validate``, the JSO
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from llxprt_hooks.process import ProcessSlots
@@ -23,6 +25,18 @@ DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
 
 DEFAULT_MAX_PROCESSES = 64
 """Hooks of a configuration that run as processes at once."""
+
+
+class HookScope(StrEnum):
+    """Who a hook belongs to. That decides which environment it gets, and who can switch it off."""
+
+    PROJECT = "project"
+    """The project, or the program that created the configuration."""
+    USER = "user"
+    """The user, the system or an extension. It also runs in projects that nobody approved (D-35)."""
+    MANAGED = "managed"
+    """The administrator. No other level affects it (D-36)."""
+
 
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
@@ -84,13 +98,13 @@ class Runtime(Shared):
 
     def __init__(
         self,
-        inherited: Callable[[], Mapping[str, str]],
+        inherited: Callable[[HookScope], Mapping[str, str]],
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> None:
         super().__init__()
         self.inherited = inherited
-        """The part of this process's environment that hooks may have."""
+        """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
         self.output_limit = output_limit
         self.slots = ProcessSlots(max_processes)
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
@@ -105,8 +119,18 @@ class EventRun(Shared):
         self.event_id = event_id
         self.hook_input = hook_input
         self.runtime = runtime
-        self.environment = runtime.inherited()
+        self.scope = HookScope.PROJECT
+        self.environment = runtime.inherited(self.scope)
         self._payload: bytes | None = None
+
+    def scoped(self, scope: HookScope) -> EventRun:
+        """The same event for a hook of a scope: with the environment for it."""
+        environment = self.runtime.inherited(scope)
+        if environment is self.environment:  # nearly always
+            return self
+        scoped = copy.copy(self)
+        scoped.scope, scoped.environment = scope, environment
+        return scoped
 
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.engine.executors.base import Executor, HookScope
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import Child, Completed, SpawnError, blocking_is_forbidden, run_child, spawn
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, cannot_run_block, read_outcome
@@ -112,13 +112,13 @@ def _shell_arguments(command: str, path: str | None) -> tuple[str, ...]:
 
 
 class _SpawnContexts:
-    """The spawn context of the latest event, which mostly serves the next one too."""
+    """The spawn context of the latest event in each scope, which mostly serves the next one too."""
 
     def __init__(self) -> None:
-        self._latest = SpawnContext({}, "")
+        self._latest = dict.fromkeys(HookScope, SpawnContext({}, ""))
 
     def of(self, event_run: EventRun) -> SpawnContext:
-        latest, directory = self._latest, str(event_run.hook_input["cwd"])
+        latest, directory = self._latest[event_run.scope], str(event_run.hook_input["cwd"])
         if latest.inherited is not event_run.environment or latest.directory != directory:
-            latest = self._latest = SpawnContext(event_run.environment, directory)
+            latest = self._latest[event_run.scope] = SpawnContext(event_run.environment, directory)
         return latest

@@ -1,0 +1,91 @@
+"""``llxprt-hooks doctor``: check that hooks work on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from llxprt_hooks.inspection.doctor import CheckedHook, Finding, Report
+
+_MARKS: Final = {"ok": ("ok      ", "green"), "notice": ("notice  ", "yellow"), "broken": ("BROKEN  ", "bold red")}
+
+
+@click.command("doctor")
+@json_option
+@directory_option
+def command(as_json: bool, directory: str) -> int:
+    """Check that hooks work: which files are read, what state each hook is in, and whether a hook can block.
+
+    Shows which settings files are read and why one is refused; which hooks are managed, approved, changed since their
+    approval, disabled or broken, such as one whose script or interpreter does not exist; whether the log and the trust
+    store are private and writable. Then a canary, a hook of the command's own, is run through the engine, and must
+    block. Nothing of the project is run.
+
+    Exit status: 0 if nothing is broken, 1 otherwise. A notice, such as a project that is not approved, is not an error.
+
+    \b
+    Examples:
+      llxprt-hooks doctor
+      llxprt-hooks doctor --json | jq -r '.hooks[] | select(.health == "broken") | .name'
+    """
+    from llxprt_hooks.inspection.doctor import examine
+
+    report = asyncio.run(examine(directory))
+    if as_json:
+        from llxprt_hooks.cli.json_output import print_json
+
+        print_json(report.to_dict())
+    else:
+        _print(report)
+    return ExitStatus.FAILED if report.broken else ExitStatus.OK
+
+
+def _print(report: Report) -> None:
+    console = stdout_console()
+    print_line(console, ("Settings", "bold"))
+    for level in report.levels:
+        _print_finding(console, level)
+    print_line(console, ("Hooks", "bold"))
+    for hook in report.hooks:
+        _print_hook(console, hook)
+    if not report.hooks:
+        print_line(console, "  none are configured")
+    print_line(console, ("Files", "bold"))
+    for file in report.files:
+        _print_finding(console, file)
+    print_line(console, ("Engine", "bold"))
+    _print_finding(console, report.canary)
+    if report.problems or report.notices:
+        print_line(console, ("Problems", "bold"))
+    for problem in report.problems:
+        print_wrapped(console, "  ", _MARKS["broken"], problem)
+    for notice in report.notices:
+        print_wrapped(console, "  ", _MARKS["notice"], notice)
+    count = report.broken
+    broken = "1 thing is" if count == 1 else f"{count} things are"
+    summary = (
+        f"{broken} broken. Run `llxprt-hooks validate` for details of settings." if count else "Nothing is broken."
+    )
+    print_line(console, (summary, "bold red" if count else "bold green"))
+
+
+def _print_finding(console: Console, finding: Finding) -> None:
+    print_line(console, "  ", _MARKS[finding.health], f"{finding.what}  {finding.path}".rstrip())
+    print_wrapped(console, " " * 10, (finding.state, "dim"))
+
+
+def _print_hook(console: Console, hook: CheckedHook) -> None:
+    item = hook.item
+    print_line(console, "  ", _MARKS[hook.health], f"{item.definition.event_name}  {item.name}")
+    print_wrapped(console, " " * 10, (f"{item.source}, {hook.state}", "dim"))
+    for problem in hook.problems:
+        print_wrapped(console, " " * 10, (problem, "red"))
