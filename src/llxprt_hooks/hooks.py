@@ -43,7 +43,14 @@ from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
 from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
-from llxprt_hooks.triggers.tool import Execute, HookedToolCall, as_tool_result, run_tool_call
+from llxprt_hooks.triggers.tool import (
+    Execute,
+    HookedToolCall,
+    as_tool_result,
+    is_awaitable,
+    run_tool_call,
+    run_unhooked,
+)
 
 if TYPE_CHECKING:
     import os
@@ -133,8 +140,9 @@ class Hooks:
         A blocked tool does not run; the result has the reason and an ``error``. What ``fn`` raises passes through.
         """
         config = self.config
-        hooked = config.enable_hooks and (is_hooked(config, name) or current_session(config) is not None)
-        return run_tool_call(_ToolCall(config, name, args) if hooked else None, fn, args)
+        if config.enable_hooks and (is_hooked(config, name) or current_session(config) is not None):
+            return run_tool_call(_ToolCall(config, name, args), fn)
+        return run_unhooked(fn, args)
 
     def tool_call(self, name: str, args: dict[str, Any]) -> HookedToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
@@ -724,9 +732,7 @@ def _event(event: str) -> HookEventName:
 def _resolved(function: Callable[[Any], Any], argument: Any) -> Any:
     """Call a function for a synchronous caller; an awaitable is awaited on the background loop."""
     outcome = function(argument)
-    if isinstance(outcome, (ToolResult, str)) or not inspect.isawaitable(outcome):
-        return outcome
-    return portal.run(_awaited(outcome))
+    return portal.run(_awaited(outcome)) if is_awaitable(outcome) else outcome
 
 
 async def _awaited(awaitable: Awaitable[R]) -> R:
