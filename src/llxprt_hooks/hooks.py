@@ -43,13 +43,21 @@ from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
 from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
-from llxprt_hooks.triggers.tool import Execute, HookedToolCall, as_tool_result, run_tool_call
+from llxprt_hooks.triggers.tool import (
+    Execute,
+    HookedToolCall,
+    as_tool_result,
+    is_awaitable,
+    run_tool_call,
+    run_unhooked,
+)
 
 if TYPE_CHECKING:
     import os
     from types import TracebackType
 
     from llxprt_hooks.model import TranslatorChoice
+    from llxprt_hooks.model.wire.base import Wire
 
 log = debug_logger("triggers")
 
@@ -132,8 +140,9 @@ class Hooks:
         A blocked tool does not run; the result has the reason and an ``error``. What ``fn`` raises passes through.
         """
         config = self.config
-        hooked = config.enable_hooks and (is_hooked(config, name) or current_session(config) is not None)
-        return run_tool_call(_ToolCall(config, name, args) if hooked else None, fn, args)
+        if config.enable_hooks and (is_hooked(config, name) or current_session(config) is not None):
+            return run_tool_call(_ToolCall(config, name, args), fn)
+        return run_unhooked(fn, args)
 
     def tool_call(self, name: str, args: dict[str, Any]) -> HookedToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
@@ -208,6 +217,7 @@ class Hooks:
         check_translator_name(translator)
         return _ModelCall(self.config, request, translator=translator)
 
+    @overload
     def stream_model(
         self,
         request: RequestT,
@@ -216,13 +226,43 @@ class Hooks:
         join: Callable[[list[ChunkT]], ResponseT],
         split: Callable[[ResponseT], Iterable[ChunkT]],
         translator: TranslatorChoice = None,
-    ) -> ModelStream[ChunkT, ResponseT]:
+    ) -> ModelStream[ChunkT, ResponseT]: ...
+    @overload
+    def stream_model(
+        self,
+        request: RequestT,
+        call: Callable[[RequestT], Any],
+        *,
+        join: None = None,
+        split: Callable[[Any], Iterable[Any]] | None = None,
+        translator: TranslatorChoice = None,
+    ) -> ModelStream[Any, Any]: ...
+    def stream_model(
+        self,
+        request: Any,
+        call: Callable[[Any], Any],
+        *,
+        join: Callable[[list[Any]], Any] | None = None,
+        split: Callable[[Any], Iterable[Any]] | None = None,
+        translator: TranslatorChoice = None,
+    ) -> ModelStream[Any, Any]:
         """Call a model that answers in pieces, and iterate over them with ``async for``.
 
-        ``call`` returns an iterator of chunks, asynchronous or not, or an awaitable of one. ``join`` makes a response
-        of all chunks, ``split`` makes chunks of a response. Chunks are passed on as they arrive, unless an AfterModel
-        hook is configured: then nothing is passed on before the hook has seen the complete answer.
+        ``call`` returns an iterator of chunks, asynchronous or not, or an awaitable of one. Chunks are passed on as
+        they arrive, unless an AfterModel hook is configured: then nothing is passed on before the hook has seen the
+        complete answer. ``join`` makes a response of all chunks, ``split`` makes chunks of a response. Both may be
+        omitted for events of OpenAI's and Anthropic's APIs; ``split`` only if the events are dicts.
         """
+        return self._stream_model(request, call, join, split, translator)
+
+    def _stream_model(
+        self,
+        request: Any,
+        call: Callable[[Any], Any],
+        join: Callable[[list[Any]], Any] | None,
+        split: Callable[[Any], Iterable[Any]] | None,
+        translator: TranslatorChoice,
+    ) -> ModelStream[Any, Any]:
         return ModelStream(self._model_call(request, translator), call, join, split)
 
     # Sessions and watching events.
@@ -334,12 +374,15 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         self,
         hooked: _ModelCall[Any],
         call: Callable[[Any], Any],
-        join: Callable[[list[ChunkT]], ResponseT],
-        split: Callable[[ResponseT], Iterable[ChunkT]],
+        join: Callable[[list[ChunkT]], ResponseT] | None,
+        split: Callable[[ResponseT], Iterable[ChunkT]] | None,
     ) -> None:
         self.result: ModelCallResult[ResponseT] | None = None
         """What hooks decided; None until then. ``response`` is None if chunks were passed on as they arrived."""
-        self._hooked, self._call, self._join, self._split = hooked, call, join, split
+        self._hooked = hooked
+        self._call = call
+        self._given_join = join
+        self._given_split = split
         self._chunks = self._iterate()
 
     def __aiter__(self) -> AsyncIterator[ChunkT]:
@@ -376,6 +419,26 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         shown = self.result.response
         for chunk in held_back if shown is None or shown is response else self._split(shown):
             yield chunk
+
+    def _join(self, chunks: list[ChunkT]) -> Any:
+        if self._given_join is not None:
+            return self._given_join(chunks)
+        response = self._wire.assemble(chunks, self._hooked.request)
+        if response is None:
+            raise ConnectionAbortedError("the stream ended before the answer was complete")
+        return response
+
+    def _split(self, response: Any) -> Iterable[Any]:
+        if self._given_split is not None:
+            return self._given_split(response)
+        return self._wire.events(response, self._hooked.request)
+
+    @property
+    def _wire(self) -> Wire:
+        wire = self._hooked.translator.wire
+        if wire is None:
+            raise TypeError("this SDK's streams have no format of their own: pass `join` and `split`")
+        return wire
 
 
 class SyncHooks:
@@ -429,6 +492,7 @@ class SyncHooks:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""
         return SyncModelCall(self._hooks.model_call(request, translator=translator))
 
+    @overload
     def stream_model(
         self,
         request: RequestT,
@@ -437,9 +501,28 @@ class SyncHooks:
         join: Callable[[list[ChunkT]], ResponseT],
         split: Callable[[ResponseT], Iterable[ChunkT]],
         translator: TranslatorChoice = None,
-    ) -> SyncModelStream[ChunkT, ResponseT]:
+    ) -> SyncModelStream[ChunkT, ResponseT]: ...
+    @overload
+    def stream_model(
+        self,
+        request: RequestT,
+        call: Callable[[RequestT], Iterable[Any]],
+        *,
+        join: None = None,
+        split: Callable[[Any], Iterable[Any]] | None = None,
+        translator: TranslatorChoice = None,
+    ) -> SyncModelStream[Any, Any]: ...
+    def stream_model(
+        self,
+        request: Any,
+        call: Callable[[Any], Any],
+        *,
+        join: Callable[[list[Any]], Any] | None = None,
+        split: Callable[[Any], Iterable[Any]] | None = None,
+        translator: TranslatorChoice = None,
+    ) -> SyncModelStream[Any, Any]:
         """Call a model that answers in pieces, and iterate over them with ``for``."""
-        return SyncModelStream(self._hooks.stream_model(request, call, join=join, split=split, translator=translator))
+        return SyncModelStream(self._hooks._stream_model(request, call, join, split, translator))
 
     def settle(self, seconds: float = 5.0) -> int:
         """Wait for the events that still run; return how many are left after the timeout."""
@@ -649,9 +732,7 @@ def _event(event: str) -> HookEventName:
 def _resolved(function: Callable[[Any], Any], argument: Any) -> Any:
     """Call a function for a synchronous caller; an awaitable is awaited on the background loop."""
     outcome = function(argument)
-    if isinstance(outcome, (ToolResult, str)) or not inspect.isawaitable(outcome):
-        return outcome
-    return portal.run(_awaited(outcome))
+    return portal.run(_awaited(outcome)) if is_awaitable(outcome) else outcome
 
 
 async def _awaited(awaitable: Awaitable[R]) -> R:

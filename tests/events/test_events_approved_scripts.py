@@ -112,7 +112,8 @@ async def test_an_edit_counts_after_another_approval_and_a_reload(project: Event
     project.approve()
 
     assert (await tool(config)).llm_content != "RAN"
-    assert (await tool(Config.load(project.root))).llm_content == "RAN"
+    config.reload()
+    assert (await tool(config)).llm_content == "RAN"
 
 
 async def test_an_approval_for_one_process_is_for_what_was_loaded(
@@ -141,9 +142,13 @@ async def test_hooks_of_a_program_and_of_the_user_are_not_compared(project: Even
     assert project.notes("guard") == ["RUN", "RUN"]
 
 
-async def test_a_model_call_is_blocked_too(project: EventsProject, llm_request: GenerateContentParameters) -> None:
+@pytest.mark.parametrize("first", [True, False])
+async def test_no_other_hook_undoes_the_block_of_a_model_call(
+    project: EventsProject, llm_request: GenerateContentParameters, first: bool
+) -> None:
     project.write(SCRIPT, "#!/bin/sh\n", 0o755)
-    project.configure(BeforeModel=[f"./{SCRIPT}"])
+    hooks = [f"./{SCRIPT}", """echo '{"decision": "allow"}'"""]
+    project.configure(BeforeModel=hooks if first else hooks[::-1])
     project.approve()
     config = Config.load(project.root)
     project.write(SCRIPT, "#!/bin/sh\nexit 0\n", 0o755)

@@ -469,6 +469,43 @@ async def test_a_blocked_stream_never_begins(kind: str, reply: Any, shown: list[
     assert (streaming.result.reason, source.taken) == ("no", 0)
 
 
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"id": "1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+CHUNKS = [chunk({"role": "assistant", "content": "It is "}), chunk({"content": "hunter2."}), chunk({}, "stop")]
+
+
+async def test_the_streams_of_known_apis_need_no_functions_to_join_and_split_them() -> None:
+    hooks = Hooks()
+    seen: list[str] = []
+    hooks.on("AfterModel", lambda payload: seen.append(payload["llm_response"]["text"]))
+    stream = hooks.stream_model(REQUEST, lambda request: CHUNKS, translator="openai-chat")
+    assert [chunk async for chunk in stream] == CHUNKS
+    assert seen == ["It is hunter2."]
+
+    hooks.on("AfterModel", lambda payload: says(llm_response={"text": "secret"}))
+    changed = hooks.sync.stream_model(REQUEST, lambda request: CHUNKS, translator="openai-chat")
+    shown = list(changed)
+    assert "".join(each["choices"][0]["delta"].get("content") or "" for each in shown) == "secret"
+
+
+async def test_a_stream_without_its_end_raises_and_shows_nothing() -> None:
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: None)
+    stream = hooks.stream_model(REQUEST, lambda request: CHUNKS[:-1], translator="openai-chat")
+    with pytest.raises(ConnectionAbortedError, match="before the answer was complete"):
+        await anext(aiter(stream))
+
+
+async def test_the_streams_of_other_sdks_need_them(llm_request: Any) -> None:
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: None)
+    stream = hooks.stream_model(llm_request, lambda request: [1])
+    with pytest.raises(TypeError, match="pass `join` and `split`"):
+        await anext(aiter(stream))
+
+
 async def test_a_source_without_an_end_of_its_own_will_do() -> None:
     stream = Hooks().stream_model(REQUEST, lambda request: ["a", "b"], join=join, split=split)
     assert [chunk async for chunk in stream] == ["a", "b"]

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,7 +61,9 @@ def clean() -> Iterator[None]:
     """``clean``: no descriptor, no thread, no zombie, no process is left by any of these tests."""
     before = _descriptors(), threading.enumerate()
     yield
-    left = marked()
+    give_up = time.monotonic() + 5  # what was just killed may still be ending
+    while (left := marked()) and time.monotonic() < give_up:
+        time.sleep(0.01)
     for pid in left:
         os.kill(pid, signal.SIGKILL)  # this test fails, but not all that follow
     assert left == []

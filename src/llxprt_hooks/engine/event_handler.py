@@ -285,7 +285,7 @@ class HookEventHandler:
     def _fire_outside_asyncio(self, event_name: HookEventName) -> AggregatedHookResult:
         """Block an event whose hooks cannot be awaited, because the caller runs on another event loop, or on none.
 
-        This is the place to run them on an event loop of our own instead.
+        The triggers do not get here: they run the hooks on a background loop (D-42).
         """
         self._log.error("%s: hooks cannot run: %s", event_name, NEEDS_ASYNCIO)
         envelope = build_failure_envelope(RuntimeError(NEEDS_ASYNCIO), "execution", {"eventName": event_name.value})

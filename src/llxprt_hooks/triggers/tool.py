@@ -131,21 +131,29 @@ async def execute_tool_with_hooks(
     only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
     call that it does not allow does not run and fires no event.
     """
-    hooked = restriction is not None or is_hooked(config, tool_name)
-    call = HookedToolCall(config, tool_name, tool_input, restriction=restriction) if hooked else None
-    return await run_tool_call(call, execute_fn, tool_input)
-
-
-async def run_tool_call(call: HookedToolCall | None, execute_fn: Execute, tool_input: dict[str, Any]) -> ToolResult:
-    """Run a tool, which may be a function or a coroutine function, between the hooks of its call, if it has any."""
-    if call is not None:
-        if (result := await call.before()) is not None:
-            return result
-        tool_input = call.input
+    if restriction is not None or is_hooked(config, tool_name):
+        return await run_tool_call(HookedToolCall(config, tool_name, tool_input, restriction=restriction), execute_fn)
     outcome = execute_fn(tool_input)
-    if not isinstance(outcome, (ToolResult, str)) and inspect.isawaitable(outcome):
-        outcome = await outcome
-    return as_tool_result(outcome) if call is None else await call.after(outcome)
+    return as_tool_result(await outcome if is_awaitable(outcome) else outcome)
+
+
+async def run_tool_call(call: HookedToolCall, execute_fn: Execute) -> ToolResult:
+    """Run a tool, which may be a function or a coroutine function, between the hooks of its call."""
+    if (result := await call.before()) is not None:
+        return result
+    outcome = execute_fn(call.input)
+    return await call.after(await outcome if is_awaitable(outcome) else outcome)
+
+
+async def run_unhooked(execute_fn: Execute, tool_input: dict[str, Any]) -> ToolResult:
+    """Run a tool whose call has no hooks."""
+    outcome = execute_fn(tool_input)
+    return as_tool_result(await outcome if is_awaitable(outcome) else outcome)
+
+
+def is_awaitable(outcome: Any) -> bool:
+    """Whether what a tool returned must be awaited first; the usual results are recognized at once."""
+    return not isinstance(outcome, (ToolResult, str)) and inspect.isawaitable(outcome)
 
 
 def as_tool_result(outcome: Any) -> ToolResult:

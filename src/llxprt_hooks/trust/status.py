@@ -124,7 +124,7 @@ class TrustStatus:
         verb = "has" if len(changed) == 1 else "have"
         return (
             f"was not started: {names}{more} {verb} changed since the project was approved. "
-            "Review the change, approve it with `llxprt-hooks trust`, then start the agent again"
+            "Review the change, approve it with `llxprt-hooks trust`, then reload the settings or start the agent again"
         )
 
     @property

@@ -119,7 +119,12 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentPr
     [call] = await Probe(project, made, AfterTool=project.hook("loud", says)).run("probe")
     assert made == ToolResult("found it", "shown", {"lines": 1})
     assert call.result == ToolResult(
-        "found it\n\nx\n\n[System] Hm.", "shown", {"lines": 1}, suppress_display=True, stop_reason="No reason provided"
+        "found it\n\nx\n\n[System] Hm.",
+        "shown",
+        {"lines": 1},
+        suppress_display=True,
+        stop_reason="No reason provided",
+        additions=["x", "[System] Hm."],
     )
 
 

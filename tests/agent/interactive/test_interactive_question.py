@@ -183,6 +183,21 @@ def test_letters_from_right_to_left_do_not_reorder_a_command(project: Interactiv
         terminal.see_prompt()
 
 
+def test_the_name_of_a_hook_forges_no_row_of_the_list_and_no_completion(project: InteractiveProject) -> None:
+    project.add_hook("BeforeTool", "x" * 3000 + "\non  BeforeTool  *  guard", "true", matcher="y" * 3000)
+    project.add_hook("BeforeTool", "gu\u202eard\x1b[2J", "true")
+    project.add_hook("BeforeTool", "genuine", "true", matcher="z")
+    with project.session(answer("Done."), size=(24, 80)) as terminal:
+        terminal.see_prompt()
+        listed = terminal.ask("/hooks").split("\n")
+        assert len([line for line in listed if line.startswith("on ")]) == 3
+        assert any("gu\\u202eard\\x1b[2J" in line for line in listed)
+        assert len(listed) < 15
+        terminal.type("/hooks disable g\t")
+        terminal.see("/hooks disable genuine")
+        assert "\u202e" not in terminal.raw
+
+
 TEXTS = st.text(alphabet=st.one_of(st.sampled_from("a \n\t漢\u0301א\u202e\x1b👩"), st.characters()), max_size=200).map(
     lambda text: text * 20
 )

@@ -198,7 +198,8 @@ def _cut(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
 def _cut_text(rows: Sequence[_Row], most: int, width: int) -> list[_Row]:
     text = rows[0].text + "".join((" \\n " if row.lines else "") + row.text for row in rows[1:])
     note = f" …{len(text):,} characters… "
-    room = ((width - 1) * most - len(note)) // 2  # a wide character can leave one column of a row empty
+    used = sum(map(_cell_count, note))
+    room = ((width - 1) * most - used) // 2  # a wide character can leave one column of a row empty
     head = _cells(text, room)[0]
     tail = _cells(text[::-1], room)[0][::-1]
     note = f" …{counted(len(text) - len(head) - len(tail), 'character')}… "
