@@ -284,3 +284,13 @@ def test_the_thread_ends_with_the_configuration(project: Project, warned: Callab
 
 def _watching() -> bool:
     return any(thread.name == "llxprt-hooks-watch" for thread in threading.enumerate())
+
+
+def test_what_is_not_read_is_not_watched(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(project.root))
+    project.write(".llxprt/extensions/x/hooks/hooks.json", {})
+
+    watched = {file.name for file in watch.SettingsWatch(project.root)._files()}
+
+    assert "trusted_hooks.json" in watched
+    assert "extensions" not in watched
