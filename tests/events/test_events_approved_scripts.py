@@ -286,3 +286,16 @@ def covering(project: EventsProject, *, age: int) -> CoveredFiles:
 
 def forbidden(*arguments: object) -> Any:
     raise AssertionError(f"read {arguments}")
+
+
+async def test_a_comparison_that_breaks_blocks(project: EventsProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: CoveredFiles) -> list[str]:
+        raise RuntimeError("out of order")
+
+    config = guarded(project)
+    monkeypatch.setattr(CoveredFiles, "changes", broken)
+
+    result = await tool(config)
+
+    assert "could not be compared with what was approved: out of order" in str(result.llm_content)
+    assert not project.note("guard").exists()

@@ -393,3 +393,10 @@ async def test_cancelling_the_call_cancels_the_function() -> None:
         await task
     assert cancelled == [True]
     assert time.monotonic() < deadline
+
+
+def test_its_place_is_the_call_that_registered_it() -> None:
+    hooks = Hooks(Config())
+    hooks.on("BeforeTool", lambda payload: None)
+
+    assert [definition.where for definition in hooks.config.function_hooks] == ["hooks.on('BeforeTool')"]

@@ -76,13 +76,11 @@ class SettingsWatch:
     def _files(self) -> Iterator[Path]:
         yield from self._settings_files()
         yield TrustStore.of(self._project).file
-        extensions = extensions_folder(self._project)
-        if extensions is None:
-            return
-        yield extensions
-        for folder in sorted(_children(extensions)):
-            yield folder / "hooks" / "hooks.json"
-            yield from (folder / manifest for manifest in MANIFESTS)
+        if extensions := extensions_folder(self._project):
+            yield extensions
+            for folder in sorted(_children(extensions)):
+                yield folder / "hooks" / "hooks.json"
+                yield from (folder / manifest for manifest in MANIFESTS)
 
     def _settings_files(self) -> list[Path]:
         files = [file for level in Level if (file := settings_file(level, self._project))]
