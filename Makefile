@@ -12,7 +12,11 @@ DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text \
 	tests/cli/test_cli_hook_type.py
 
-.PHONY: check test lint matrix docs demo soak bench trace format clean
+# The tests of the agent frameworks, which need an environment of their own.
+INTEGRATION_VENV := .venv-integrations
+INTEGRATION_BIN := $(INTEGRATION_VENV)/bin
+
+.PHONY: check test test-integrations lint matrix docs demo soak bench trace format clean
 
 # While you work: under a minute on two cores.
 check: lint
@@ -23,10 +27,15 @@ check: lint
 test: lint
 	$(SITE)
 	$(PYTEST) --cov --cov-report= $(ENGINE_TESTS)
-	$(PYTEST) $(addprefix --ignore ,$(ENGINE_TESTS))
+	$(PYTEST) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
 	$(DOCTEST) --cov --cov-append --cov-report=
 	$(BIN)/python tests/coverage_check.py
 	$(BIN)/python tests/requirement_trace.py --check
+	$(MAKE) test-integrations
+
+test-integrations: $(INTEGRATION_VENV)/.installed
+	$(INTEGRATION_BIN)/mypy --config-file tests/integrations/mypy.ini
+	$(INTEGRATION_BIN)/pytest --numprocesses auto --dist loadfile tests/integrations
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -59,10 +68,17 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) $(INTEGRATION_VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# uv installs a large set of packages in a fraction of pip's time.
+$(INTEGRATION_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATION_VENV)
+	$(INTEGRATION_BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(INTEGRATION_BIN)/uv pip install --quiet --python $(INTEGRATION_BIN)/python --editable '.[dev,integrations]'
 	touch $@
