@@ -133,8 +133,8 @@ class Config:
         """Read the settings files again. Events that have started finish with the old hooks.
 
         Hooks that the program registered stay. A configuration that was created in code has nothing to read. Raises
-        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if what the approved project
-        says about hooks has changed and is not approved again.
+        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if the hooks of an approved
+        project have changed or are gone, and that is not approved.
         """
         old = self.settings
         if old is None:

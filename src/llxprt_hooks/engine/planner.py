@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import structs
 
@@ -103,23 +103,24 @@ class HookPlanner:
         entries = [entry for entry in self._registry.get_all_hooks() if entry.event_name == event_name]
         if not hooks_enabled:
             return [PlannedHook(entry.definition, Skip.HOOKS_OFF, "hooks are off") for entry in entries]
+        considered = list(_considered(entries, subject))
+        configs = _configs_that_run(considered)
         return [
-            PlannedHook(entry.definition, skip, _why(entry, subject, skip, first))
-            for entry, skip, first in _considered(entries, subject)
+            PlannedHook(
+                entry.definition if skip else structs.replace(entry.definition, config=configs[id(entry)]),
+                skip,
+                _why(entry, subject, skip, first),
+            )
+            for entry, skip, first in considered
         ]
 
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
-        copies: dict[int, list[HookConfig]] = {}
-        sequential = False
-        for entry, skip, first in _considered(self._registry.get_hooks_for_event(event_name), subject):
-            if skip is None:
-                copies[id(entry)] = [entry.config]
-                sequential = sequential or entry.sequential  # HOOK-109
-            elif skip is Skip.DUPLICATE:
-                copies[id(first)].append(entry.config)
-        if not copies:
+        considered = list(_considered(self._registry.get_hooks_for_event(event_name), subject))
+        configs = _configs_that_run(considered)
+        if not configs:
             return None
-        plan = ExecutionPlan(event_name, tuple(map(_strictest, copies.values())), sequential)
+        sequential = any(entry.sequential for entry, skip, _ in considered if skip is None)  # HOOK-109
+        plan = ExecutionPlan(event_name, tuple(configs.values()), sequential)
         log.debug(
             "%s %s: %s, %s",
             event_name,
@@ -130,10 +131,11 @@ class HookPlanner:
         return plan
 
 
-def _considered(
-    entries: Iterable[HookRegistryEntry], subject: str | None
-) -> Iterator[tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]]:
-    """Each hook with what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+_Considered: TypeAlias = "tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]"
+"""A hook, what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+
+
+def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> Iterator[_Considered]:
     disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
     running: dict[str, HookRegistryEntry] = {}
     for entry in entries:
@@ -144,6 +146,17 @@ def _considered(
         else:
             first = running.setdefault(entry.config.deduplication_key, entry)
             yield entry, None if first is entry else Skip.DUPLICATE, first
+
+
+def _configs_that_run(considered: Iterable[_Considered]) -> dict[int, HookConfig]:
+    """The configuration that each chosen hook runs with, in order, by the id of its entry."""
+    copies: dict[int, list[HookConfig]] = {}
+    for entry, skip, first in considered:
+        if skip is None:
+            copies[id(entry)] = [entry.config]
+        elif skip is Skip.DUPLICATE:
+            copies[id(first)].append(entry.config)
+    return {entry: _strictest(configs) for entry, configs in copies.items()}
 
 
 def _strictest(copies: list[HookConfig]) -> HookConfig:
