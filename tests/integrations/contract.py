@@ -11,7 +11,9 @@ the ``Outcome``, and checks it. A framework's test file has a ``Driver`` that ru
         check_declarations(ExampleDriver())
 
 A framework that has only a substitute for an effect declares it in ``partial``, with a check of the substitute. If an
-effect cannot be had, it is in ``impossible``, and the integration must log that. ``reference.py`` is the driver of plain ``Hooks``.
+effect cannot be had, it is in ``impossible``, and the integration must log that.
+
+``reference.py`` has the drivers of plain ``Hooks``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The driver of plain ``Hooks``: a small agent with JSON of OpenAI's Chat Completions. It proves the contract itself."""
+"""The driver of plain ``Hooks``: a small agent with the JSON of OpenAI's Chat Completions."""
 
 from __future__ import annotations
 
