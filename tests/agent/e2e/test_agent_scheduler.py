@@ -171,8 +171,8 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentPr
 @pytest.mark.requirement("HOOK-020", "HOOK-028")
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
 async def test_a_stop_reaches_whoever_runs_the_loop(project: AgentProject, event: str) -> None:
-    stop = project.hook("stop", {"continue": False, "stopReason": "enough"})
-    [call] = await Probe(project, ToolResult("found it"), **{event: stop}).run("probe")
+    hooks: dict[str, Any] = {event: project.hook("stop", {"continue": False, "stopReason": "enough"})}
+    [call] = await Probe(project, ToolResult("found it"), **hooks).run("probe")
     assert call.result.stop_reason == "enough"
 
 
