@@ -104,7 +104,7 @@ class HookPlanner:
         if not hooks_enabled:
             return [PlannedHook(entry.definition, Skip.HOOKS_OFF, "hooks are off") for entry in entries]
         considered = list(_considered(entries, subject))
-        configs = _configs_that_run(considered)
+        configs = {id(entry): config for entry, config in _running(considered)}
         return [
             PlannedHook(
                 entry.definition if skip else structs.replace(entry.definition, config=configs[id(entry)]),
@@ -115,12 +115,11 @@ class HookPlanner:
         ]
 
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
-        considered = list(_considered(self._registry.get_hooks_for_event(event_name), subject))
-        configs = _configs_that_run(considered)
-        if not configs:
+        running = _running(_considered(self._registry.get_hooks_for_event(event_name), subject))
+        if not running:
             return None
-        sequential = any(entry.sequential for entry, skip, _ in considered if skip is None)  # HOOK-109
-        plan = ExecutionPlan(event_name, tuple(configs.values()), sequential)
+        sequential = any(entry.sequential for entry, _ in running)  # HOOK-109
+        plan = ExecutionPlan(event_name, tuple(config for _, config in running), sequential)
         log.debug(
             "%s %s: %s, %s",
             event_name,
@@ -148,15 +147,13 @@ def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> It
             yield entry, None if first is entry else Skip.DUPLICATE, first
 
 
-def _configs_that_run(considered: Iterable[_Considered]) -> dict[int, HookConfig]:
-    """The configuration that each chosen hook runs with, in order, by the id of its entry."""
-    copies: dict[int, list[HookConfig]] = {}
+def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry, HookConfig]]:
+    """The hooks that run, in order, each with what it runs with."""
+    copies: dict[int, list[HookRegistryEntry]] = {}
     for entry, skip, first in considered:
-        if skip is None:
-            copies[id(entry)] = [entry.config]
-        elif skip is Skip.DUPLICATE:
-            copies[id(first)].append(entry.config)
-    return {entry: _strictest(configs) for entry, configs in copies.items()}
+        if skip is None or skip is Skip.DUPLICATE:
+            copies.setdefault(id(first), []).append(entry)
+    return [(entries[0], _strictest([entry.config for entry in entries])) for entries in copies.values()]
 
 
 def _strictest(copies: list[HookConfig]) -> HookConfig:
