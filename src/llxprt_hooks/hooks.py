@@ -544,6 +544,10 @@ class SyncToolCall:
         """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result."""
         return portal.drive(self._call.before())
 
+    def not_run(self, result: ToolResult) -> ToolResult:
+        """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
+        return self._call.not_run(result)
+
     def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned."""
         return portal.drive(self._call.after(outcome))
