@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.cli import COMMAND, Run
+from tests.support.cli import COMMAND, Run, call
 from tests.support.gemini import Chunks, Gemini, Received, Reply
 from tests.support.processes import DEADLINE
 from tests.support.project import Project
@@ -79,6 +79,16 @@ class AgentProject(Project):
             given += ["--replay", str(self.recording(*answers))]
         process = self.start("run", *given, **environment)
         return Running(self, process, gemini, stack)
+
+    def call_agent(self, *arguments: str, answers: Sequence[Chunks] = (), **environment: str) -> AgentRun:
+        """Run the agent on a prompt in this process, with recorded answers: for tables of what it does with input."""
+        return self.call("run", "-p", "Do it.", *arguments, "--replay", str(self.recording(*answers)), **environment)
+
+    def call(self, *arguments: str, **environment: str) -> AgentRun:
+        """Run the command in this process."""
+        with self.inside(**environment), chdir(self.root):
+            run = call(*arguments)
+        return AgentRun(run.status, run.stdout, run.stderr, self)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the command in the project, to be written to and read from."""

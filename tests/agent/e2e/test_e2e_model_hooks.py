@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import both_ways, scene
-from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.agent.e2e.e2e_scenes import both_ways
+from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def stored(run: AgentRun) -> list[dict[str, Any]]:
 # What a BeforeModel hook changes for one request.
 
 
-@scene()
 def changed_request(project: AgentProject) -> AgentRun:
     changes = {
         "systemMessage": "Be terse.",
@@ -139,7 +138,6 @@ if len([m for m in messages if m["role"] == "model"]) == 2:
 """
 
 
-@scene(HTTP)
 def rearranged_messages(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("a")
     project.configure(BeforeModel=project.python_hook("rearrange", REARRANGE))
@@ -202,7 +200,6 @@ def test_nothing_comes_between_a_call_and_its_response(played: Played) -> None:
 # A hook in the model's place.
 
 
-@scene()
 def blocked_model(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeModel=project.hook("block", {"decision": "deny", "reason": "out of office"}),
@@ -224,7 +221,6 @@ def test_a_blocked_model_is_not_called_and_the_run_says_why(played: Played, over
     assert run.stderr.count("out of office") == 1
 
 
-@scene()
 def synthetic_answer(project: AgentProject) -> AgentRun:
     said = {
         "decision": "block",
@@ -254,7 +250,6 @@ def test_nothing_is_sent_where_a_hook_answers(played: Played, over: str) -> None
     assert len(run.requests) == run.unused == (1 if over == HTTP else 0)
 
 
-@scene()
 def stopped_before_the_model(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("stop", [None, {"continue": False, "stopReason": "closing time"}]))
     return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
@@ -273,7 +268,6 @@ def test_a_stop_before_the_model_ends_the_run(played: Played, over: str) -> None
 # The answer, as an AfterModel hook leaves it.
 
 
-@scene()
 def redacted_answer(project: AgentProject) -> AgentRun:
     project.configure(
         AfterModel=project.python_hook(
@@ -304,14 +298,12 @@ def test_nothing_of_the_original_is_shown_while_it_streams(played: Played, over:
     assert "34." not in run.stdout + run.stderr
 
 
-@scene()
 def suppressed_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", [{"suppressOutput": True}]))
     asked = call("write_file", file_path="made.txt", content="x")
     return project.run("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
 
 
-@scene(REPLAY)
 def suppressed_last_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", {"suppressOutput": True}))
     return project.run("-o", "json", answers=[answer("Between us.")])
@@ -334,7 +326,6 @@ def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> No
     assert "Between us." not in run.stdout + run.stderr
 
 
-@scene()
 def stopped_after_the_model(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("stop", {"continue": False, "stopReason": "that will do"}))
     asked = call("write_file", file_path="made.txt", content="x")
@@ -355,7 +346,6 @@ def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(playe
     assert len(run.requests) == run.unused == (1 if over == HTTP else 0)
 
 
-@scene(REPLAY)
 def repeated_answer(project: AgentProject) -> AgentRun:
     repeat = 'said = {"hookSpecificOutput": {"llm_response": payload["llm_response"]}}'
     project.configure(AfterModel=project.python_hook("repeat", repeat))
@@ -372,7 +362,6 @@ def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played: Played) ->
 # Messages for the model only.
 
 
-@scene(HTTP)
 def messages_for_the_model(project: AgentProject) -> AgentRun:
     def once(event: str) -> str:
         return project.hook(event, [{"systemMessage": f"said at {event}."}])
