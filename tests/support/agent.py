@@ -80,9 +80,12 @@ class AgentProject(Project):
         process = self.start("run", *given, **environment)
         return Running(self, process, gemini, stack)
 
-    def call_agent(self, *arguments: str, answers: Sequence[Chunks] = (), **environment: str) -> AgentRun:
-        """Run the agent on a prompt in this process, with recorded answers: for tables of what it does with input."""
-        return self.call("run", "-p", "Do it.", *arguments, "--replay", str(self.recording(*answers)), **environment)
+    def play(self, *arguments: str, answers: Sequence[Chunks | Reply] = (), **environment: str) -> AgentRun:
+        """Run the agent on a prompt: over HTTP as a process, from a recording in this process, which is quicker."""
+        if self.over == HTTP:
+            return self.run(*arguments, answers=answers, **environment)
+        recording = self.recording(*answers)
+        return self.call("run", "-p", "Do it.", *arguments, "--replay", str(recording), **environment)
 
     def call(self, *arguments: str, **environment: str) -> AgentRun:
         """Run the command in this process."""

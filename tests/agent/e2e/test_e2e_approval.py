@@ -29,7 +29,7 @@ def asking(*arguments: str) -> Scene:
             AfterTool=project.hook("after"),
             Notification=project.hook("notification"),
         )
-        return project.call_agent("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
+        return project.play("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
 
     return play
 

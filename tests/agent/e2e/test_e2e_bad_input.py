@@ -86,7 +86,7 @@ def test_a_recording_that_is_not_there_is_named(played: Played) -> None:
 
 
 def exhausted_recording(project: AgentProject) -> AgentRun:
-    return project.call_agent("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
+    return project.play("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
 
 
 def test_running_out_of_recorded_answers_is_a_clear_error(played: Played) -> None:
@@ -152,7 +152,7 @@ def with_settings(content: str | None) -> Scene:
         hooks = {"BeforeModel": [{"hooks": [{"type": "command", "command": project.hook("users")}]}]}
         user.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
         user.chmod(0o600)
-        return project.call_agent("-o", "json", answers=[answer("Done.")])
+        return project.play("-o", "json", answers=[answer("Done.")])
 
     return play
 
@@ -178,7 +178,7 @@ def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played
 
 def stranger_s_project(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("theirs", {"decision": "block", "reason": "mine now"}))
-    return project.call_agent("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
+    return project.play("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
 
 
 def test_hooks_of_a_project_that_is_not_approved_do_not_run_and_a_notice_says_so(played: Played) -> None:
@@ -290,7 +290,7 @@ def test_a_reader_who_has_gone_ends_the_run_in_silence(project: AgentProject) ->
 
 
 def endless_turns(project: AgentProject) -> AgentRun:
-    return project.call_agent("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
+    return project.play("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
 
 
 def test_a_turn_limit_ends_a_run_that_would_not_end(played: Played) -> None:
@@ -311,7 +311,7 @@ def test_settings_of_user_or_system_that_cannot_be_read_keep_the_agent_from_star
     project = AgentProject(tmp_path)
     file = project.write(project.user_file if level == "user" else project.system_file, CUT_SHORT)
 
-    run = project.call_agent(answers=[answer("Done.")])
+    run = project.play(answers=[answer("Done.")])
 
     assert run.status == 1
     assert run.stdout == ""
@@ -323,7 +323,7 @@ def test_settings_of_a_project_that_cannot_be_read_do_not(tmp_path: Path) -> Non
     project = AgentProject(tmp_path)
     project.write(project.project_file, CUT_SHORT)
 
-    run = project.call_agent(answers=[answer("Done.")])
+    run = project.play(answers=[answer("Done.")])
 
     assert run.status == 0
     assert "settings.json:4:1: " in run.stderr

@@ -44,7 +44,7 @@ def changed_request(project: AgentProject) -> AgentRun:
         AfterModel=project.hook("after", [{"decision": "block", "reason": "cannot be"}]),
     )
     first = answer("Let me ", "look ", [{"text": "around."}, call("glob", pattern="*")], tokens=(10, 20))
-    return project.run("-o", "json", answers=[first, answer("Nothing ", "here.", tokens=(30, 40))])
+    return project.play("-o", "json", answers=[first, answer("Nothing ", "here.", tokens=(30, 40))])
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-139", "HOOK-156", "HOOK-179")
@@ -144,7 +144,7 @@ def rearranged_messages(project: AgentProject) -> AgentRun:
     first = {**call("read_file", file_path="a.txt"), "thoughtSignature": "c2lnbmVk"}
     first["functionCall"]["id"] = "call-1"
     second = [{"text": "Second."}, call("glob", pattern="*"), call("read_file", file_path="missing.txt")]
-    return project.run(
+    return project.play(
         "-o", "json", answers=[answer([{"text": "First."}, first]), answer(second), answer("Third."), answer("x")]
     )
 
@@ -205,7 +205,7 @@ def blocked_model(project: AgentProject) -> AgentRun:
         BeforeModel=project.hook("block", {"decision": "deny", "reason": "out of office"}),
         AfterModel=project.hook("after"),
     )
-    return project.run("-o", "json", answers=[answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Not reached.")])
 
 
 @both_ways
@@ -228,7 +228,7 @@ def synthetic_answer(project: AgentProject) -> AgentRun:
         "hookSpecificOutput": {"llm_response": {"text": "From the cache."}},
     }
     project.configure(BeforeModel=project.hook("cache", [None, said]), AfterModel=project.hook("after"))
-    return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
 
 
 @both_ways
@@ -252,7 +252,7 @@ def test_nothing_is_sent_where_a_hook_answers(played: Played, over: str) -> None
 
 def stopped_before_the_model(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("stop", [None, {"continue": False, "stopReason": "closing time"}]))
-    return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
 
 
 @both_ways
@@ -278,7 +278,7 @@ def redacted_answer(project: AgentProject) -> AgentRun:
             'said = {"hookSpecificOutput": {"llm_response": response}}',
         )
     )
-    return project.run(answers=[answer("The key ", "is 12", "34.")])
+    return project.play(answers=[answer("The key ", "is 12", "34.")])
 
 
 @both_ways
@@ -301,12 +301,12 @@ def test_nothing_of_the_original_is_shown_while_it_streams(played: Played, over:
 def suppressed_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", [{"suppressOutput": True}]))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
+    return project.play("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
 
 
 def suppressed_last_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", {"suppressOutput": True}))
-    return project.run("-o", "json", answers=[answer("Between us.")])
+    return project.play("-o", "json", answers=[answer("Between us.")])
 
 
 @both_ways
@@ -329,7 +329,7 @@ def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> No
 def stopped_after_the_model(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("stop", {"continue": False, "stopReason": "that will do"}))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -350,7 +350,7 @@ def repeated_answer(project: AgentProject) -> AgentRun:
     repeat = 'said = {"hookSpecificOutput": {"llm_response": payload["llm_response"]}}'
     project.configure(AfterModel=project.python_hook("repeat", repeat))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On ", "it.", asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer("On ", "it.", asked), answer("Done.")])
 
 
 def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played: Played) -> None:
@@ -373,7 +373,7 @@ def messages_for_the_model(project: AgentProject) -> AgentRun:
         }
     )
     answers = [answer("One.", call("glob", pattern="*")), answer("Two.", call("glob", pattern="*")), answer("Three.")]
-    return project.run(answers=answers)
+    return project.play(answers=answers)
 
 
 @pytest.mark.requirement("HOOK-159", "HOOK-217")

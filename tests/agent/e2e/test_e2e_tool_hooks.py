@@ -25,7 +25,7 @@ def a_turn_with_all_hooks(project: AgentProject) -> AgentRun:
         AfterModel=project.hook("after_model"),
         BeforeToolSelection=project.hook("selection"),
     )
-    return project.run(
+    return project.play(
         "-o", "json", "-y", answers=[answer(call("write_file", file_path="made.txt", content="x")), answer("Made.")]
     )
 
@@ -98,7 +98,7 @@ def guarded_calls(project: AgentProject) -> AgentRun:
         call("write_file", file_path="allowed.txt", content="3"),
         call("read_file", file_path="notes.txt"),
     ]
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Done.")])
 
 
 @both_ways
@@ -168,7 +168,7 @@ def stopped_before_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "the budget is spent"}
     project.configure(BeforeTool=project.hook("stop", stop), AfterTool=project.hook("after"))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -203,7 +203,7 @@ def annotated(project: AgentProject, *arguments: str) -> AgentRun:
     (project.root / "plain.txt").write_text("plain\n")
     project.configure(AfterTool=project.python_hook("annotate", ANNOTATE))
     asked = [call("read_file", file_path="noted.txt"), call("read_file", file_path="plain.txt")]
-    return project.run(*arguments, answers=[answer(asked), answer("Read.")])
+    return project.play(*arguments, answers=[answer(asked), answer("Read.")])
 
 
 def annotated_results(project: AgentProject) -> AgentRun:
@@ -262,7 +262,7 @@ def stopped_after_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "one is enough"}
     project.configure(AfterTool=project.hook("stop", stop))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -292,7 +292,7 @@ def calls_that_wait_for_each_other(project: AgentProject) -> AgentRun:
     meet = 'touch "met.$$"; for i in $(seq 600); do [ $(ls met.* | wc -l) = 3 ] && break; sleep 0.05; done'
     count = f'{meet}; ls met.* | wc -l >> "{project.note("met")}"'
     project.configure(BeforeTool=project.hook("meet", first=count))
-    return project.run("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
 
 
 def test_the_calls_of_one_answer_and_their_hooks_run_at_the_same_time(played: Played) -> None:

@@ -39,7 +39,7 @@ def allowed_names(project: AgentProject) -> AgentRun:
         Notification=project.hook("notification"),
     )
     asked = [call("write_file", file_path="made.txt", content="x"), call("read_file", file_path="a.txt")]
-    return project.run("-o", "json", answers=[answer(asked), answer("Done.")])
+    return project.play("-o", "json", answers=[answer(asked), answer("Done.")])
 
 
 @pytest.mark.requirement("HOOK-055", "HOOK-140", "HOOK-156", "HOOK-181")
@@ -119,7 +119,7 @@ def modes(project: AgentProject) -> AgentRun:
         selection(allowedFunctionNames=["no_such_tool"]),
     ]
     project.configure(BeforeToolSelection=project.hook("select", said))
-    return project.run("-o", "json", answers=[*[answer(call("glob", pattern="*"))] * 5, answer("Done.")])
+    return project.play("-o", "json", answers=[*[answer(call("glob", pattern="*"))] * 5, answer("Done.")])
 
 
 @pytest.mark.requirement("HOOK-056", "HOOK-140", "HOOK-181")
@@ -140,7 +140,7 @@ def no_tools(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeToolSelection=project.hook("select", [selection(mode="NONE")]), BeforeTool=project.hook("before")
     )
-    return project.run("-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
+    return project.play("-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
 
 
 @both_ways
@@ -165,7 +165,7 @@ def stopped_at_selection(project: AgentProject) -> AgentRun:
         BeforeToolSelection=project.hook("stop", {"continue": False, "stopReason": "no tools today"}),
         BeforeModel=project.hook("model"),
     )
-    return project.run("-o", "json", answers=[answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Not reached.")])
 
 
 @both_ways
