@@ -145,6 +145,23 @@ def test_the_users_settings_are_protected_if_the_project_is_the_home_directory(p
     assert run.statuses == ["error"]
 
 
+# Asking.
+
+
+@pytest.mark.requirement("HOOK-182", "HOOK-203")
+@pytest.mark.parametrize("decision", [{"decision": "ask"}, {"hookSpecificOutput": {"permissionDecision": "ask"}}])
+@pytest.mark.parametrize(("arguments", "shell"), [([], "error"), (["-y"], "success")])
+def test_ask_asks_nobody_in_any_mode(
+    project: AgentProject, arguments: list[str], shell: str, decision: dict[str, Any]
+) -> None:
+    """Only the approval mode decides whether a person is asked: with ``-y`` about nothing, else about the shell."""
+    project.configure(BeforeTool=project.hook("before", decision), Notification=project.hook("asked"))
+    calls = [call("glob", pattern="*"), call("run_shell_command", command="true")]
+    run = project.run("-o", "json", *arguments, answers=[answer(calls), answer("Done.")])
+    assert run.statuses == ["success", shell]
+    assert [each["details"]["tool_name"] for each in run.payloads("asked")] == ["run_shell_command"] * (not arguments)
+
+
 # Secrets and marks in the environment.
 
 SHOW = 'echo "$LLXPRT_AGENT:$GEMINI_API_KEY:$GOOGLE_API_KEY:$GOOGLE_APPLICATION_CREDENTIALS:$OTHER"'
