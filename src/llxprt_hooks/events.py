@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from functools import cached_property
 from typing import Any
 
 
@@ -27,7 +28,7 @@ class HookEventName(StrEnum):
     PRE_COMPRESS = "PreCompress"
     NOTIFICATION = "Notification"
 
-    @property
+    @cached_property
     def spec(self) -> EventSpec:
         """The row of the event in ``EVENTS``."""
         return EVENTS[self]

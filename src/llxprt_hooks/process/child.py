@@ -85,16 +85,20 @@ def spawn(
             raise ValueError("an empty argv")
         launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
         listed = watchdog.add(started[0])
-        for fd in (their_stdin, their_stdout, their_stderr):
+        # The program may wait for its input already: everything else comes after that.
+        os.set_blocking(our_stdin, False)
+        feed: Feed | None = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
+        done = [their_stdin, their_stdout, their_stderr]
+        if feed is not None and feed.push():
+            feed = None
+            done.insert(0, our_stdin)
+        for fd in done:
             opened.remove(fd)
             os.close(fd)
-        for fd in (our_stdin, our_stdout, our_stderr):
-            os.set_blocking(fd, False)
-        feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
-        all_written = feed.push()
-        watch = watch_exit(started[0])
+        os.set_blocking(our_stdout, False)
+        os.set_blocking(our_stderr, False)
         drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
-        child = Child(started[0], feed, *drains, watch, listed)
+        child = Child(started[0], feed, *drains, watch_exit(started[0]), listed)
     except BaseException as error:
         for fd in opened:
             os.close(fd)
@@ -104,8 +108,6 @@ def spawn(
         if isinstance(error, OSError | ValueError | RuntimeError):
             raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
         raise
-    if all_written:
-        child.close_stdin()
     return child
 
 
