@@ -61,6 +61,8 @@ class HookAggregator:
 
 def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
     """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
+    if all(output.to_dict() == _ALLOW for output in outputs):  # most answers; nothing to merge
+        return dict(_ALLOW)
     merged = _merge_common(outputs)
     decision = _or_decision(outputs)
     if decision is not None:
@@ -108,6 +110,7 @@ _STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
     MergeStrategy.TOOL_SELECTION: merge_tool_selection,
 }
 
+_ALLOW: Mapping[str, str] = {"decision": "allow"}
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
 
