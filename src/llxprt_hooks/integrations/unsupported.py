@@ -26,10 +26,25 @@ _MCP: Final = {
     HookEventName.NOTIFICATION: "it is the client that notifies and asks the user",
 }
 
+_BY_THE_PROGRAM = "a client does not know when it happens; fire it with `.hooks.observe(…)`"
+
+_CLIENT: Final = {
+    HookEventName.BEFORE_AGENT: _BY_THE_PROGRAM,
+    HookEventName.AFTER_AGENT: _BY_THE_PROGRAM,
+    HookEventName.PRE_COMPRESS: _BY_THE_PROGRAM,
+    HookEventName.NOTIFICATION: _BY_THE_PROGRAM,
+}
+
 UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
+    "anthropic": _CLIENT,
     "fastmcp": _MCP,
+    "langchain": {},
     "mcp": _MCP,
     "mcp-proxy": _MCP,
+    "openai": _CLIENT,
+    "pydantic-ai": {
+        HookEventName.PRE_COMPRESS: "pydantic-ai has no common place where history is compressed",
+    },
 }
 """For each integration, the events that never fire, with the reason."""
 

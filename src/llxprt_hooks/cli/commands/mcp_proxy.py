@@ -24,7 +24,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.option("--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove it from a client's configuration.")
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
 @directory_option
-@click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[--] SERVER [ARGUMENT]...")
+@click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
 def command(
     server_name: str | None,
     aliases: tuple[str, ...],
@@ -36,10 +36,10 @@ def command(
 ) -> int:
     """Run an MCP server with the project's hooks around its tools.
 
-    A client starts `llxprt-hooks mcp-proxy -- SERVER` in place of SERVER. BeforeTool and AfterTool hooks run for each
-    tool call; everything else passes unchanged. A blocked call is answered with the reason. After a hook's stop, all
-    further calls of this connection are refused. What hooks cannot do here, and what is not approved, is printed to
-    standard error, which clients write to a log.
+    SERVER is the command of the server with its arguments, after `--`. A client starts the proxy in its place.
+    BeforeTool and AfterTool hooks run for each tool call; everything else passes unchanged. A blocked call is answered
+    with the reason. After a hook's stop, all further calls of this connection are refused. What hooks cannot do here,
+    and what is not approved, is printed to standard error, which clients write to a log.
 
     The server runs in the current folder; -C names the folder whose hooks apply. Clients often start servers with few
     environment variables, so approve the project's hooks with `llxprt-hooks trust`.
