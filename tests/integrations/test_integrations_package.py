@@ -15,6 +15,7 @@ CLASSES = {
     "langchain": "HooksMiddleware",
     "mcp": "HooksMiddleware",
     "openai": "OpenAIHooks",
+    "openai-agents": "OpenAIAgentsHooks",
     "pydantic-ai": "HooksCapability",
 }
 """The integration of each framework."""

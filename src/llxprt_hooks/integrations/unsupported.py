@@ -42,6 +42,9 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "mcp": _MCP,
     "mcp-proxy": _MCP,
     "openai": _CLIENT,
+    "openai-agents": {
+        HookEventName.PRE_COMPRESS: "the SDK has no common place where history is compressed",
+    },
     "pydantic-ai": {
         HookEventName.PRE_COMPRESS: "pydantic-ai has no common place where history is compressed",
     },
