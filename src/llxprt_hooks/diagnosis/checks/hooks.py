@@ -48,8 +48,9 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
 
 def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
     """Find events that never fire where the hooks will be used."""
-    if event.groups and event.name in inspection.unsupported:
-        message = f"hooks for {event.name} will not run: {inspection.unsupported[event.name]}"
+    reason = None if event.name is None else inspection.unsupported.get(event.name)
+    if event.groups and reason:
+        message = f"hooks for {event.name} will not run: {reason}"
         yield event.file.at_key(UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration.")
 
 
