@@ -412,7 +412,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         finally:
             await _close(source)
         if not holds_back:
-            self.result = hooked.finish(ModelCallResult(restriction=hooked.restriction))
+            self.result = hooked.passed_on()
             return
         response = self._join(held_back)
         self.result = await hooked.after(response)
@@ -573,6 +573,10 @@ class SyncModelCall(Generic[RequestT]):
         """Run the hooks after the call, on the complete answer."""
         return portal.drive(self._call.after(response))
 
+    def passed_on(self) -> ModelCallResult[Any]:
+        """Return the result of a call whose answer was shown as it arrived, which is allowed unless ``holds_back``."""
+        return self._call.passed_on()
+
 
 class SyncModelStream(Generic[ChunkT, ResponseT]):
     """The chunks of an answer; an iterator."""
@@ -643,9 +647,12 @@ class _ModelCall(HookedModelCall[RequestT]):
     async def after(self, response: ResponseT) -> ModelCallResult[ResponseT]:
         if self.holds_back:
             self.translator.read_response(response)
-        return self.finish(await super().after(response))
+        return self._finished(await super().after(response))
 
-    def finish(self, result: ModelCallResult[ResponseT]) -> ModelCallResult[ResponseT]:
+    def passed_on(self) -> ModelCallResult[Any]:
+        return self._finished(super().passed_on())
+
+    def _finished(self, result: ModelCallResult[ResponseT]) -> ModelCallResult[ResponseT]:
         """Leave what hooks said about an answered request in the session. A call that failed keeps its notes there."""
         _leave_notes(self._session, result.notes, delivered=len(self._given))
         if self._session is not None:
