@@ -55,6 +55,7 @@ class APIServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # one packet for head and body: no delayed acknowledgement
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))

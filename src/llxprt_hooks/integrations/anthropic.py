@@ -46,7 +46,7 @@ from anthropic.lib.tools import (
 
 from llxprt_hooks.engine.session import StopRequested
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of
-from llxprt_hooks.integrations.http_transport import Exchange, without_body_headers
+from llxprt_hooks.integrations.http_transport import Exchange, is_hooked, without_body_headers
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field
 from llxprt_hooks.triggers import portal
@@ -78,6 +78,9 @@ class AnthropicHooks(ClientHooks):
     def wrap(self, client: ClientT) -> ClientT:
         """Return a client like this one whose model calls have hooks. It uses the same connections."""
         unhooked: Any = client
+        has_middleware = any(isinstance(m, _HooksMiddleware) and m.hooks is self for m in unhooked.middleware)
+        if has_middleware or is_hooked(unhooked._client, self):
+            return client
         wrapped: ClientT = unhooked.with_options(middleware=[*unhooked.middleware, self.middleware()])
         return wrapped
 
@@ -189,22 +192,22 @@ def _tool_use(block: object) -> ToolCall:
 
 class _HooksMiddleware(Middleware):
     def __init__(self, hooks: AnthropicHooks) -> None:
-        self._hooks = hooks
+        self.hooks = hooks
 
     def handle(self, request: APIRequest, call_next: CallNext) -> APIResponse[Any]:
-        if not self._hooks.are_hooked() or (translator := self._translator_of(request)) is None:
+        if not self.hooks.are_hooked() or (translator := self._translator_of(request)) is None:
             return call_next(request)
         exchange = _SyncExchange(request, call_next, APIResponse, _parser())
-        return portal.drive(self._hooks.make(translator, request.json, exchange))
+        return portal.drive(self.hooks.make(translator, request.json, exchange))
 
     async def handle_async(self, request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-        if not self._hooks.are_hooked() or (translator := self._translator_of(request)) is None:
+        if not self.hooks.are_hooked() or (translator := self._translator_of(request)) is None:
             return await call_next(request)
         exchange = _AsyncExchange(request, call_next, AsyncAPIResponse, _async_parser())
-        return await self._hooks.make(translator, request.json, exchange)
+        return await self.hooks.make(translator, request.json, exchange)
 
     def _translator_of(self, request: APIRequest) -> AnyTranslator | None:
-        return self._hooks.translator_for(request.method, request.url.partition("?")[0])
+        return self.hooks.translator_for(request.method, request.url.partition("?")[0])
 
 
 class _MiddlewareExchange(Exchange[Any]):

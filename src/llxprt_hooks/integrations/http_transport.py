@@ -260,13 +260,13 @@ def without_body_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[b
 def hook_transports(client: Any, calls: ModelCalls) -> None:
     """Put hooks into the transports of an HTTP client, those of its proxies included."""
     kind = HookedAsyncTransport if hasattr(client, "aclose") else HookedTransport
+    client._transport = kind(client._transport, calls)
+    client._mounts = {pattern: inner and kind(inner, calls) for pattern, inner in client._mounts.items()}
 
-    def hooked(inner: Any) -> Any:
-        has_hooks = inner is None or (isinstance(inner, kind) and inner.calls is calls)
-        return inner if has_hooks else kind(inner, calls)
 
-    client._transport = hooked(client._transport)
-    client._mounts = {pattern: hooked(inner) for pattern, inner in client._mounts.items()}
+def is_hooked(client: Any, calls: ModelCalls) -> bool:
+    """Whether an HTTP client has these hooks."""
+    return getattr(client._transport, "calls", None) is calls
 
 
 def borrow(client: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI, OpenAIError
 
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of, json_object, tool_output
-from llxprt_hooks.integrations.http_transport import borrow
+from llxprt_hooks.integrations.http_transport import borrow, is_hooked
 from llxprt_hooks.model.access import field
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class OpenAIHooks(ClientHooks):
     def wrap(self, client: ClientT) -> ClientT:
         """Return a client like this one whose model calls have hooks. It uses the same connections."""
         unhooked: Any = client
+        if is_hooked(unhooked._client, self):
+            return client
         wrapped: ClientT = unhooked.with_options(http_client=self.hook_http_client(borrow(unhooked._client)))
         return wrapped
 
