@@ -18,6 +18,8 @@ TRANSLATORS = {
     "/chat/completions": "openai-chat",
     "/responses": "openai-responses",
     "/messages": "anthropic-messages",
+    ":rawPredict": "anthropic-messages",
+    ":streamRawPredict": "anthropic-messages",
 }
 ENCODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 

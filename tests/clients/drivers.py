@@ -26,9 +26,9 @@ class Driver(ABC):
 
     integration: ClassVar[type[ClientHooks]]
 
-    def __init__(self, server: APIServer, *, is_async: bool, by_http: bool) -> None:
+    def __init__(self, server: APIServer, *, is_async: bool, by_http: bool, clients: ClientHooks | None = None) -> None:
         self.server = server
-        self.clients = self.integration(session_id="the configuration's")
+        self.clients = clients or self.integration(session_id="the configuration's")
         self.hooks: Hooks = self.clients.hooks
         self._is_async = is_async
         self._runner = asyncio.Runner()

@@ -270,12 +270,22 @@ def is_hooked(client: Any, calls: ModelCalls) -> bool:
 
 
 def borrow(client: Any) -> Any:
-    """Return a copy of an HTTP client that uses the same connections.
+    """Return a copy of an HTTP client that uses the same connections. Closing it closes the original, too.
 
     The SDKs close their own HTTP client when it is no longer referenced. The copy keeps the original alive, and leaves
-    closing to it or to the program.
+    the connections of an original that is still used alone.
     """
     kind = type(client)
-    copied: Any = object.__new__(type(kind.__name__, (kind,), {"__del__": lambda self: None}))
-    vars(copied).update(vars(client), _borrowed_from=client)
+
+    def close(self: Any) -> None:
+        kind.close(self)
+        client.close()
+
+    async def aclose(self: Any) -> None:
+        await kind.aclose(self)
+        await client.aclose()
+
+    closing = {"aclose": aclose} if hasattr(kind, "aclose") else {"close": close}
+    copied: Any = object.__new__(type(kind.__name__, (kind,), {**closing, "__del__": lambda self: None}))
+    vars(copied).update(vars(client))
     return copied
