@@ -53,6 +53,8 @@ class APIServer:
         self.bodies: list[bytes] = []
         self.sent: list[bytes] = []
         self.paths: list[str] = []
+        self.pieces = False
+        """Stream texts in one piece per word."""
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -67,6 +69,8 @@ class APIServer:
                 server.requests.append(request)
                 reply = server.replies.pop(0) if server.replies else Reply()
                 kind, content = _content(self.path.partition("?")[0], request, reply)
+                if server.pieces and kind == "text/event-stream":
+                    content = b"".join(map(_in_pieces, content.splitlines(keepends=True)))
                 content = ENCODERS.get(reply.encoding, bytes)(content)
                 self.send_response(reply.status)
                 self.send_header("content-type", kind)
@@ -121,6 +125,21 @@ def _content(path: str, request: dict[str, Any], reply: Reply) -> tuple[str, byt
     if request.get("stream"):
         return "text/event-stream", b"".join(translator.wire.write(response, request))
     return "application/json", json.dumps(response).encode()
+
+
+def _in_pieces(line: bytes) -> bytes:
+    """Return a line of a stream; one with text as several, one for each word."""
+    data = json.loads(line[6:]) if line.startswith(b"data: {") else {}
+    choices = data.get("choices") or [{}]
+    delta = choices[0].get("delta") or data.get("delta")
+    texts = (delta.get("content") or delta.get("text")) if isinstance(delta, dict) else delta
+    if not texts or data.get("type") == "response.function_call_arguments.delta":
+        return line
+    encoded = json.dumps(texts)[1:-1].encode()
+    event = f"event: {data['type']}\n".encode() if "type" in data else b""
+    words = [word + b" " for word in encoded.split(b" ")]
+    words[-1] = words[-1][:-1]
+    return (b"\n" + event).join(line.replace(encoded, word) for word in words)
 
 
 def _chat(answer: str | list[Call]) -> dict[str, Any]:
