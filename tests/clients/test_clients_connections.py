@@ -98,9 +98,17 @@ def test_the_wrapped_client_keeps_working_when_the_original_is_gone(server: APIS
     client = changing().wrap(OpenAI(**options(server)))
     gc.collect()
     assert ask(client) == "the hook's answer"
-    http_client = client._client
     client.close()
-    assert http_client.is_closed
+    assert client.is_closed()
+
+
+async def test_closing_a_wrapped_client_closes_the_original(server: APIServer) -> None:
+    """The SDK would close it later, when it is no longer referenced, on whatever event loop runs then."""
+    original, original_async = OpenAI(**options(server)), AsyncOpenAI(**options(server))
+    changing().wrap(original).close()
+    assert original.is_closed()
+    await changing().wrap(original_async).close()
+    assert original_async.is_closed()
 
 
 def test_a_wrapped_client_keeps_its_type_and_options(server: APIServer) -> None:
