@@ -13,6 +13,7 @@ import openai
 import pytest
 import trio
 from anthropic import Anthropic, AnthropicVertex, AsyncAnthropic
+from blockbuster import blockbuster_ctx
 from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 from pydantic import BaseModel
 
@@ -191,6 +192,15 @@ def test_clients_have_hooks_in_trio(server: APIServer) -> None:
             return await client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
 
     assert trio.run(main).content[0].text == "the hook's answer"
+
+
+async def test_clients_have_hooks_where_blocking_calls_on_the_event_loop_are_forbidden(server: APIServer) -> None:
+    hooks = AnthropicHooks()
+    hooks.hooks.on("BeforeModel", lambda payload: deny("no secrets"))
+    async with hooks.wrap(AsyncAnthropic(api_key="key", base_url=server.url)) as client:
+        with blockbuster_ctx():
+            message = await client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
+    assert message.content[0].text == "no secrets"  # type: ignore[union-attr]
 
 
 def test_sessions_of_several_threads_do_not_mix(server: APIServer) -> None:

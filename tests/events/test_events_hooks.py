@@ -327,6 +327,19 @@ def test_the_two_halves_of_a_synchronous_model_call() -> None:
     assert text_of(call.after(answer("Hi.")).response) == "changed"
 
 
+def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    with hooks.session("s1") as session:
+        session.exchange_notes(0, ("be polite",))
+        call = hooks.sync.model_call(REQUEST, translator="openai-chat")
+        assert call.before() is None
+        assert not call.holds_back
+        assert session.notes == ("be polite",)
+        assert call.passed_on().response is None
+        assert session.notes == ()
+
+
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
 async def test_a_request_that_no_translator_reads_raises(event: str) -> None:
     hooks = Hooks()

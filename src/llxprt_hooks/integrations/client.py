@@ -14,6 +14,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations import http_transport
 from llxprt_hooks.integrations.base import ConfigFields, Integration
 from llxprt_hooks.integrations.http_transport import ModelCalls
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers import portal
@@ -33,8 +34,6 @@ ClientT = TypeVar("ClientT")
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 """The program's tools by name; they take the arguments that the model gives by keyword."""
 
-_BY_THE_PROGRAM = "a client does not know when it happens; fire it with `.hooks.observe(…)`"
-
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -49,12 +48,7 @@ class ToolCall:
 class ClientHooks(Integration, ModelCalls):
     """Hooks for an API client. The program runs the tools, and has the conversation."""
 
-    unsupported: ClassVar[Mapping[HookEventName, str]] = {
-        HookEventName.BEFORE_AGENT: _BY_THE_PROGRAM,
-        HookEventName.AFTER_AGENT: _BY_THE_PROGRAM,
-        HookEventName.PRE_COMPRESS: _BY_THE_PROGRAM,
-        HookEventName.NOTIFICATION: _BY_THE_PROGRAM,
-    }
+    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["openai"]  # anthropic has the same
     APIS: ClassVar[tuple[str, ...]]
     """The names of the translators."""
     SDK_ERROR: ClassVar[type[Exception]]
