@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
 from fresh import fresh_lines
@@ -74,6 +75,8 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         fresh = fresh_lines(scene, rounds=effort.rounds)
         _say("hooks that do not run …")
         engine = engine_lines(rounds=effort.rounds, calls=effort.calls)
+        _say("clients of OpenAI and Anthropic …")
+        clients = client_lines(rounds=effort.rounds, calls=effort.calls)
         _say("hooks that run …")
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("a large model request …")
@@ -85,7 +88,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
     finally:
         field.close()
     *starting, memory = fresh
-    return [*starting, *engine, *spawning, model, *proxy, memory], drawn, setting
+    return [*starting, *engine, *clients, *spawning, model, *proxy, memory], drawn, setting
 
 
 def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:

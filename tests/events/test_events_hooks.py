@@ -195,6 +195,50 @@ def test_hooks_see_the_arguments_of_a_decorated_function_by_name() -> None:
     assert seen == [("write", {"path": "a", "text": "empty", "mode": 1})]
 
 
+async def test_hooks_do_not_see_the_object_of_a_method() -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.on("BeforeTool")
+    def shout(payload: dict[str, Any]) -> Any:
+        seen.append(payload["tool_input"])
+        return rewrite(path=payload["tool_input"]["path"].upper())
+
+    class Files:
+        def __init__(self, folder: str) -> None:
+            self.folder = folder
+
+        @hooks.tool
+        def read(self, path: str) -> str:
+            return self.folder + path
+
+        @hooks.tool
+        async def write(self, /, path: str, **more: int) -> str:
+            return self.folder + path
+
+        @classmethod
+        @hooks.tool
+        def make(cls, path: str) -> str:
+            return cls.__name__ + path
+
+        @staticmethod
+        @hooks.tool
+        def join(path: str) -> str:
+            return path
+
+    @hooks.tool
+    def alone(self: int, path: str) -> str:
+        return f"{self}{path}"
+
+    files = Files("/tmp/")
+    assert files.read("a") == "/tmp/A"
+    assert await files.write(path="b") == "/tmp/B"
+    assert (Files.make("c"), Files.join("d"), Files.read(files, "e")) == ("FilesC", "D", "/tmp/E")
+    assert seen == [{"path": name} for name in "abcde"]
+    assert alone(1, "f") == "1F"
+    assert seen[-1] == {"self": 1, "path": "f"}
+
+
 async def test_a_coroutine_function_may_be_decorated() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: rewrite(path="b"))
@@ -300,6 +344,19 @@ def test_the_two_halves_of_a_synchronous_model_call() -> None:
     assert call.request["model"] == "small"
     assert call.holds_back
     assert text_of(call.after(answer("Hi.")).response) == "changed"
+
+
+def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    with hooks.session("s1") as session:
+        session.exchange_notes(0, ("be polite",))
+        call = hooks.sync.model_call(REQUEST, translator="openai-chat")
+        assert call.before() is None
+        assert not call.holds_back
+        assert session.notes == ("be polite",)
+        assert call.passed_on().response is None
+        assert session.notes == ()
 
 
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
