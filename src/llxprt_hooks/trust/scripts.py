@@ -3,8 +3,9 @@
 These are: everything below ``.llxprt/`` except ``.llxprt/state/``; the files that commands name, see ``command_names``;
 and the modules beside a Python script that it imports, or that shadow one of the standard library.
 
-Not included: what a script reads or starts in turn outside ``.llxprt/``, what installed packages import, and files
-outside the project that no link leads to. Of byte code, only what Python runs without comparing it with its source.
+Links are followed. Not included: what a script reads or starts in turn outside ``.llxprt/``, what installed packages
+import, and files outside the project that no link leads to. Of byte code, only what Python would run in place of a
+source file that it was not made from.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.byte_code import CACHE_FOLDER, ByteCodeCheck, source_name
+from llxprt_hooks.trust.byte_code import SUFFIX as BYTE_CODE
 from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
@@ -42,7 +45,6 @@ MAX_TREE_BYTES: Final = 32 * 1024 * 1024
 """The same for everything below ``.llxprt/``."""
 
 _CHUNK: Final = 1024 * 1024
-_CACHE_FOLDER: Final = "__pycache__"
 _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape(FILE_NAME)}\..*\.tmp")
 """The settings, which are compared by their meaning, and what is there while they are written."""
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
@@ -153,6 +155,7 @@ class _Scan:
         self._listings: dict[Path, tuple[str, ...]] = {}
         self._budget = _Budget(MAX_BYTES, f"the scripts are larger than {MAX_BYTES // 2**20} MiB in total")
         self._python: dict[Path, _Content] = {}
+        self._byte_code = ByteCodeCheck()
 
     # Files that commands name.
 
@@ -200,8 +203,13 @@ class _Scan:
         advice = f"move what is not part of a hook to {FOLDER}/{STATE_FOLDER}/ or elsewhere"
         budget = _Budget(MAX_TREE_BYTES, f"{FOLDER}/ is too large: {limit}; {advice}")
         folders, count = [self._own_folder], 0
+        entered = set[str]()
         while folders:
             folder = folders.pop()
+            real = os.path.realpath(folder)
+            if real in entered:
+                continue
+            entered.add(real)
             for name in self._listing(folder):
                 if folder == self._own_folder and (name == STATE_FOLDER or _OWN_FILES.fullmatch(name)):
                     continue
@@ -217,16 +225,14 @@ class _Scan:
                 if stat.S_ISDIR(found.st_mode):
                     if file.is_symlink():
                         self._add_link(file)
-                    else:
-                        folders.append(file)
+                    folders.append(file)
 
     def _is_mere_cache(self, file: Path) -> bool:
-        """Whether this is byte code that Python runs only if it fits its source file, which is covered."""
-        if file.parent.name != _CACHE_FOLDER or file.suffix != ".pyc":
+        """Whether this is byte code that Python does not run, or made itself from a source file, which is covered."""
+        if file.parent.name != CACHE_FOLDER or file.suffix != BYTE_CODE:
             return False
         try:
-            with file.open("rb") as opened:
-                return not int.from_bytes(opened.read(8)[4:], "little") & 1  # PEP 552: 1 is for "not by its time"
+            return not self._byte_code.replaces_source(file)
         except OSError:  # reported when it is read as a script
             return False
 
@@ -266,9 +272,20 @@ class _Scan:
             found = self._look(module)
             if found is not None and stat.S_ISREG(found.st_mode) and not self._is_covered_anyway(module):
                 self._add(module, found, self._budget, parse=True)
+                self._add_byte_code(module)
                 if len(self.files) > MAX_FILES:
                     raise ScriptsError(f"the scripts import more than {MAX_FILES} files of the project")
         return modules
+
+    def _add_byte_code(self, module: Path) -> None:
+        """Add what Python would run in place of a module."""
+        folder = module.parent / CACHE_FOLDER
+        for name in self._listing(folder):
+            file = folder / name
+            if source_name(name) != module.name or not name.endswith(BYTE_CODE) or (found := self._look(file)) is None:
+                continue
+            if stat.S_ISREG(found.st_mode) and not self._is_mere_cache(file):
+                self._add(file, found, self._budget)
 
     def _modules(self, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
         """Yield the files that an import of ``a.b.c`` could run."""
