@@ -14,6 +14,7 @@ from llxprt_hooks import (
     Config,
     EventEnded,
     HookObserver,
+    Hooks,
     InProcessMessageBus,
     MessageBusType,
     ModelCallResult,
@@ -261,3 +262,30 @@ async def test_one_bus_that_fails_does_not_keep_the_others_connected(tmp_path: P
     fields = {"eventName": "BeforeTool", "input": {"tool_name": "rm", "tool_input": {}}}
     await good.publish({"type": "hook-execution-request", **fields})
     assert answers == []
+
+
+async def test_arguments_that_change_while_a_guard_looks_at_them_do_not_reach_the_tool() -> None:
+    own = object()
+    arguments: dict[str, Any] = {"command": "ls", "options": [{"all": True}], "own": own}
+    arguments["options"].append(arguments["options"])
+    looking, changed = asyncio.Event(), asyncio.Event()
+    given: list[dict[str, Any]] = []
+
+    async def guard(payload: dict[str, Any]) -> None:
+        looking.set()
+        await changed.wait()
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", guard)
+    call = asyncio.create_task(hooks.run_tool("shell", arguments, given.append))
+    await looking.wait()
+    arguments["command"] = "rm"
+    arguments["options"][0]["all"] = False
+    changed.set()
+    await call
+
+    [final] = given
+    assert final["command"] == "ls"
+    assert final["options"][0] == {"all": True}
+    assert final["options"][1] is final["options"]
+    assert final["own"] is own

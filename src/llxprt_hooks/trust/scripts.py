@@ -17,7 +17,7 @@ import stat
 import time
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
@@ -48,6 +48,7 @@ _CHUNK: Final = 1024 * 1024
 _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape(FILE_NAME)}\..*\.tmp")
 """The settings, which are compared by their meaning, and what is there while they are written."""
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
+_ANY: Final = "*"
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")
 _PYTHON_SHEBANG: Final = re.compile(rb"#![^\n]*python")
 _SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
@@ -116,6 +117,37 @@ def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str
     return {name: file.digest for name, file in scan.files.items()}
 
 
+class ImportingScripts:
+    """The files inside the project that commands name, and what Python imports with them.
+
+    Raises ``ScriptsError`` if a script cannot be read.
+    """
+
+    def __init__(self, commands: Iterable[str], project_dir: Path) -> None:
+        commands = tuple(commands)
+        self._project = Path(os.path.realpath(project_dir))
+        self._scan = _Scan(self._project, CommandNames(commands), {})
+        self._scan.add_named_files()
+        self._scan.add_modules(from_project=any(map(_imports_from_project, commands)))
+
+    @property
+    def files(self) -> list[Path]:
+        """Those that exist."""
+        return [self._project / name for name in self._scan.files]
+
+    def would_import(self, path: PurePath) -> bool:
+        """Whether one of the scripts would import a file, which need not exist, or import it instead of another."""
+        file = self._project / path
+        if self._scan.is_sought(file.parent, _module_name(file.name)):
+            return True
+        is_package = _module_name(file.name) == "__init__"
+        for folder in file.parents[: len(path.parts) - 1]:
+            starts_package = (is_package and folder == file.parent) or not folder.is_dir()
+            if starts_package and self._scan.is_sought(folder.parent, folder.name):
+                return True
+        return False
+
+
 class _Content(NamedTuple):
     """What the content of a file says, and the signature of the file when it was read."""
 
@@ -156,6 +188,10 @@ class _Scan:
         self._budget = _Budget(MAX_BYTES, f"the scripts are larger than {MAX_BYTES // 2**20} MiB in total")
         self._python: dict[Path, _Content] = {}
         self._byte_code = ByteCodeCheck()
+        self._sought: set[tuple[Path, str]] = set()
+        """The folders in which modules were looked for, each with the name of the module."""
+        self._first_on_path: set[Path] = set()
+        """The folders in which Python looks before it looks for its own modules."""
 
     # Files that commands name.
 
@@ -243,6 +279,7 @@ class _Scan:
         roots = [self._project] if from_project else []
         files = deque((file, folder) for file in self._python for folder in (_real_folder(file), *roots))
         folders = dict.fromkeys((*roots, *(folder for _, folder in files)))
+        self._first_on_path.update(folders)
         for folder in folders:
             for module in self._found(folder, (Import(0, (name,)) for name in self._importable(folder) & SHADOWING)):
                 files.append((module, folder))
@@ -254,11 +291,17 @@ class _Scan:
             done.add((file, folder))
             imports = content.imports
             if imports is None:  # it could be any of them
+                self._sought.add((folder, _ANY))
                 imports = frozenset(Import(0, (name,)) for name in self._importable(folder))
             package = _real_folder(file)
             absolute = self._found(folder, (each for each in imports if not each.level))
             relative = self._found(package, (each for each in imports if each.level))
             files += [(module, folder) for module in (*absolute, *relative)]
+
+    def is_sought(self, folder: Path, module: str | None) -> bool:
+        """Whether a script would import a module of this name in a folder, if there was one."""
+        is_first = folder in self._first_on_path and module in SHADOWING
+        return module is not None and (is_first or bool({(folder, module), (folder, _ANY)} & self._sought))
 
     def _found(self, folder: Path, imports: Iterable[Import]) -> list[Path]:
         """Add the modules in a folder that are imported, and return them."""
@@ -292,6 +335,7 @@ class _Scan:
         for part in parts:
             if self._is_covered_anyway(folder):
                 return
+            self._sought.add((folder, part))
             listing = self._listing(folder)
             yield from (folder / name for name in listing if _module_name(name) == part)
             if part not in listing:

@@ -1,8 +1,9 @@
 """Files that decide what hooks do. The agent writes them only if a person says yes, in every approval mode.
 
 These are: everything below ``.llxprt``, ``.git`` and ``llxprt-code``, wherever they are; the folders and files of the
-user's and the system's settings; and the files that a configured hook names. A file is recognized by its path, which
-need not exist, and by its identity on the disk, so that links and other spellings of a name make no difference.
+user's and the system's settings; the files that a configured hook names; and the modules that its Python scripts
+import, or would import instead of others. A file is recognized by its path, which need not exist, and by its identity on
+the disk, so that links and other spellings of a name make no difference.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.trust.command_names import CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import hook_commands
-from llxprt_hooks.trust.scripts import project_scripts
+from llxprt_hooks.trust.scripts import ImportingScripts
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
@@ -57,7 +58,10 @@ class ProtectedFiles:
                 return f"it is in `{name}`"
         if present & self._settings():
             return "it belongs to the settings of llxprt-hooks"
-        if self._is_named(path) or present & identities(self._scripts):
+        scripts = self._scripts
+        if not self._is_named(path) and scripts and scripts.would_import(path):
+            return "a script of a configured hook imports it"
+        if self._is_named(path) or (scripts and present & identities(scripts.files)):
             return "a configured hook names it"
         return None
 
@@ -86,11 +90,11 @@ class ProtectedFiles:
             return None
 
     @cached_property
-    def _scripts(self) -> list[Path]:
+    def _scripts(self) -> ImportingScripts | None:
         try:
-            return [self._root / name for name in project_scripts(self._script_texts, self._root)]
+            return ImportingScripts(self._script_texts, self._root)
         except ScriptsError:  # too many or unreadable; they are still recognized by their names
-            return []
+            return None
 
 
 def _plain(name: str) -> str:
