@@ -24,12 +24,12 @@ from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.byte_code import CACHE_FOLDER, ByteCodeCheck, source_name
 from llxprt_hooks.trust.byte_code import SUFFIX as BYTE_CODE
-from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames
+from llxprt_hooks.trust.command_names import IMPLIED_FILES, SIMPLE_COMMAND, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 STATE_FOLDER: Final = "state"
 """Below ``.llxprt/``: what hooks write. It is not part of the approval."""
@@ -51,7 +51,6 @@ _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _ANY: Final = "*"
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")
 _PYTHON_SHEBANG: Final = re.compile(rb"#![^\n]*python")
-_SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
 _MODULE_OPTION: Final = re.compile(r"\s-\w{0,8}[mc]")
 
 Signature = tuple[int, int, int, int, int, int]
@@ -118,21 +117,22 @@ def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str
 
 
 class ImportingScripts:
-    """The files inside the project that commands name, and what Python imports with them.
+    """The files inside the project that commands name, as far as ``include`` accepts them, and what they import.
 
     Raises ``ScriptsError`` if a script cannot be read.
     """
 
-    def __init__(self, commands: Iterable[str], project_dir: Path) -> None:
+    def __init__(self, commands: Iterable[str], project_dir: Path, include: Callable[[PurePath], bool]) -> None:
         commands = tuple(commands)
         self._project = Path(os.path.realpath(project_dir))
         self._scan = _Scan(self._project, CommandNames(commands), {})
         self._scan.add_named_files()
+        self._scan.keep(include)
+        self.named = self._files()
         self._scan.add_modules(from_project=any(map(_imports_from_project, commands)))
+        self.imported = [file for file in self._files() if file not in self.named]
 
-    @property
-    def files(self) -> list[Path]:
-        """Those that exist."""
+    def _files(self) -> list[Path]:
         return [self._project / name for name in self._scan.files]
 
     def would_import(self, path: PurePath) -> bool:
@@ -230,6 +230,11 @@ class _Scan:
             return [file]
         # Include the parents of the target, because `link/..` resolves to them.
         return [file, *(each for each in self._add_link(file).parents if each.is_relative_to(self._project))]
+
+    def keep(self, include: Callable[[PurePath], bool]) -> None:
+        """Forget the other files that commands name."""
+        self.files = {name: file for name, file in self.files.items() if include(PurePath(name))}
+        self._python = {file: content for file, content in self._python.items() if self._name(file) in self.files}
 
     # Everything below .llxprt/.
 
@@ -454,7 +459,7 @@ def _digest(file: Path, budget: _Budget) -> tuple[str, bytes]:
 
 def _imports_from_project(command: str) -> bool:
     """Whether a command has ``python -m`` or ``python -c``, which import from the working directory."""
-    parts = _SIMPLE_COMMAND.findall(command) if "python" in command else ()
+    parts = SIMPLE_COMMAND.findall(command) if "python" in command else ()
     return any("python" in part and _MODULE_OPTION.search(part) for part in parts)
 
 
