@@ -446,3 +446,17 @@ def test_its_place_is_the_call_that_registered_it() -> None:
     hooks.on("BeforeTool", lambda payload: None)
 
     assert [definition.where for definition in hooks.config.function_hooks] == ["hooks.on('BeforeTool')"]
+
+
+async def test_a_function_that_gets_no_thread_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: None, name="it", threaded=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", failing)
+        result, given = await ran(hooks)
+    assert given is None
+    assert "hook `it` could not be run" in result.llm_content
+    assert "can't start new thread" in result.llm_content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import threading
@@ -28,6 +29,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     read_response,
 )
+from llxprt_hooks.engine.aggregator import HookAggregator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -289,3 +291,18 @@ async def test_arguments_that_change_while_a_guard_looks_at_them_do_not_reach_th
     assert final["options"][0] == {"all": True}
     assert final["options"][1] is final["options"]
     assert final["own"] is own
+
+
+@pytest.mark.requirement("HOOK-113")
+@pytest.mark.parametrize("error", [RecursionError(), MemoryError(), OSError(errno.EMFILE, "Too many open files")])
+async def test_where_the_engine_runs_out_of_something_the_call_is_blocked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def failing(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(HookAggregator, "aggregate_results", failing)
+
+    result = await run(config_of(tmp_path, "BeforeTool", printing({})))
+
+    assert str(result.llm_content).startswith("blocked because hooks cannot run here: ")

@@ -8,7 +8,7 @@ import py_compile
 import struct
 import sys
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,7 @@ from llxprt_hooks.trust import byte_code, scripts
 from llxprt_hooks.trust.command_names import MAX_EXPANSIONS, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, imports_of
+from llxprt_hooks.trust.scripts import ImportingScripts
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
@@ -195,6 +196,51 @@ def elsewhere(project: Path, project_file: Path, write: Write) -> Path:
         write(project / "tools" / name, text)
     grant_trust(project)
     return project / "tools"
+
+
+class TestImportingScripts:
+    """What the agent must not write, because a script would import it."""
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("tools/helper.py", True),
+            ("tools/helper.so", True),
+            ("tools/helper/__init__.py", True),
+            ("tools/json.py", True),
+            ("tools/deeper/inner.py", True),
+            ("tools/deeper/__init__.py", True),
+            ("tools/helper/inner/new.py", True),
+            ("tools/deeper/other.py", False),
+            ("tools/application.py", False),
+            ("tools/json.txt", False),
+            ("json.py", False),
+        ],
+    )
+    def test_a_file_that_a_script_would_import(self, elsewhere: Path, name: str, expected: bool) -> None:
+        scripts = ImportingScripts(["python3 tools/check.py"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath(name)) is expected
+
+    def test_a_command_that_imports_from_the_project_folder(self, elsewhere: Path) -> None:
+        scripts = ImportingScripts(["python3 -m tools.check"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath("json.py"))
+
+    def test_of_a_script_that_cannot_be_parsed_it_could_be_any(self, elsewhere: Path, write: Write) -> None:
+        write(elsewhere / "check.py", "print 'old'\n")
+
+        scripts = ImportingScripts(["python2 tools/check.py"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath("tools/new.py"))
+        assert not scripts.would_import(PurePath("tools/new.txt"))
+
+    def test_only_scripts_that_are_included_import(self, elsewhere: Path) -> None:
+        scripts = ImportingScripts(["make tools check"], elsewhere.parent, lambda path: path.name != "check.py")
+
+        assert not scripts.would_import(PurePath("tools/helper.py"))
+        assert elsewhere / "check.py" not in scripts.named
+        assert scripts.imported == []
 
 
 class TestModules:
