@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.model import Restriction
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 
 log = debug_logger("integrations:langchain")
@@ -163,7 +164,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         with self._session(_thread_id()) as session:
             hooked = self.hooks.tool_call(self.hook_name(call["name"]), call["args"])
             if (refusal := await hooked.before()) is not None:
-                return _stopping(_not_run(call, refusal.llm_content, blocked=True), session.stop_reason)
+                refused = _not_run(call, refusal.llm_content, blocked=True, stop_reason=refusal.stop_reason)
+                return _stopping(refused, session.stop_reason)
             if hooked.input is not call["args"]:
                 request = request.override(tool_call={**call, "args": hooked.input})
             outcome = await handler(request)
@@ -215,22 +217,19 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
                 response = ModelResponse(result=[_in_place_of_model(result)])
             else:
                 response, result = await _ModelRun(hooked, session, self._translator).ask(handler)
-                refused = self._refused(response.result, result)
+                refused = self._refused(response.result, result.restriction)
                 response = replace(response, result=[*response.result, *refused]) if refused else response
         update: dict[str, Any] = {} if session.notes == notes else {"hook_notes": list(session.notes)}
         if reason != session.stop_reason:
             update |= _stop(session.stop_reason)
         return ExtendedModelResponse(response, Command(update=update)) if update else response
 
-    def _refused(self, messages: Sequence[BaseMessage], result: ModelCallResult[AIMessage]) -> list[ToolMessage]:
+    def _refused(self, messages: Sequence[BaseMessage], restriction: Restriction) -> list[ToolMessage]:
         """Return results for the calls in an answer that may not run; the graph runs the others."""
         answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        refused = []
-        for call in field(messages[0], "tool_calls") or ():
-            reason = result.stop_reason or result.restriction.refusal(self.hook_name(call["name"]))
-            if reason is not None and call["id"] not in answered:
-                refused.append(_not_run(call, reason, restricted=result.stop_reason is None))
-        return refused
+        pending = [call for call in field(messages[0], "tool_calls") or () if call["id"] not in answered]
+        refusals = [(call, restriction.refusal(self.hook_name(call["name"]))) for call in pending]
+        return [_not_run(call, reason, restricted=True) for call, reason in refusals if reason is not None]
 
     # Sessions and events that nobody waits for.
 
@@ -268,9 +267,9 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         if iscoroutinefunction(method):
 
             @wraps(method)
-            async def call_async(*args: Any) -> Any:
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
                 try:
-                    return await method(*args)
+                    return await method(*args, **kwargs)
                 except GraphInterrupt as interruption:
                     self._notify(interruption)
                     raise
@@ -278,9 +277,9 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
             return call_async
 
         @wraps(method)
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                return method(*args)
+                return method(*args, **kwargs)
             except GraphInterrupt as interruption:
                 self._notify(interruption)
                 raise
