@@ -102,9 +102,7 @@ def middleware(project: Project, aliases: Any = None, **events: Any) -> HooksMid
     return HooksMiddleware(hooks=hooks_of(events), working_dir=project.root, aliases=aliases)
 
 
-def agent_of(
-    model: BaseChatModel, hooks: Any, *others: Any, tools: Any = (write_file,), **more: Any
-) -> Any:
+def agent_of(model: BaseChatModel, hooks: Any, *others: Any, tools: Any = (write_file,), **more: Any) -> Any:
     """Return an agent with hooks, which come after other middleware."""
     return create_agent(model, list(tools), middleware=[*others, hooks], **more)
 

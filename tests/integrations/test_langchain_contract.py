@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -19,7 +19,9 @@ from llxprt_hooks.integrations.langchain import HooksMiddleware
 from tests.integrations.contract import EFFECTS, Driver, Effect, Outcome, Scenario, check, check_declarations
 from tests.integrations.langchain_support import model_of, says
 from tests.integrations.reference import MODEL, ChatModel
-from tests.support.project import Project
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 
 class LangChainDriver(Driver):

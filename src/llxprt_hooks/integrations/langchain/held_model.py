@@ -20,6 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableBinding
 from langchain_core.tracers import context as tracers
 from langsmith import tracing_context
+from pydantic import Field
 
 from llxprt_hooks.integrations.langchain.translator import model_name_of
 from llxprt_hooks.triggers import portal
@@ -30,8 +31,8 @@ Finish: TypeAlias = Callable[[AIMessage], Awaitable[AIMessage]]
 class HeldModel(BaseChatModel):
     """A model whose answer nobody sees, no callback, tracer or stream, before ``finish`` has returned."""
 
-    inner: Any
-    finish: Any
+    inner: Any = Field(repr=False)
+    finish: Any = Field(repr=False)
     cache: Any = False  # a cached answer would not be shown to hooks
 
     @classmethod
@@ -97,7 +98,7 @@ class HeldModel(BaseChatModel):
 class Summarizer(HeldModel):
     """A model that announces each call."""
 
-    announce: Any
+    announce: Any = Field(repr=False)
 
     @classmethod
     def around(cls, model: Any, announce: Callable[[], None], **fields: Any) -> Self:  # type: ignore[override]
