@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from pydantic import SecretStr
 
 from llxprt_hooks.integrations.langchain import HooksMiddleware
 from tests.integrations.contract import EFFECTS, Driver, Effect, Outcome, Scenario, check, check_declarations
@@ -40,9 +41,10 @@ class LangChainDriver(Driver):
         config = {"configurable": {"thread_id": scenario.session_id}}
         outcome = Outcome(runs=scenario.tools.runs, requests=api.requests)
         given: Any = {"messages": [{"role": "user", "content": scenario.prompt}]}
-        while given is not None:
-            result = self.start(agent, given, config, outcome if scenario.stream else None)
-            given = Command(resume={"decisions": [{"type": "approve"}]}) if "__interrupt__" in result else None
+        result = self.start(agent, given, config, outcome if scenario.stream else None)
+        if "__interrupt__" in result:
+            approval: Any = Command(resume={"decisions": [{"type": "approve"}]})
+            result = self.start(agent, approval, config, None)
         messages: list[BaseMessage] = result["messages"]
         hooks.end_session(scenario.session_id)
         assert hooks.hooks.sync.settle() == 0
@@ -102,7 +104,7 @@ def openai_model(api: ChatModel) -> ChatOpenAI:
     transport = httpx2.MockTransport(answer)
     return ChatOpenAI(
         model=MODEL,
-        api_key="none",
+        api_key=SecretStr("none"),
         http_client=httpx2.Client(transport=transport),
         http_async_client=httpx2.AsyncClient(transport=transport),
     )

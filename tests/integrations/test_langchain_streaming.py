@@ -52,8 +52,8 @@ class Recorder(BaseCallbackHandler):
         self.told.append(f"start {args} {kwargs}")
         self.tools.append(kwargs["invocation_params"].get("tools"))
 
-    def on_llm_new_token(self, token: str, **kwargs: Any) -> None:
-        self.tokens.append(token)
+    def on_llm_new_token(self, token: Any, **kwargs: Any) -> None:
+        self.tokens.append(str(token))
 
     def on_llm_end(self, *args: Any, **kwargs: Any) -> None:
         self.told.append(f"end {args} {kwargs}")
