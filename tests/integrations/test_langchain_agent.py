@@ -301,6 +301,22 @@ def test_a_stop_is_kept_while_another_call_waits_for_a_person(sandbox: Project, 
 
 
 @MODES
+def test_a_tool_that_asks_a_person_starts_again(sandbox: Project, mode: str) -> None:
+    """LangGraph runs the whole call again when the run is resumed."""
+
+    @tool
+    def ask() -> str:
+        """Ask."""
+        return str(interrupt("really?"))
+
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook("before"), AfterTool=sandbox.hook("after"))
+    agent = agent_of(model_of(calls(("ask", {})), says("done")), hooks, tools=[ask], checkpointer=InMemorySaver())
+    assert "__interrupt__" in run(agent, mode=mode, thread="t")
+    assert results_in(run(agent, Command(resume="yes"), mode=mode, thread="t")) == ["yes"]
+    assert (len(sandbox.payloads("before")), len(sandbox.payloads("after"))) == (2, 1)
+
+
+@MODES
 @pytest.mark.parametrize("event", ["BeforeModel", "BeforeToolSelection"])
 def test_a_stop_before_the_model(sandbox: Project, mode: str, event: str) -> None:
     model = model_of(says("done"))

@@ -42,7 +42,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ModelCallResult as Answer
@@ -195,14 +195,12 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         return await self._call_model(request, handler)
 
     def _concerns(self, request: Request) -> bool:
-        if not self.hooks.config.enable_hooks:
+        config, state = self.hooks.config, request.state
+        if not config.enable_hooks:
             return False
-        state = request.state
-        return (
-            state.get("hook_stop_reason") is not None
-            or bool(state.get("hook_notes"))
-            or any(map(self.hooks.has_hooks_for, _MODEL_EVENTS))
-        )
+        if state.get("hook_stop_reason") is not None or state.get("hook_notes"):
+            return True
+        return any(has_hooks_for(config, event) for event in _MODEL_EVENTS)
 
     async def _call_model(
         self, request: Request, handler: Callable[[Request], Awaitable[ModelResponse[Any]]]
