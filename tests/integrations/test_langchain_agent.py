@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from operator import add
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
@@ -95,25 +96,42 @@ def test_context_keeps_the_type_of_a_result(sandbox: Project, mode: str) -> None
     @tool
     def handover(call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
         """Return a command."""
-        return Command(update={"messages": [ToolMessage("handed over", tool_call_id=call_id)], "extra": 7})
+        return Command(update={"messages": [ToolMessage("handed over", tool_call_id=call_id)], "extra": [7]})
+
+    @tool
+    def pairs(call_id: Annotated[str, InjectedToolCallId]) -> list[Any]:
+        """Return a list with a command."""
+        return [Command(update={"messages": [ToolMessage("in a list", tool_call_id=call_id)], "extra": [8]})]
+
+    seen: list[Any] = []
 
     class ExtraState(AgentState[Any]):
-        extra: int
+        extra: Annotated[list[int], add]
 
     class Extra(AgentMiddleware[Any, Any, Any]):
         state_schema = ExtraState
 
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            seen.append(handler(request))
+            return seen[-1]
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            seen.append(await handler(request))
+            return seen[-1]
+
     context = {"hookSpecificOutput": {"additionalContext": "keep it short"}, "systemMessage": "really"}
     hooks = middleware(sandbox, AfterTool=sandbox.hook(says=context))
-    model = model_of(calls(NOTE, ("picture", {}), ("handover", {})), says("done"))
-    result = run(agent_of(model, hooks, Extra(), tools=[write_file, picture, handover]), mode=mode)
-    text, blocks, command = (message for message in result["messages"] if isinstance(message, ToolMessage))
+    model = model_of(calls(NOTE, ("picture", {}), ("handover", {}), ("pairs", {})), says("done"))
+    result = run(agent_of(model, hooks, Extra(), tools=[write_file, picture, handover, pairs]), mode=mode)
+    text, blocks, command, listed = (message for message in result["messages"] if isinstance(message, ToolMessage))
     added = "keep it short\n\n[System] really"
     assert text.content == f"wrote hello to a.txt\n\n{added}"
     assert blocks.content[1]["base64"] == "aW1n"  # type: ignore[index]
     assert blocks.content[2] == {"type": "text", "text": added}
     assert command.content == f"handed over\n\n{added}"
-    assert result["extra"] == 7
+    assert listed.content == f"in a list\n\n{added}"
+    assert sorted(result["extra"]) == [7, 8]
+    assert {type(outcome.update) for outcome in seen if isinstance(outcome, Command)} == {dict}
 
 
 @MODES
@@ -481,7 +499,9 @@ def test_a_restriction_does_not_refuse_structured_output(sandbox: Project, mode:
     restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file"]}}}
     hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=restrict))
     agent = agent_of(model_of(calls(("Weather", {"degrees": 20}))), hooks, response_format=ToolStrategy(Weather))
-    assert run(agent, mode=mode)["structured_response"] == Weather(degrees=20)
+    result = run(agent, mode=mode)
+    assert result["structured_response"] == Weather(degrees=20)
+    assert results_in(result) == ["Returning structured response: degrees=20"]
 
 
 @MODES
@@ -617,6 +637,20 @@ def test_two_of_them_in_one_agent(sandbox: Project) -> None:
     result = run(agent_of(model_of(calls(NOTE), says("done")), second, first))
     assert results_in(result) == ["first says no"]
     assert sandbox.payloads() == []
+
+
+@MODES
+def test_notes_of_two_of_them(sandbox: Project, mode: str) -> None:
+    """Each delivers its own messages for the next model call."""
+    both = []
+    for name in ("first", "second"):
+        hooks = HooksMiddleware(name=name)
+        hooks.hooks.on("AfterModel", lambda payload, name=name: {"systemMessage": f"from {name}"})
+        both.append(hooks)
+    model = model_of(calls(NOTE), says("done"))
+    run(agent_of(model, both[1], both[0]), mode=mode)
+    texts = [str(message.text) for message in model.sent[1][0]]
+    assert sorted(texts[-2:]) == ["[System] from first", "[System] from second"]
 
 
 class Strict(HooksMiddleware):

@@ -137,21 +137,23 @@ def test_tracers_of_the_context_are_told_the_changed_answer(sandbox: Project, mo
 
 
 @pytest.fixture
-def cache() -> Iterator[None]:
-    set_llm_cache(InMemoryCache())
-    yield
+def cache() -> Iterator[InMemoryCache]:
+    cache = InMemoryCache()
+    set_llm_cache(cache)
+    yield cache
     set_llm_cache(None)
 
 
 @MODES
-@pytest.mark.usefixtures("cache")
-def test_a_cached_answer_is_shown_to_hooks(sandbox: Project, mode: str) -> None:
+def test_a_cached_answer_is_shown_to_hooks(sandbox: Project, mode: str, cache: InMemoryCache) -> None:
+    """The cache has the answer of the model, and none of the hooks."""
     model = model_of(says("done"))
     agent = agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(says=[None, REPLACE])))
     given = {"messages": [HumanMessage("go", id="same")]}
     answers = [run(agent, given, mode=mode)["messages"][-1].content for _ in range(2)]
     assert answers == ["done", "my key is ***"]
     assert len(model.sent) == 1
+    assert len(cache._cache) == 1
 
 
 # Blocking calls on the event loop, which `langgraph dev` forbids.

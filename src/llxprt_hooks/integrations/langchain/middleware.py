@@ -70,13 +70,17 @@ def _latest(_: Any, new: Any) -> Any:
     return new
 
 
+def _merged(old: dict[str, list[str]], new: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {**old, **new}
+
+
 class HooksState(AgentState[Any]):
     """What hooks add to the state of an agent."""
 
     hook_stop_reason: NotRequired[Annotated[str | None, OmitFromInput, _latest]]
     """Why a hook stopped the run."""
-    hook_notes: NotRequired[Annotated[list[str], PrivateStateAttr]]
-    """Messages of hooks for the next model call."""
+    hook_notes: NotRequired[Annotated[dict[str, list[str]], PrivateStateAttr, _merged]]
+    """Messages of hooks for the next model call, by the name of the middleware."""
     hook_stopped: NotRequired[Annotated[bool, UntrackedValue(bool, guard=False), PrivateStateAttr]]
     """Whether the stop happened in this run. It is not in a checkpoint, so the next run starts without it."""
 
@@ -101,7 +105,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         """The name, which must differ from that of other middleware of the same agent."""
         # LangChain reads the name before it looks for methods that become nodes of the graph.
         has_hooks = any(map(self.hooks.has_hooks_for, _AGENT_EVENTS))
-        self.__class__ = type(self._kind.__name__, (_AgentEvents, self._kind), {}) if has_hooks else self._kind
+        if has_hooks is not isinstance(self, _AgentEvents):
+            self.__class__ = type(self._kind.__name__, (_AgentEvents, self._kind), {}) if has_hooks else self._kind
         return self._name
 
     def tool_node(self) -> dict[str, Any]:
@@ -198,7 +203,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         config, state = self.hooks.config, request.state
         if not config.enable_hooks:
             return False
-        if state.get("hook_stop_reason") is not None or state.get("hook_notes"):
+        if state.get("hook_stop_reason") is not None or self._notes_in(state):
             return True
         return any(has_hooks_for(config, event) for event in _MODEL_EVENTS)
 
@@ -209,7 +214,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         if (reason := state.get("hook_stop_reason")) is not None and _is_stopped(state):
             return AIMessage(reason, response_metadata={MARKS: {"stop_reason": reason}})
         with self._session(_thread_id()) as session:
-            session.notes = notes = tuple(state.get("hook_notes", ()))
+            session.notes = notes = self._notes_in(state)
             hooked = self.hooks.model_call(request, translator=self._translator)
             if (result := await hooked.before()) is not None:
                 response = ModelResponse(result=[_in_place_of_model(result)])
@@ -217,10 +222,14 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
                 response, result = await _ModelRun(hooked, session, self._translator).ask(handler)
                 refused = self._refused(response.result, result.restriction)
                 response = replace(response, result=[*response.result, *refused]) if refused else response
-        update: dict[str, Any] = {} if session.notes == notes else {"hook_notes": list(session.notes)}
+        update: dict[str, Any] = {} if session.notes == notes else {"hook_notes": {self._name: [*session.notes]}}
         if reason != session.stop_reason:
             update |= _stop(session.stop_reason)
         return ExtendedModelResponse(response, Command(update=update)) if update else response
+
+    def _notes_in(self, state: Mapping[str, Any]) -> tuple[str, ...]:
+        notes = state.get("hook_notes")
+        return tuple(notes.get(self._name, ())) if notes else ()
 
     def _refused(self, messages: Sequence[BaseMessage], restriction: Restriction) -> list[ToolMessage]:
         """Return results for the calls in an answer that may not run; the graph runs the others."""
@@ -343,7 +352,9 @@ class _ModelRun:
         if self._result is None:  # nothing is held back, or other middleware answered
             first, *others = response.result
             answer = await self._finish(cast("AIMessage", first))
-            response = response if answer is first else ModelResponse(result=[answer, *others])
+            is_changed = self._result is None or self._result.response is not first
+            structured = None if is_changed else response.structured_response
+            response = ModelResponse(result=[answer, *others], structured_response=structured)
         assert self._result is not None
         return response, self._result
 
@@ -433,12 +444,15 @@ def _messages_in(outcome: Any) -> Iterator[Any]:
 
 def _replaced(outcome: Any, old: ToolMessage, new: ToolMessage) -> Any:
     if isinstance(outcome, Command):
-        return replace(
-            outcome, update=[(key, _replaced(value, old, new)) for key, value in outcome._update_as_tuples()]
-        )
+        return _updating(outcome, [(key, _replaced(value, old, new)) for key, value in outcome._update_as_tuples()])
     if isinstance(outcome, list):
         return [_replaced(item, old, new) for item in outcome]
     return new if outcome is old else outcome
+
+
+def _updating(command: Command[Any], update: list[tuple[str, Any]]) -> Command[Any]:
+    """Return a command with another update of the state, in the form that it had: other middleware may read it."""
+    return replace(command, update=dict(update) if isinstance(command.update, dict) else update)
 
 
 def _stop(reason: str | None) -> dict[str, Any]:
@@ -453,7 +467,7 @@ def _stopping(outcome: Any, reason: str | None) -> Any:
     if isinstance(outcome, list):
         return [*outcome, Command(update=_stop(reason))]
     if isinstance(outcome, Command):
-        return replace(outcome, update=[*outcome._update_as_tuples(), *_stop(reason).items()])
+        return _updating(outcome, [*outcome._update_as_tuples(), *_stop(reason).items()])
     return Command(update={"messages": [outcome], **_stop(reason)})
 
 
