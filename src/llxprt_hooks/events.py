@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from functools import cached_property
 from typing import Any
 
 
@@ -27,7 +28,7 @@ class HookEventName(StrEnum):
     PRE_COMPRESS = "PreCompress"
     NOTIFICATION = "Notification"
 
-    @property
+    @cached_property
     def spec(self) -> EventSpec:
         """The row of the event in ``EVENTS``."""
         return EVENTS[self]
@@ -134,7 +135,7 @@ class EventField:
     """The known values. If the kind is ``WORD``, no other value is allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EventSpec:
     """The facts about one event."""
 
@@ -165,16 +166,22 @@ class EventSpec:
         """The known values of the matched field; empty if it can be anything."""
         return self.fields[self.matched_field].values if self.matched_field else ()
 
-    @property
+    @cached_property
     def merged_object(self) -> str:
         """The chained field if it is an object, which parallel hooks change by top-level key too; otherwise empty."""
         chained = self.fields.get(self.chained_field)
         return self.chained_field if chained and chained.kind is not FieldKind.TEXT else ""
 
-    @property
+    @cached_property
     def is_about_tool(self) -> bool:
         """Whether the event is about one call of a tool."""
         return "tool_name" in self.fields
+
+    @cached_property
+    def translated_fields(self) -> tuple[str, ...]:
+        """The fields that hooks receive in another form than callers give them."""
+        kinds = (FieldKind.MODEL_REQUEST, FieldKind.MODEL_RESPONSE, FieldKind.TOOL_RESULT)
+        return tuple(name for name, field in self.fields.items() if field.kind in kinds)
 
 
 _TOOL_NAME = EventField(FieldKind.TEXT, "write_file")

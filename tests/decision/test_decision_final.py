@@ -70,7 +70,7 @@ def test_a_permission_denial_is_not_undone_by_another_hook(others: list[str], wo
 @pytest.mark.requirement("HOOK-169")
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_permission_denial_counts_although_the_exit_status_was_lost(closed: bool) -> None:
-    lost = replace(permission("deny", "no"), exit_code=None)
+    lost = structs.replace(permission("deny", "no"), exit_code=None)
 
     output = merged(BEFORE_TOOL, [result(lost, BEFORE_TOOL, closed=closed), result(permission("allow"), BEFORE_TOOL)])
 

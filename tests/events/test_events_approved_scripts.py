@@ -87,6 +87,19 @@ async def test_a_script_that_changed_in_the_session_does_not_run_and_blocks(
     assert "`llxprt-hooks trust`" in result.llm_content
 
 
+async def test_a_script_that_changes_while_its_hook_waits_for_another_does_not_run(project: EventsProject) -> None:
+    project.write(SCRIPT, f"#!/bin/sh\necho ran >> {project.note('guard')}\n", 0o755)
+    changes_it = f"sleep 0.3; echo '# changed' >> $LLXPRT_PROJECT_DIR/{SCRIPT}"
+    hooks = hooks_of({"BeforeTool": [changes_it, f"$LLXPRT_PROJECT_DIR/{SCRIPT}"]})
+    project.put("project", {"enableHooks": True, "hooks": hooks})
+    project.approve()
+
+    result = await tool(Config.load(project.root, max_processes=1))
+
+    assert f"{SCRIPT} has changed since the project was approved" in str(result.llm_content)
+    assert not project.note("guard").exists()
+
+
 async def test_it_runs_again_once_it_is_as_it_was(project: EventsProject) -> None:
     config = guarded(project)
     script = (project.root / SCRIPT).read_text()

@@ -19,6 +19,7 @@ from llxprt_hooks import (
     GenerateContentParameters,
     HookEventName,
     HookExecutionResult,
+    HookObserver,
     HookSystem,
     HookTranslator,
     InProcessMessageBus,
@@ -226,7 +227,7 @@ async def test_a_decision_stands_where_only_the_report_of_it_breaks(
 ) -> None:
     monkeypatch.setattr("llxprt_hooks.engine.system.HookEventHandler", BrokenReading)
     output = await fire_before_tool_hook(
-        project.config({"BeforeTool": project.hook("BeforeTool", BLOCK)}), "write_file", {}
+        project.config({"BeforeTool": project.hook("BeforeTool", BLOCK)}, observer=HookObserver()), "write_file", {}
     )
     assert output is not None
     assert output.is_blocking_decision()

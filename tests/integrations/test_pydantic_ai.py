@@ -7,7 +7,7 @@ import datetime
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +107,6 @@ class World:
         result = await self.agent.run(prompt, **options)
         assert await self.capability.hooks.settle() == 0
         return result
-
-
-@pytest.fixture
-def own_loop() -> Iterator[None]:
-    """An event loop for ``run_sync``, which otherwise makes one and never closes it."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 # Tools.

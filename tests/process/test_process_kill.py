@@ -126,6 +126,25 @@ print(watchdog._started)
     assert printed == "False\n"
 
 
+async def test_kill_watch_that_cannot_start_does_not_stop_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A user who has too many processes gets no thread. The next program tries again."""
+    own = _Watchdog()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        patch.setattr("llxprt_hooks.process.run.watchdog", own)
+        done = await bash("sleep 0.1; exit 3")
+
+    assert done.exit_code == 3
+    assert not own._started
+    assert "its programs will continue: can't start new thread" in caplog.text
+
+
 def test_kill_is_not_prevented_by_descriptors_of_the_shell(tmp_path: Path) -> None:
     """The shell keeps the pipe and the table, and nothing of the process that started it."""
     with (tmp_path / "open").open("w") as held:

@@ -166,7 +166,9 @@ def test_spawn_failure_for_lack_of_descriptors_leaves_none_open(tmp_path: Path, 
         f"""
 import asyncio, os, resource
 from llxprt_hooks.process import SpawnError, run_process
+from llxprt_hooks.process.watchdog import watchdog
 
+watchdog.start = lambda: None  # it opens descriptors of its own, when a program takes long
 for name in {lacking!r}.split():
     delattr(os, name)
 
@@ -204,7 +206,9 @@ def test_spawn_failure_for_lack_of_processes_leaves_none_behind(tmp_path: Path, 
         f"""
 import asyncio, os, resource
 from llxprt_hooks.process import SpawnError, run_process
+from llxprt_hooks.process.watchdog import watchdog
 
+watchdog.start = lambda: None  # its shell is a process, too
 for name in {lacking!r}.split():
     delattr(os, name)
 

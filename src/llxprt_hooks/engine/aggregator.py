@@ -39,7 +39,7 @@ class HookAggregator:
             final_output=self._merge(results, event_name),
             all_outputs=[result.output for result in results if result.output is not None],
             errors=[result.error for result in results if result.error is not None],
-            total_duration=sum(result.duration for result in results),
+            total_duration=sum([result.duration for result in results]),
             results=list(results),
         )
 
@@ -61,12 +61,14 @@ class HookAggregator:
 
 def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
     """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
+    if all(output.to_dict() == _ALLOW for output in outputs):  # most answers; nothing to merge
+        return dict(_ALLOW)
     merged = _merge_common(outputs)
     decision = _or_decision(outputs)
     if decision is not None:
         merged["decision"] = decision
     specific = _merge_specific(outputs, merged_object)
-    contexts = _joined(output.get_additional_context() for output in outputs)
+    contexts = _joined([output.get_additional_context() for output in outputs])
     if contexts:
         specific["additionalContext"] = contexts
     specific |= _merge_permissions(outputs, specific)
@@ -108,6 +110,7 @@ _STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
     MergeStrategy.TOOL_SELECTION: merge_tool_selection,
 }
 
+_ALLOW: Mapping[str, str] = {"decision": "allow"}
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
 
@@ -128,12 +131,12 @@ def _final_fields(outputs: Outputs, merged: Fields) -> Fields:
 
 def _or_decision(outputs: Outputs) -> str | None:
     """One rule for one hook and for several: the last blocking word, else ask, else allow unless a hook stops."""
-    blocks = [_words(output)[-1] for output in outputs if output.is_blocking_decision()]
+    blocks = [_blocking_word(output) for output in outputs if output.is_blocking_decision()]
     if blocks:
         return blocks[-1]
-    if any("ask" in _words(output) for output in outputs):
+    if "ask" in [word for output in outputs for word in (output.decision, output.permission_decision)]:
         return "ask"
-    return None if any(output.should_stop_execution() for output in outputs) else "allow"
+    return None if False in [output.continue_ for output in outputs] else "allow"
 
 
 def _unchanged(output: DefaultHookOutput) -> DefaultHookOutput:
@@ -147,10 +150,10 @@ def _with_permission(output: DefaultHookOutput) -> DefaultHookOutput:
     return BeforeToolHookOutput(output.to_dict(), implied=output.implied)
 
 
-def _words(output: DefaultHookOutput) -> list[str]:
-    """The decisions of one hook, the one that blocks last."""
-    words = [output.decision, output.permission_decision]
-    return sorted((word for word in words if word is not None), key=BLOCKING.__contains__)
+def _blocking_word(output: DefaultHookOutput) -> str | None:
+    """The word of a hook that blocks; its own permission decision comes first."""
+    permission = output.permission_decision
+    return permission if permission in BLOCKING else output.decision
 
 
 def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
@@ -171,12 +174,15 @@ def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
 def _merge_common(outputs: Outputs) -> Fields:
     """The fields that every OR merge treats alike."""
     own = [_own_fields(output) for output in outputs]
-    texts = {name: _joined(fields.get(name) for fields in own) for name in ("stopReason", "reason", "systemMessage")}
-    merged: Fields = {name: text for name, text in texts.items() if text}
-    if any(output.should_stop_execution() for output in outputs):
-        merged["continue"] = False
-    if any(output.suppress_output for output in outputs):
-        merged["suppressOutput"] = True
+    merged: Fields = {}
+    for name in ("stopReason", "reason", "systemMessage"):
+        if text := _joined([fields.get(name) for fields in own]):
+            merged[name] = text
+    for output in outputs:
+        if output.should_stop_execution():
+            merged["continue"] = False
+        if output.suppress_output:
+            merged["suppressOutput"] = True
     return merged | _own_stop_reason(outputs, merged)
 
 
@@ -231,4 +237,4 @@ def _merge_tool_configs(tool_configs: Iterable[Mapping[str, Any] | None]) -> Fie
 
 
 def _joined(texts: Iterable[str | None]) -> str:
-    return "\n".join(text for text in texts if text)
+    return "\n".join(filter(None, texts))

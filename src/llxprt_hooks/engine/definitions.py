@@ -5,7 +5,7 @@ What a definition may contain is declared in ``schema``, and by each hook type i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property, reduce
@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
-from llxprt_hooks.engine.executors.base import HookScope
+from llxprt_hooks.engine.executors.base import BeforeStart, HookScope
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
 from llxprt_hooks.events import HookEventName
@@ -55,13 +55,6 @@ class ConfigSource(StrEnum):
 
 
 _SOURCES = tuple(ConfigSource)
-
-
-BeforeStart = Callable[[], str | None]
-"""Returns why a hook must not be started now, as the end of a sentence that starts with the hook; else None.
-
-It may read files. It knows nothing of event loops, so that it can be called in any thread.
-"""
 
 
 class HookConfig(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from llxprt_hooks.engine.bus_connection import BusConnection, close_connection
 from llxprt_hooks.engine.observer import EventEnded, EventStarted, new_id, notify
-from llxprt_hooks.engine.reporting import report_end, report_start
+from llxprt_hooks.engine.reporting import report_end, report_hooks, report_start
 from llxprt_hooks.engine.results import (
     AggregatedHookResult,
     HookStageError,
@@ -310,6 +310,9 @@ class HookEventHandler:
     ) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
+            report_hooks(self._log, event_name, aggregated.results)
+            if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
+                return
             processed = self.process_common_hook_output_fields(aggregated)
             event = EventEnded(event_id, event_name, processed, wall_time)
             report_end(self._log, event)
@@ -391,10 +394,10 @@ def _translated(
     event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice, accept_unmarked: bool
 ) -> dict[str, Any]:
     """The event's own fields in the form that hooks know; model data through the translator (DELTA-HPAY-003)."""
-    specs = event_name.spec.fields
-    return {
-        name: _translated_field(specs[name].kind, value, translator, accept_unmarked) for name, value in fields.items()
-    }
+    spec, translated = event_name.spec, dict(fields)
+    for name in spec.translated_fields:
+        translated[name] = _translated_field(spec.fields[name].kind, fields[name], translator, accept_unmarked)
+    return translated
 
 
 def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice, accept_unmarked: bool) -> Any:

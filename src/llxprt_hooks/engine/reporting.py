@@ -13,6 +13,8 @@ from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from llxprt_hooks.engine.observer import EventEnded, EventStarted
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
@@ -28,16 +30,20 @@ def report_start(log: logging.Logger, event: EventStarted) -> None:
         log.debug("%s: plan %s", event.event_name, plan, extra={"hook_plan": plan})
 
 
-def report_end(log: logging.Logger, event: EventEnded) -> None:
-    """Log what the hooks of an event did. Only failures and advice reach the warning level."""
+def report_hooks(log: logging.Logger, event_name: HookEventName, results: Iterable[HookExecutionResult]) -> None:
+    """Log what each hook of an event did. Only failures and advice reach the warning level."""
     debug = log.isEnabledFor(logging.DEBUG)
-    for result in event.processed.aggregated.results:
+    for result in results:
         if debug:
             record = {**result.to_dict(LOGGED_TEXT), "input": _shown_input(result)}
-            log.debug("%s: hook %s", event.event_name, record, extra={"hook_execution": record})
-        _warn_of_failure(log, event.event_name, result)
-        _advise(log, event.event_name, result)
-    if debug:
+            log.debug("%s: hook %s", event_name, record, extra={"hook_execution": record})
+        _warn_of_failure(log, event_name, result)
+        _advise(log, event_name, result)
+
+
+def report_end(log: logging.Logger, event: EventEnded) -> None:
+    """Log the figures of all hooks of an event."""
+    if log.isEnabledFor(logging.DEBUG):
         batch = batch_record(event)
         log.debug("%s: done %s", event.event_name, batch, extra={"hook_batch": batch})
 

@@ -17,11 +17,11 @@ from llxprt_hooks.engine.executors.base import (
     HookInput,
     HookScope,
     Runtime,
+    StartRefusedError,
 )
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
 from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
@@ -87,13 +87,13 @@ class HookRunner:
         if self._observer is not None:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
-        refusal = await _refusal(config) if config.before_start is not None else None
+        refused = False
         try:
-            if refusal is None:
-                scoped = event_run if config.scope is HookScope.PROJECT else event_run.scoped(config.scope)
-                verdict = await config.executor.run(config.spec, scoped, timeout_ms=config.timeout)
-            else:
-                verdict = HookVerdict(False, error=refusal)
+            of_hook = event_run.of_hook(config.scope, config.before_start)
+            verdict = await config.executor.run(config.spec, of_hook, timeout_ms=config.timeout)
+        except StartRefusedError as refusal:
+            refused = True
+            verdict = HookVerdict(False, error=str(refusal))
         except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
             cause = error
             verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
@@ -113,7 +113,7 @@ class HookRunner:
             event_id=event_run.event_id,
             execution_id=execution_id,
         )
-        if refusal is not None and event_run.event_name.spec.can_block:
+        if refused and event_run.event_name.spec.can_block:
             result = _blocked(result)
         elif config.fail_closed:
             result = _apply_fail_closed(result)
@@ -133,14 +133,6 @@ def apply_hook_output_to_input(
         return {**hook_input, field: merged_by_key(hook_input[field], changes)} if changes else hook_input
     context = answer.get("additionalContext")
     return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
-
-
-async def _refusal(config: HookConfig) -> str | None:
-    """Return why a hook must not be started; a check that fails is a reason, too."""
-    try:
-        return await call_blocking(config.before_start) if config.before_start is not None else None
-    except Exception as error:
-        return f"was not started: its files could not be compared with what was approved: {error_text(error)}"
 
 
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:

@@ -114,6 +114,8 @@ def create_specific_hook_output(
 
 
 def _output_kind(event_name: str) -> OutputKind:
+    if isinstance(event_name, HookEventName):
+        return event_name.spec.output
     try:
         return HookEventName(event_name).spec.output
     except ValueError:

@@ -78,23 +78,24 @@ def spawn(
     started: list[int] = []
     listed: int | None = None
     try:
-        their_stdin, our_stdin = _pipe(opened)
-        our_stdout, their_stdout = _pipe(opened)
-        our_stderr, their_stderr = _pipe(opened)
+        for _ in range(3):
+            opened += os.pipe()
+        their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
         if not argv:
             raise ValueError("an empty argv")
         launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
         listed = watchdog.add(started[0])
-        for fd in (their_stdin, their_stdout, their_stderr):
-            opened.remove(fd)
-            os.close(fd)
-        for fd in (our_stdin, our_stdout, our_stderr):
-            os.set_blocking(fd, False)
+        # The program may wait for its input already: everything else comes after that.
+        os.set_blocking(our_stdin, False)
         feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
         all_written = feed.push()
-        watch = watch_exit(started[0])
+        for fd in (their_stdin, their_stdout, their_stderr, our_stdin)[: 4 if all_written else 3]:
+            opened.remove(fd)
+            os.close(fd)
+        os.set_blocking(our_stdout, False)
+        os.set_blocking(our_stderr, False)
         drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
-        child = Child(started[0], feed, *drains, watch, listed)
+        child = Child(started[0], None if all_written else feed, *drains, watch_exit(started[0]), listed)
     except BaseException as error:
         for fd in opened:
             os.close(fd)
@@ -104,12 +105,4 @@ def spawn(
         if isinstance(error, OSError | ValueError | RuntimeError):
             raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
         raise
-    if all_written:
-        child.close_stdin()
     return child
-
-
-def _pipe(opened: list[int]) -> tuple[int, int]:
-    ends = os.pipe()
-    opened.extend(ends)
-    return ends

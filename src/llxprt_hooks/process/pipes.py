@@ -66,9 +66,10 @@ class Drain:
             data = os.read(self.fd, _CHUNK_SIZE)
         except BlockingIOError:
             return 0
-        if not data:
+        if data:
+            self._keep(data)
+        else:
             self.at_end = True
-        self._keep(data)
         return len(data)
 
     def catch_up(self) -> None:

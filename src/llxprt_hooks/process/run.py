@@ -6,9 +6,10 @@ import asyncio
 import os
 import signal
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from llxprt_hooks.process.blocking import blocking_is_forbidden, call_blocking
 from llxprt_hooks.process.child import Child, spawn
@@ -35,8 +36,7 @@ _KILL_TIMEOUT = 1.0
 """Seconds to wait for a killed group to end. Normally instantaneous; a longer wait would not help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True):
     """The result of a run.
 
     If both ``exit_code`` and ``signal`` are None, how the process ended is unknown: SIGCHLD is ignored in this process,
@@ -186,8 +186,6 @@ class _Run:
         return os.getpid() != self._owner
 
     async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        if condition():
-            return True
         waiter = self._loop.create_future()
         self._waiting = condition, waiter
         timer = self._loop.call_later(seconds, _resolve, waiter)
@@ -199,7 +197,7 @@ class _Run:
         return condition()
 
     async def _wait_until_gone(self, deadline: float) -> bool:
-        if not await self._wait_for(self._has_ended, deadline - time.monotonic()):
+        if not self._ended and not await self._wait_for(self._has_ended, deadline - time.monotonic()):
             return False
         self._reap()
         pause = POLL_MIN

@@ -25,6 +25,8 @@ log = debug_logger("process")
 _SLOTS = 1024
 """Programs that can be listed at once. Others run without being listed."""
 
+_NOT_STARTED = "if this process is killed, its programs will continue: %s"
+
 _WIDTH = 32
 _UNUSED = b".".ljust(_WIDTH - 1) + b"\n"
 _FREE = b" " * (_WIDTH - 1) + b"\n"
@@ -81,7 +83,11 @@ class _Watchdog:
         if self._started:
             return
         self._started = True
-        threading.Thread(target=self._start_shell, name="start the watchdog", daemon=True).start()
+        try:
+            threading.Thread(target=self._start_shell, name="start the watchdog", daemon=True).start()
+        except RuntimeError as error:  # too many processes of this user; the next program may find fewer
+            self._started = False
+            log.warning(_NOT_STARTED, error)
 
     def leave_running(self) -> None:
         """Empty the table: what runs now outlives this process."""
@@ -130,7 +136,7 @@ class _Watchdog:
             os.close(self._table_fd)
             self._table_fd = -1
         except (OSError, subprocess.SubprocessError) as error:
-            log.warning("if this process is killed, its programs will continue: %s", error)
+            log.warning(_NOT_STARTED, error)
         finally:
             if reader >= 0:
                 os.close(reader)

@@ -7,8 +7,10 @@ nothing about running processes. Reading never raises, whatever the bytes are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from llxprt_hooks.protocol.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
@@ -24,8 +26,7 @@ STDOUT_IGNORED_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessOutcome:
+class ProcessOutcome(msgspec.Struct, frozen=True):
     """How a hook's process ended, and what it wrote to its streams."""
 
     exit_code: int | None = None
@@ -37,8 +38,7 @@ class ProcessOutcome:
     """The timeout in milliseconds, if it was reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookVerdict:
+class HookVerdict(msgspec.Struct, frozen=True):
     """What one run of a hook means. A hook that is not a process has no exit code, signal or streams."""
 
     success: bool
@@ -59,12 +59,8 @@ def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
     DefaultHookOutput({'decision': 'deny', 'reason': 'no secrets'})
     """
     read = next(read for applies, read in _TABLE if applies(outcome))
-    return replace(
-        read(outcome),
-        signal=outcome.signal,
-        stdout=decode_text(outcome.stdout),
-        stderr=decode_text(outcome.stderr),
-    )
+    stdout, stderr = decode_text(outcome.stdout), decode_text(outcome.stderr)
+    return replace(read(outcome), signal=outcome.signal, stdout=stdout, stderr=stderr)
 
 
 def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOutput | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.process import ProcessSlots
 from llxprt_hooks.protocol.json_codec import write_payload
 
@@ -110,6 +111,17 @@ class Runtime(Shared):
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
 
 
+BeforeStart = Callable[[], str | None]
+"""Returns why a hook must not be started now, as the end of a sentence that starts with the hook; else None.
+
+It may read files. It knows nothing of event loops, so that it can be called in any thread.
+"""
+
+
+class StartRefusedError(Exception):
+    """A hook must not be started. The message is the end of a sentence that starts with the hook."""
+
+
 class EventRun(Shared):
     """What all hooks of one event share: the payload, encoded once, and the environment at that moment."""
 
@@ -121,16 +133,32 @@ class EventRun(Shared):
         self.runtime = runtime
         self.scope = HookScope.PROJECT
         self.environment = runtime.inherited(self.scope)
+        self._before_start: BeforeStart | None = None
         self._payload: bytes | None = None
 
-    def scoped(self, scope: HookScope) -> EventRun:
-        """The same event for a hook of a scope: with the environment for it."""
-        environment = self.runtime.inherited(scope)
-        if environment is self.environment:  # nearly always
+    def of_hook(self, scope: HookScope, before_start: BeforeStart | None) -> EventRun:
+        """The same event for one hook: with the environment of its scope, and what to check before it starts."""
+        environment = self.environment if scope is self.scope else self.runtime.inherited(scope)
+        if environment is self.environment and before_start is self._before_start:  # nearly always
             return self
-        scoped = copy.copy(self)
-        scoped.scope, scoped.environment = scope, environment
-        return scoped
+        run = copy.copy(self)
+        run.scope, run.environment, run._before_start = scope, environment, before_start
+        return run
+
+    def check_start(self) -> None:
+        """Raise ``StartRefusedError`` if the hook must not be started (D-28).
+
+        An executor that runs files of the project calls this right before every start. It may read the file system.
+        """
+        if self._before_start is None:
+            return
+        try:
+            refusal = self._before_start()
+        except Exception as error:
+            reason = error_text(error)
+            refusal = f"was not started: its files could not be compared with what was approved: {reason}"
+        if refusal is not None:
+            raise StartRefusedError(refusal)
 
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""

@@ -84,6 +84,7 @@ async def _completed(command: str, event_run: EventRun, timeout_ms: float) -> Co
 
 def _start(command: str, event_run: EventRun, context: SpawnContext) -> Child:
     """Start the program directly where no shell is needed, and through the shell where one is."""
+    event_run.check_start()
     start = partial(spawn, stdin=event_run.payload, cwd=context.directory, output_limit=event_run.runtime.output_limit)
     direct = context.direct_command(command)
     if direct is not None:
