@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
 from fresh import fresh_lines
 from machine import busy, machine
+from mcp_proxy import mcp_proxy_lines
 from model_request import model_request_line
 from scale import Curve, curves
 from scene import Scene
@@ -73,16 +75,20 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         fresh = fresh_lines(scene, rounds=effort.rounds)
         _say("hooks that do not run …")
         engine = engine_lines(rounds=effort.rounds, calls=effort.calls)
+        _say("clients of OpenAI and Anthropic …")
+        clients = client_lines(rounds=effort.rounds, calls=effort.calls)
         _say("hooks that run …")
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("a large model request …")
         model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
+        _say("the MCP proxy …")
+        proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
         _say("cost curves …")
         drawn = curves(field, scene, rounds=effort.curve_rounds)
     finally:
         field.close()
     *starting, memory = fresh
-    return [*starting, *engine, *spawning, model, memory], drawn, setting
+    return [*starting, *engine, *clients, *spawning, model, *proxy, memory], drawn, setting
 
 
 def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:

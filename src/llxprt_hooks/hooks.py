@@ -27,7 +27,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefinition
@@ -166,15 +166,17 @@ class Hooks:
 
             @wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                tool = _DecoratedTool(self.config, function)
-                return tool.value_of(await self.run_tool(name, bind(args, kwargs), tool.run_async))
+                receiver, arguments = bind(args, kwargs)
+                tool = _DecoratedTool(self.config, function, receiver)
+                return tool.value_of(await self.run_tool(name, arguments, tool.run_async))
 
             return call_async
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            tool = _DecoratedTool(self.config, function)
-            return tool.value_of(self.sync.run_tool(name, bind(args, kwargs), tool.run))
+            receiver, arguments = bind(args, kwargs)
+            tool = _DecoratedTool(self.config, function, receiver)
+            return tool.value_of(self.sync.run_tool(name, arguments, tool.run))
 
         return call
 
@@ -416,7 +418,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         finally:
             await _close(source)
         if not holds_back:
-            self.result = hooked.finish(ModelCallResult(restriction=hooked.restriction))
+            self.result = hooked.passed_on()
             return
         response = self._join(held_back)
         self.result = await hooked.after(response)
@@ -548,6 +550,10 @@ class SyncToolCall:
         """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result."""
         return portal.drive(self._call.before())
 
+    def not_run(self, result: ToolResult) -> ToolResult:
+        """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
+        return self._call.not_run(result)
+
     def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned."""
         return portal.drive(self._call.after(outcome))
@@ -576,6 +582,10 @@ class SyncModelCall(Generic[RequestT]):
     def after(self, response: ResponseT) -> ModelCallResult[ResponseT]:
         """Run the hooks after the call, on the complete answer."""
         return portal.drive(self._call.after(response))
+
+    def passed_on(self) -> ModelCallResult[Any]:
+        """Return the result of a call whose answer was shown as it arrived, which is allowed unless ``holds_back``."""
+        return self._call.passed_on()
 
 
 class SyncModelStream(Generic[ChunkT, ResponseT]):
@@ -647,9 +657,12 @@ class _ModelCall(HookedModelCall[RequestT]):
     async def after(self, response: ResponseT) -> ModelCallResult[ResponseT]:
         if self.holds_back:
             self.translator.read_response(response)
-        return self.finish(await super().after(response))
+        return self._finished(await super().after(response))
 
-    def finish(self, result: ModelCallResult[ResponseT]) -> ModelCallResult[ResponseT]:
+    def passed_on(self) -> ModelCallResult[Any]:
+        return self._finished(super().passed_on())
+
+    def _finished(self, result: ModelCallResult[ResponseT]) -> ModelCallResult[ResponseT]:
         """Leave what hooks said about an answered request in the session. A call that failed keeps its notes there."""
         _leave_notes(self._session, result.notes, delivered=len(self._given))
         if self._session is not None:
@@ -679,17 +692,18 @@ def _apply_stop(session: Session | None, result: ResultT) -> ResultT:
 class _DecoratedTool:
     """One call of a decorated function."""
 
-    def __init__(self, config: Config, function: Callable[..., Any]) -> None:
+    def __init__(self, config: Config, function: Callable[..., Any], receiver: tuple[Any, ...]) -> None:
         self._config = config
         self._function = function
+        self._receiver = receiver
         self._returned: Any = ""  # a call that hooks refuse returns text
 
     def run(self, arguments: dict[str, Any]) -> Any:
-        self._returned = self._function(**arguments)
+        self._returned = self._function(*self._receiver, **arguments)
         return self._returned
 
     async def run_async(self, arguments: dict[str, Any]) -> Any:
-        self._returned = await self._function(**arguments)
+        self._returned = await self._function(*self._receiver, **arguments)
         return self._returned
 
     def value_of(self, result: ToolResult) -> Any:
@@ -702,26 +716,41 @@ class _DecoratedTool:
         return self._returned
 
 
-def _binder(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
-    """Return a function that finds the names of a call's arguments, with those that have defaults."""
+_Bound: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _binder(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], _Bound]:
+    """Return a function that finds the names of a call's arguments, with those that have defaults.
+
+    It returns them without the object of a method, which is nothing that a model chose, and that object.
+    """
     signature = inspect.signature(function)
+    receiver = _receiver(function, signature)
     collected = ""
     for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+        if parameter.name != receiver and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise TypeError(
                 f"{function.__name__}: hooks need a name for each argument, `{parameter.name}` takes some without"
             )
         if parameter.kind is parameter.VAR_KEYWORD:
             collected = parameter.name
 
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Bound:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         named = dict(bound.arguments)
         more = named.pop(collected) if collected else {}
-        return {**named, **more}
+        instance = (named.pop(receiver),) if receiver else ()
+        return instance, {**named, **more}
 
     return bind
+
+
+def _receiver(function: Callable[..., Any], signature: inspect.Signature) -> str:
+    """Return the name of a method's first parameter; empty for a function. A decorator sees no difference but these."""
+    scope = function.__qualname__.rpartition(".")[0]
+    first = next(iter(signature.parameters), "")
+    return first if first in ("self", "cls") and scope and not scope.endswith("<locals>") else ""
 
 
 def _event(event: str) -> HookEventName:

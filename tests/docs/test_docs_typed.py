@@ -17,7 +17,7 @@ TYPED = {
         "streams",
         "synchronous-callers",
     },
-    "own-agent.md": {"hooks-in-ten-lines"},
+    "hooks-in-ten-lines.md": {"plain-python", "openai", "anthropic", "google"},
 }
 
 

@@ -146,6 +146,25 @@ async def test_the_two_halves_for_a_framework_that_runs_the_tool_itself() -> Non
     assert refused.llm_content == "no"
 
 
+@pytest.mark.requirement("HOOK-159")
+@pytest.mark.parametrize("sync", [False, True])
+async def test_a_call_that_did_not_run_for_another_reason_keeps_what_hooks_say_to_the_model(sync: bool) -> None:
+    hooks = Hooks()
+    refusal = ToolResult.failure("The user said no.")
+    for said, content in (({}, "The user said no."), ({"systemMessage": "Ask."}, "The user said no.\n\n[System] Ask.")):
+        hooks.on("BeforeTool", lambda payload, said=said: said)
+        if sync:
+            sync_call = hooks.sync.tool_call("write", {})
+            assert sync_call.before() is None
+            result = sync_call.not_run(refusal)
+        else:
+            call = hooks.tool_call("write", {})
+            assert await call.before() is None
+            result = call.not_run(refusal)
+        assert (result.llm_content, result.return_display) == (content, "The user said no.")
+    assert hooks.tool_call("write", {}).not_run(refusal) is refusal
+
+
 # Decorated functions.
 
 
@@ -174,6 +193,50 @@ def test_hooks_see_the_arguments_of_a_decorated_function_by_name() -> None:
 
     assert write("a", mode=1) == "a empty {'mode': 1}"
     assert seen == [("write", {"path": "a", "text": "empty", "mode": 1})]
+
+
+async def test_hooks_do_not_see_the_object_of_a_method() -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.on("BeforeTool")
+    def shout(payload: dict[str, Any]) -> Any:
+        seen.append(payload["tool_input"])
+        return rewrite(path=payload["tool_input"]["path"].upper())
+
+    class Files:
+        def __init__(self, folder: str) -> None:
+            self.folder = folder
+
+        @hooks.tool
+        def read(self, path: str) -> str:
+            return self.folder + path
+
+        @hooks.tool
+        async def write(self, /, path: str, **more: int) -> str:
+            return self.folder + path
+
+        @classmethod
+        @hooks.tool
+        def make(cls, path: str) -> str:
+            return cls.__name__ + path
+
+        @staticmethod
+        @hooks.tool
+        def join(path: str) -> str:
+            return path
+
+    @hooks.tool
+    def alone(self: int, path: str) -> str:
+        return f"{self}{path}"
+
+    files = Files("/tmp/")
+    assert files.read("a") == "/tmp/A"
+    assert await files.write(path="b") == "/tmp/B"
+    assert (Files.make("c"), Files.join("d"), Files.read(files, "e")) == ("FilesC", "D", "/tmp/E")
+    assert seen == [{"path": name} for name in "abcde"]
+    assert alone(1, "f") == "1F"
+    assert seen[-1] == {"self": 1, "path": "f"}
 
 
 async def test_a_coroutine_function_may_be_decorated() -> None:
@@ -281,6 +344,19 @@ def test_the_two_halves_of_a_synchronous_model_call() -> None:
     assert call.request["model"] == "small"
     assert call.holds_back
     assert text_of(call.after(answer("Hi.")).response) == "changed"
+
+
+def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    with hooks.session("s1") as session:
+        session.exchange_notes(0, ("be polite",))
+        call = hooks.sync.model_call(REQUEST, translator="openai-chat")
+        assert call.before() is None
+        assert not call.holds_back
+        assert session.notes == ("be polite",)
+        assert call.passed_on().response is None
+        assert session.notes == ()
 
 
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model import resolve_translator
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.model import TranslatorChoice
+    from llxprt_hooks.model import AnyTranslator, TranslatorChoice
     from llxprt_hooks.settings import Extension
 
 log = debug_logger("integrations")
@@ -88,9 +89,51 @@ class Integration:
         """Return the name under which hooks see a tool of the framework."""
         return self._aliases.get(tool_name, tool_name)
 
+    def translator(self, translator: TranslatorChoice) -> AnyTranslator:
+        """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""
+        resolved = resolve_translator(translator)
+        return cast("AnyTranslator", _AliasedTranslator(resolved, self._aliases)) if self._aliases else resolved
+
     def report_unsupported(self) -> None:
         """Warn about hooks that will never run, once for each event."""
         for event, reason in self.unsupported.items():
             if event not in self._reported and self.hooks.has_hooks_for(event):
                 self._reported.add(event)
                 log.warning("hooks for %s are configured but will not run: %s", event, reason)
+
+
+class _AliasedTranslator:
+    """A translator in whose tool configurations hooks see other names of tools than the framework."""
+
+    def __init__(self, translator: AnyTranslator, aliases: Mapping[str, str]) -> None:
+        self._translator = translator
+        self._shown = aliases
+        self._real = {shown: real for real, shown in aliases.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._translator, name)
+
+    def to_hook_tool_config(self, tool_config: Any) -> Any:
+        return _renamed(self._translator.to_hook_tool_config(tool_config), self._shown)
+
+    def from_hook_tool_config(self, hook_tool_config: Mapping[str, Any], base_tool_config: Any) -> Any:
+        return self._translator.from_hook_tool_config(_renamed(hook_tool_config, self._real), base_tool_config)
+
+    def to_hook_llm_request(self, request: Any) -> Any:
+        return _with_renamed(self._translator.to_hook_llm_request(request), self._shown)
+
+    def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: Any) -> Any:
+        return self._translator.from_hook_llm_request(_with_renamed(hook_request, self._real), base_request)
+
+
+def _with_renamed(request: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    return {**request, "toolConfig": _renamed(request["toolConfig"], names)} if "toolConfig" in request else request
+
+
+def _renamed(tool_config: Any, names: Mapping[str, str]) -> Any:
+    """Return a tool configuration with other names; hooks may have written anything."""
+    allowed = tool_config.get("allowedFunctionNames") if isinstance(tool_config, Mapping) else None
+    if not isinstance(allowed, list):
+        return tool_config
+    renamed = [names.get(name, name) if isinstance(name, str) else name for name in allowed]
+    return {**tool_config, "allowedFunctionNames": renamed}

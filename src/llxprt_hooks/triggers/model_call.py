@@ -123,6 +123,10 @@ class HookedModelCall(Generic[RequestT]):
             notes=_noted(after.system_message),
         )
 
+    def passed_on(self) -> ModelCallResult[Any]:
+        """Return the result of a call whose answer was shown as it arrived, which is allowed unless ``holds_back``."""
+        return ModelCallResult(restriction=self.restriction)
+
     def _selects_tools(self) -> bool:
         if not has_hooks_for(self._config, HookEventName.BEFORE_TOOL_SELECTION):
             return False

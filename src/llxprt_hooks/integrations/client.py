@@ -1,0 +1,207 @@
+"""What the integrations of API clients share: model calls by HTTP, and the results of tools for the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+
+from llxprt_hooks.engine.session import StopRequested, current_session
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.integrations import http_transport
+from llxprt_hooks.integrations.base import ConfigFields, Integration
+from llxprt_hooks.integrations.http_transport import ModelCalls
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.model import TranslationError
+from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.triggers import portal
+from llxprt_hooks.triggers.relevance import has_hooks_for
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from llxprt_hooks.config import Config
+    from llxprt_hooks.hooks import HookSession
+    from llxprt_hooks.integrations.http_transport import Exchange
+    from llxprt_hooks.model import AnyTranslator
+
+ResponseT = TypeVar("ResponseT")
+ClientT = TypeVar("ClientT")
+
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""The program's tools by name; they take the arguments that the model gives by keyword."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call in an answer of the model, and how its result is sent back."""
+
+    name: str
+    arguments: dict[str, Any] | None
+    """None if they are not valid."""
+    answer: Callable[[ToolResult], Any]
+
+
+class ClientHooks(Integration, ModelCalls):
+    """Hooks for an API client. The program runs the tools, and has the conversation."""
+
+    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["openai"]  # anthropic has the same
+    APIS: ClassVar[tuple[str, ...]]
+    """The names of the translators."""
+    SDK_ERROR: ClassVar[type[Exception]]
+    """The base of the SDK's errors: it passes them to the program, and takes others for a broken connection."""
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        aliases: Mapping[str, str] | None = None,
+        **config_fields: Unpack[ConfigFields],
+    ) -> None:
+        super().__init__(config, aliases=aliases, **config_fields)
+        self._translators = [self.translator(name) for name in self.APIS]
+
+    def session(self, session_id: str, transcript_path: str = "") -> HookSession:
+        """Return a session to enter, with ``with`` or ``async with``, around the calls of one conversation.
+
+        In it, what a hook says after an answer reaches the next request, tools outside of a restriction do not run, and
+        after a stop the model is not asked again. Outside of one, a stop raises ``StopRequested``.
+        """
+        return self.hooks.session(session_id, transcript_path)
+
+    # Model calls.
+
+    def are_hooked(self) -> bool:
+        config = self.hooks.config
+        if not config.enable_hooks:
+            return False
+        for event in _MODEL_EVENTS:
+            if has_hooks_for(config, event):
+                return True
+        session = current_session(config)
+        return session is not None and (session.stop_reason is not None or bool(session.notes))
+
+    def translator_of(self, request: Any) -> AnyTranslator | None:
+        return self.translator_for(request.method, request.url.path)
+
+    def translator_for(self, method: str, path: str) -> AnyTranslator | None:
+        """Return the translator of the API that a request is for; None if it is not a model call."""
+        for translator in self._translators:
+            if translator.wire is not None and translator.wire.matches(method, path):
+                return translator
+        return None
+
+    async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:
+        try:
+            return await http_transport.call_model(self.hooks, translator, body, exchange)
+        except (StopRequested, TranslationError) as error:
+            raise self.for_sdk(error) from error.__cause__
+
+    def for_sdk(self, error: Exception) -> Exception:
+        """Return an error that passes through the SDK to the program."""
+        if not isinstance(error, self.SDK_ERROR):
+            kind = type(error)
+            error.__class__ = type(kind.__name__, (kind, self.SDK_ERROR), {})
+        return error
+
+    def hook_http_client(self, client: ClientT) -> ClientT:
+        """Put the hooks into an HTTP client of httpx or httpx2."""
+        http_transport.hook_transports(client, self)
+        return client
+
+    # Tool calls.
+
+    def run_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
+        """Run the calls one after the other, and return what answers them."""
+        return [call.answer(self._run_tool(call, functions)) for call in calls]
+
+    async def arun_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
+        """Run the calls, in parallel on asyncio, and return what answers them."""
+        runs = [self._arun_tool(call, functions) for call in calls]
+        if not portal.runs_here():
+            return [await run for run in runs]
+        tasks = [asyncio.ensure_future(run) for run in runs]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _run_tool(self, call: ToolCall, functions: Functions) -> ToolResult:
+        if (problem := _problem(call, functions)) is not None:
+            return problem
+        return self.hooks.sync.run_tool(
+            self.hook_name(call.name), call.arguments or {}, executing(functions[call.name])
+        )
+
+    async def _arun_tool(self, call: ToolCall, functions: Functions) -> Any:
+        if (problem := _problem(call, functions)) is not None:
+            return call.answer(problem)
+        run = self.hooks.run_tool(self.hook_name(call.name), call.arguments or {}, executing(functions[call.name]))
+        return call.answer(await run)
+
+
+_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
+
+
+def content_of(result: ToolResult, text_type: str) -> str | list[Any]:
+    """Return the content of a result as these APIs have it: text, or a list of parts with the text of hooks added."""
+    shown: str | list[Any] = result.llm_content
+    return (
+        shown if isinstance(shown, str) else [*shown, *({"type": text_type, "text": text} for text in result.additions)]
+    )
+
+
+def content(value: Any) -> str | list[Any]:
+    """Return what a tool returned as text, or as the list of an API's parts that it is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) and "type" in part for part in value):
+        return value
+    return "" if value is None else json.dumps(value, default=_plain, ensure_ascii=False)
+
+
+def json_object(text: Any) -> dict[str, Any] | None:
+    """Return the object in a text of JSON; None if it is something else. No text stands for no arguments."""
+    try:
+        value = json.loads(text or "{}")
+    except (TypeError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _problem(call: ToolCall, functions: Functions) -> ToolResult | None:
+    """Return the result of a call that cannot be made. It fires no event."""
+    if call.name not in functions:
+        return ToolResult.failure(f"There is no tool {call.name}. Tools: {', '.join(functions)}.", "unknown_tool")
+    if call.arguments is None:
+        return ToolResult.failure(f"The arguments of {call.name} are not a JSON object.", "invalid_arguments")
+    return None
+
+
+def executing(function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+    """Return a function that calls a tool; its result is what the model will see, and hooks see the same."""
+
+    def execute(arguments: dict[str, Any]) -> Any:
+        outcome = function(**arguments)
+        return _awaited(outcome) if inspect.isawaitable(outcome) else tool_output(outcome)
+
+    return execute
+
+
+async def _awaited(outcome: Awaitable[Any]) -> Any:
+    return tool_output(await outcome)
+
+
+def tool_output(outcome: Any) -> Any:
+    """Return what a tool returned, with the content that the model will see."""
+    if isinstance(outcome, ToolResult):
+        return replace(outcome, llm_content=content(outcome.llm_content))
+    return content(outcome)
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)

@@ -1,0 +1,20 @@
+"""A server for each test, and each client in turn."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clients.api_server import APIServer
+from tests.clients.drivers import DRIVERS, Driver, driving
+
+
+@pytest.fixture
+def server() -> Iterator[APIServer]:
+    with APIServer().running() as server:
+        yield server
+
+
+@pytest.fixture(params=DRIVERS)
+def driver(request: pytest.FixtureRequest, server: APIServer) -> Iterator[Driver]:
+    with driving(request.param, server) as driver:
+        yield driver

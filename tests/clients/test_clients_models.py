@@ -1,0 +1,334 @@
+"""Every effect of the model events, on the wire and on what the program gets, with every client."""
+
+import json
+import logging
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from llxprt_hooks import StopRequested, TranslationError, deny, stop
+from tests.clients.api_server import Call, Reply
+from tests.clients.drivers import ChatDriver, Driver, MessagesDriver, ResponsesDriver
+
+CHANGED = {"hookSpecificOutput": {"llm_response": {"text": "the hook's answer"}}}
+CONNECTION_ERRORS = (openai.APIConnectionError, anthropic.APIConnectionError)
+STATUS_ERRORS = (openai.APIStatusError, anthropic.APIStatusError)
+
+ERRORS: dict[type[Driver], bytes] = {
+    ChatDriver: b'data: {"error": {"message": "overloaded"}}',
+    ResponsesDriver: b'event: error\ndata: {"type": "error", "code": "server_error", "message": "overloaded"}',
+    MessagesDriver: b'event: error\ndata: {"type": "error", "error": {"type": "x", "message": "overloaded"}}',
+}
+
+
+class Recorder:
+    """A hook for an event: keeps its payloads and returns an answer."""
+
+    def __init__(self, driver: Driver, event: str, answer: Any = None) -> None:
+        self.payloads: list[dict[str, Any]] = []
+        self.answer = answer
+        driver.hooks.on(event, self._run)
+
+    def _run(self, payload: dict[str, Any]) -> Any:
+        self.payloads.append(payload)
+        return self.answer
+
+
+def test_without_hooks_everything_passes_unchanged(driver: Driver) -> None:
+    assert driver.ask() == "the model's answer"
+    assert driver.streamed() == "the model's answer"
+    assert driver.streamed_bytes() == driver.server.sent[-1]
+
+
+def test_hooks_see_the_request_and_the_answer(driver: Driver) -> None:
+    before, after = Recorder(driver, "BeforeModel"), Recorder(driver, "AfterModel")
+    assert driver.ask("hello") == "the model's answer"
+    (seen,) = before.payloads
+    assert seen["llm_request"]["model"] == "m"
+    assert seen["llm_request"]["messages"] == [{"role": "user", "content": "hello"}]
+    assert after.payloads[0]["llm_response"]["text"] == "the model's answer"
+    assert after.payloads[0]["llm_request"] == seen["llm_request"]
+
+
+def test_a_request_that_hooks_leave_alone_is_sent_byte_for_byte(driver: Driver) -> None:
+    driver.ask("schön")
+    Recorder(driver, "BeforeModel")
+    Recorder(driver, "AfterModel")
+    driver.ask("schön")
+    assert driver.server.bodies[0] == driver.server.bodies[1]
+
+
+def test_a_hook_changes_the_request(driver: Driver) -> None:
+    messages = [{"role": "user", "content": "redacted"}]
+    answer = {"hookSpecificOutput": {"llm_request": {"model": "other", "messages": messages}}}
+    Recorder(driver, "BeforeModel", answer)
+    after = Recorder(driver, "AfterModel")
+    driver.ask("secret")
+    assert driver.server.requests[0]["model"] == "other"
+    assert driver.texts(driver.server.requests[0]) == ["be brief", "redacted"]
+    assert after.payloads[0]["llm_request"]["messages"] == messages
+
+
+def test_a_hook_changes_a_setting(driver: Driver) -> None:
+    Recorder(driver, "BeforeModel", {"hookSpecificOutput": {"llm_request": {"config": {"maxOutputTokens": 7}}}})
+    driver.ask()
+    request = driver.server.requests[0]
+    assert 7 in (request.get("max_tokens"), request.get("max_completion_tokens"), request.get("max_output_tokens"))
+
+
+def test_a_message_of_a_hook_goes_into_the_request(driver: Driver) -> None:
+    Recorder(driver, "BeforeModel", {"systemMessage": "use metric units"})
+    driver.ask("hello")
+    texts = driver.texts(driver.server.requests[0])
+    assert texts[:2] == ["be brief", "hello"]
+    assert texts[2] in ("use metric units", "[System] use metric units")
+
+
+def test_the_answer_to_a_blocked_request_is_the_reason(driver: Driver) -> None:
+    Recorder(driver, "BeforeModel", deny("no secrets"))
+    after = Recorder(driver, "AfterModel")
+    assert driver.ask() == "no secrets"
+    assert driver.streamed() == "no secrets"
+    assert driver.stream_text() == "no secrets"
+    assert driver.text(driver.run(driver.raw().parse())) == "no secrets"
+    assert not driver.server.requests
+    assert not after.payloads
+
+
+def test_a_hook_answers_in_place_of_the_model(driver: Driver) -> None:
+    Recorder(driver, "BeforeModel", {"decision": "block", "reason": "cached", **CHANGED})
+    response = driver.create()
+    assert driver.text(response) == "the hook's answer"
+    assert "hook_" in response.id
+    assert driver.streamed() == "the hook's answer"
+    assert driver.stream_text() == "the hook's answer"
+    assert not driver.server.requests
+
+
+def test_a_hook_changes_the_answer(driver: Driver) -> None:
+    Recorder(driver, "AfterModel", CHANGED)
+    response = driver.create()
+    assert driver.text(response) == "the hook's answer"
+    assert response.id.endswith("_1") or response.id.endswith("-1")
+    assert driver.streamed() == "the hook's answer"
+    assert driver.stream_text() == "the hook's answer"
+    raw = driver.raw()
+    assert raw.headers["x-request-id"] == "request-1"
+    assert driver.text(driver.run(raw.parse())) == "the hook's answer"
+    assert b"the model's answer" not in driver.streamed_bytes()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_compressed_answers_are_read_and_replayed(driver: Driver, encoding: str) -> None:
+    after = Recorder(driver, "AfterModel")
+    driver.server.will_say(Reply(encoding=encoding), Reply(encoding=encoding), Reply(encoding=encoding))
+    assert driver.ask() == "the model's answer"
+    assert driver.streamed() == "the model's answer"
+    assert [payload["llm_response"]["text"] for payload in after.payloads] == ["the model's answer"] * 2
+    after.answer = CHANGED
+    assert driver.ask() == "the hook's answer"
+
+
+def test_a_stream_that_a_hook_leaves_alone_is_replayed_byte_for_byte(driver: Driver) -> None:
+    after = Recorder(driver, "AfterModel")
+    driver.server.will_say("Grüße, 🌍", "Grüße, 🌍")
+    assert driver.streamed_bytes() == driver.server.sent[0]
+    assert driver.streamed() == "Grüße, 🌍"
+    assert after.payloads[0]["llm_response"]["text"] == "Grüße, 🌍"
+
+
+def test_a_stream_of_calls_is_replayed_with_its_calls(driver: Driver) -> None:
+    after = Recorder(driver, "AfterModel")
+    driver.server.will_say([Call("read_file", {"path": "a"})], [Call("read_file", {"path": "a"})])
+    assert driver.streamed_bytes() == driver.server.sent[0]
+    assert b"read_file" in driver.server.sent[0]
+    assert after.payloads[0]["llm_response"]["text"] == ""
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_stream_that_breaks_off_raises_and_shows_nothing(driver: Driver, drop: bool) -> None:
+    Recorder(driver, "AfterModel")
+    driver.server.will_say(Reply("a secret that the hook never saw", cut=-30, drop=drop))
+    shown: list[Any] = []
+    with pytest.raises(CONNECTION_ERRORS):
+        shown += driver.stream()
+    assert not shown
+
+
+def test_a_broken_answer_raises(driver: Driver) -> None:
+    Recorder(driver, "AfterModel")
+    driver.server.will_say(Reply(body=b'{"text": '))
+    with pytest.raises(CONNECTION_ERRORS):
+        driver.ask()
+
+
+def test_an_error_within_a_stream_reaches_the_program_and_nothing_else_does(driver: Driver) -> None:
+    Recorder(driver, "AfterModel")
+    driver.server.will_say("a secret that the hook never saw")
+    driver.streamed()
+    events = driver.server.sent[-1].split(b"\n\n")
+    driver.server.will_say(Reply(body=b"\n\n".join([*events[:-4], ERRORS[type(driver)], b""])))
+    if isinstance(driver, ResponsesDriver):
+        assert [event.type for event in driver.stream()] == ["error"]  # this API has an event for it
+    else:
+        shown: list[Any] = []
+        with pytest.raises((openai.APIError, anthropic.APIError), match="overloaded"):
+            shown += driver.stream()
+        assert not shown
+
+
+@pytest.mark.parametrize("status", [400, 429, 500])
+def test_errors_pass_through_without_hooks(driver: Driver, status: int) -> None:
+    before, after = Recorder(driver, "BeforeModel"), Recorder(driver, "AfterModel", CHANGED)
+    driver.server.will_say(Reply(status=status), Reply(status=status))
+    with pytest.raises(STATUS_ERRORS, match="sorry"):
+        driver.ask()
+    with pytest.raises(STATUS_ERRORS, match="sorry"):
+        driver.stream()
+    assert len(before.payloads) == 2
+    assert not after.payloads
+
+
+def test_hooks_run_for_each_attempt_of_a_client_that_retries(driver: Driver) -> None:
+    before, after = Recorder(driver, "BeforeModel"), Recorder(driver, "AfterModel")
+    driver.client = driver.client.with_options(max_retries=1)
+    driver.server.will_say(Reply(status=500, headers={"retry-after-ms": "1"}), Reply())
+    assert driver.ask() == "the model's answer"
+    assert (len(before.payloads), len(after.payloads)) == (2, 1)
+
+
+def test_a_stop_outside_of_a_session_raises(driver: Driver) -> None:
+    before = Recorder(driver, "BeforeModel", stop("enough"))
+    with pytest.raises(StopRequested, match="enough") as raised:
+        driver.ask()
+    assert raised.value.reason == "enough"
+    with pytest.raises(StopRequested, match="enough"):
+        driver.stream()
+    assert not driver.server.requests
+    before.answer = None
+    Recorder(driver, "AfterModel", stop("after all"))
+    with pytest.raises(StopRequested, match="after all") as raised:
+        driver.ask()
+    assert raised.value.result.response is not None
+    assert len(driver.server.requests) == 1, "a stop is not a failure that the SDK retries"
+
+
+def test_after_a_stop_in_a_session_the_model_is_not_asked_again(driver: Driver) -> None:
+    after = Recorder(driver, "AfterModel", stop("enough"))
+    with driver.clients.session("s1") as session:
+        assert driver.ask() == "enough"
+        assert session.stop_reason == "enough"
+        assert driver.ask() == "enough"
+        assert driver.streamed() == "enough"
+        session.resume()
+        after.answer = None
+        assert driver.ask() == "the model's answer"
+    assert len(driver.server.requests) == 2
+    assert {payload["session_id"] for payload in after.payloads} == {"s1"}
+
+
+def test_what_a_hook_says_after_an_answer_is_in_the_next_request_of_the_session(driver: Driver) -> None:
+    after = Recorder(driver, "AfterModel", {"systemMessage": "be polite"})
+    with driver.clients.session("s1"):
+        driver.ask("one")
+        after.answer = None
+        driver.server.will_say(Reply(status=400), Reply(), Reply())
+        with pytest.raises(STATUS_ERRORS):
+            driver.ask("two")
+        driver.ask("two again")
+        driver.ask("three")
+    sent = [" ".join(driver.texts(request)) for request in driver.server.requests]
+    assert ["be polite" in text for text in sent] == [False, True, True, False]
+
+
+def test_notes_reach_a_request_for_which_no_hook_runs(driver: Driver) -> None:
+    """A tool's hook may leave a note, or stop the session, where no hook watches the model."""
+    Recorder(driver, "BeforeTool")
+    with driver.clients.session("s1") as session:
+        session.exchange_notes(0, ("be polite",))
+        driver.ask("one")
+        driver.ask("two")
+        session.stop_reason = "enough"
+        assert driver.ask("three") == "enough"
+    sent = [" ".join(driver.texts(request)) for request in driver.server.requests]
+    assert ["be polite" in text for text in sent] == [True, False]
+
+
+def test_a_message_outside_of_a_session_is_dropped_with_a_warning(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    Recorder(driver, "AfterModel", {"systemMessage": "be polite"})
+    with caplog.at_level(logging.WARNING):
+        driver.ask()
+    assert "is dropped" in caplog.text
+
+
+def test_a_restriction_is_sent_and_held(driver: Driver) -> None:
+    names = {"mode": "ANY", "allowedFunctionNames": ["read_file", "glob"]}
+    selection = Recorder(driver, "BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": names}})
+    before = Recorder(driver, "BeforeTool")
+    ran: list[str] = []
+    driver.server.will_say([Call("write_file", {"path": "a"}), Call("read_file", {"path": "b"})])
+
+    def run(path: str) -> str:
+        ran.append(path)
+        return path
+
+    functions = dict.fromkeys(("read_file", "write_file", "glob"), run)
+    with driver.clients.session("s1"):
+        response = driver.create(**driver.tools("read_file", "write_file", "glob"))
+        results = driver.run_tools(response, functions)
+    assert len(selection.payloads) == 1
+    sent = driver.server.requests[0]
+    # The Messages API has no list of allowed tools: the others are left out.
+    choice = json.dumps(sent["tools"] if isinstance(driver, MessagesDriver) else sent["tool_choice"])
+    assert "read_file" in choice
+    assert "write_file" not in choice
+    assert ran == ["b"]
+    assert [payload["tool_name"] for payload in before.payloads] == ["read_file"]
+    assert "write_file may not be called now" in json.dumps(results[0])
+    assert "b" in json.dumps(results[1])
+
+
+def test_no_event_selects_tools_of_a_request_without_tools(driver: Driver) -> None:
+    selection = Recorder(driver, "BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
+    driver.ask()
+    assert not selection.payloads
+    assert "tool_choice" not in driver.server.requests[0]
+
+
+def test_other_endpoints_pass_untouched(driver: Driver) -> None:
+    before = Recorder(driver, "BeforeModel", deny("no"))
+    after = Recorder(driver, "AfterModel", CHANGED)
+    client = driver.client
+    if isinstance(driver, MessagesDriver):
+        counted = driver.run(client.messages.count_tokens(model="m", messages=[{"role": "user", "content": "hi"}]))
+        assert counted.input_tokens == 7
+    else:
+        assert driver.run(client.embeddings.create(model="e", input="text", encoding_format="float")).data == []
+    assert not before.payloads
+    assert not after.payloads
+
+
+def test_a_request_that_cannot_be_read_raises_where_hooks_would_run(driver: Driver) -> None:
+    bad: dict[str, Any] = {"extra_body": {"messages": 7, "input": 7}}
+    driver.server.will_say(Reply())
+    Recorder(driver, "BeforeModel")
+    with pytest.raises(TranslationError):
+        driver.create(**bad)
+    assert not driver.server.requests
+
+
+def test_a_client_can_be_wrapped_twice(driver: Driver) -> None:
+    before = Recorder(driver, "BeforeModel")
+    driver.client = driver.clients.wrap(driver.client)  # type: ignore[attr-defined]
+    driver.ask()
+    assert len(before.payloads) == 1
+
+
+def test_hooks_that_are_registered_later_apply_to_a_wrapped_client(driver: Driver) -> None:
+    assert driver.ask() == "the model's answer"
+    Recorder(driver, "AfterModel", CHANGED)
+    assert driver.ask() == "the hook's answer"
