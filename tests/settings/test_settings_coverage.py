@@ -285,7 +285,8 @@ class TestModules:
     @pytest.mark.parametrize("optimization", [0, 1, 2])
     def test_byte_code_that_python_made_does_not(self, elsewhere: Path, optimization: int) -> None:
         source = (
-            '"""Text."""\nimport sys\n\nasync def f(a, /, b=1.5, *c, d: int = 1180591620717411303424, **e):\n    "doc"\n'
+            '"""Text."""\nimport sys\n\nasync def f(a, /, b=1.5, *c, d: int = 1180591620717411303424, **e):\n'
+            '    "doc"\n'
             "    assert a in {1, 'x', (2, 3)}, b'bytes'\n    x = lambda: (yield [... , None, True, 3j, a[1:2]])\n"
             "    return 'é' + '\\ud800', -1, sys.path\n\nclass C:\n    def m(self): return super().m()\n"
         )
