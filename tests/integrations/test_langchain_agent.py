@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import add
@@ -761,3 +763,12 @@ def test_three_lines(sandbox: Project) -> None:
     agent = agent_of(model_of(calls(NOTE), says("done")), HooksMiddleware.load(sandbox.root))
     assert results_in(run(agent)) == ["no keys here"]
     assert json.loads(sandbox.project_file.read_text())["enableHooks"]
+
+
+def test_no_other_framework_is_imported() -> None:
+    """Nor a provider's package: a program pays only for what it uses."""
+    code = "import sys, llxprt_hooks.integrations.langchain; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    others = ("agents", "anthropic", "claude_agent_sdk", "fastmcp", "google.adk", "google.genai", "mcp", "openai")
+    assert "langgraph" in loaded
+    assert not {*others, "langchain_openai", "langchain_anthropic", "pydantic_ai"} & set(loaded)
