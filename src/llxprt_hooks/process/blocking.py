@@ -19,7 +19,12 @@ T = TypeVar("T")
 
 def blocking_is_forbidden() -> bool:
     """Whether something intercepts blocking calls: the functions that it replaces are not built in any more."""
-    return not type(os.stat) is type(os.access) is type(os.read) is type(time.sleep) is BuiltinFunctionType
+    return not (
+        isinstance(os.stat, BuiltinFunctionType)
+        and isinstance(os.access, BuiltinFunctionType)
+        and isinstance(os.read, BuiltinFunctionType)
+        and isinstance(time.sleep, BuiltinFunctionType)
+    )
 
 
 async def call_blocking(function: Callable[[], T], *, discard: Callable[[T], None] | None = None) -> T:
