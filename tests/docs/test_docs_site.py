@@ -113,6 +113,7 @@ def test_every_page_can_be_reached_from_the_start(site: Path, html: dict[Path, S
         waiting += [(page.parent / link.partition("#")[0]).resolve() for link in html[page].links]
     # README.md, of the repository and of the folder, are on the site what the pages for the site alone make of them
     expected = {page.stem for page in PAGES if page.name != "README.md"} | {Path(name).stem for name in SITE_ONLY}
+    expected |= {page.stem for page in (ROOT / "docs" / "integrations").glob("*.md")}
     assert {page.stem for page in reached} == expected
 
 

@@ -164,7 +164,8 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         }
 
     def blank_response(self, request: Request) -> dict[str, Any]:
-        details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        cached = {"cached_tokens": 0, "cache_write_tokens": 0}
+        details = {"input_tokens_details": cached, "output_tokens_details": {"reasoning_tokens": 0}}
         copied = ("instructions", "metadata", "temperature", "top_p", "max_output_tokens", "previous_response_id")
         return {
             "id": new_id("resp_"),

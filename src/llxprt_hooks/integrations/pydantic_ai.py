@@ -1,0 +1,602 @@
+"""Hooks in pydantic-ai: ``Agent(…, capabilities=[HooksCapability.load(".")])``.
+
+Tools are hooked by a wrapper of the agent's toolset, the model by a wrapper of the model that sends a request, so both
+see what other capabilities have left. A run belongs to a session with the id of its conversation.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
+
+from pydantic import ValidationError
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import AgentRunError, ToolFailed
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    ToolReturn,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings, ToolOrOutput
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_core import to_jsonable_python
+
+from llxprt_hooks.config import Config
+from llxprt_hooks.engine.session import Session, current_session
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.model import answers
+from llxprt_hooks.model.access import described
+from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.messages import Choice, MessageTranslator
+from llxprt_hooks.protocol.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    from pydantic_ai.run import AgentRunResult
+    from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
+
+    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.model.conversation import CallKeys
+    from llxprt_hooks.model.format import HookToolConfig
+    from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
+
+ToolChoice: TypeAlias = str | list[str] | ToolOrOutput
+ResolveModel: TypeAlias = Callable[[str], Model]
+
+_MARK = "llxprt_hooks"
+_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
+_SESSIONS = 1000
+"""How many conversations are remembered; the one that was used least recently is forgotten first."""
+
+
+class HookStopped(AgentRunError):
+    """A hook ended a run whose output cannot be a text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(init=False, eq=False, repr=False)
+class HooksCapability(Integration, AbstractCapability[Any]):
+    """Runs hooks around the tools and model requests of an agent.
+
+    ``resolve_model`` returns the model for a name that a hook chose; by default another name at the same provider, or
+    ``provider:name``.
+    """
+
+    unsupported: ClassVar = {HookEventName.PRE_COMPRESS: "pydantic-ai has no common place where history is compressed"}
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        resolve_model: ResolveModel | None = None,
+        aliases: Mapping[str, str] | None = None,
+        id: str | None = None,  # noqa: A002 - the framework's name
+        **config_fields: Any,
+    ) -> None:
+        super().__init__(config, aliases=aliases, **config_fields)
+        self.id = id
+        self._translator = PydanticAITranslator(resolve_model)
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._session: Session | None = None
+        """The session of the run that this instance belongs to."""
+
+    @classmethod
+    def from_spec(cls, project_dir: str = ".", **options: Any) -> HooksCapability:
+        """Make a capability for an agent's specification file, from the settings of a project."""
+        return cls.load(project_dir, **options)
+
+    def end_session(self, conversation_id: str) -> None:
+        """Fire SessionEnd for a conversation, and forget what hooks left for it."""
+        session = self._sessions.pop(conversation_id, None)
+        if session is not None:
+            with _active(session, self.hooks):
+                self.hooks.observe(HookEventName.SESSION_END)
+
+    # What pydantic-ai calls.
+
+    async def for_run(self, ctx: RunContext[Any]) -> HooksCapability:
+        if not self.hooks.config.enable_hooks:
+            return self
+        run = copy.copy(self)
+        run._session = self._session_of(ctx.conversation_id or ctx.run_id or "")
+        return run
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Callable[[], Any]) -> AgentRunResult[Any]:
+        if self._session is None:
+            return cast("AgentRunResult[Any]", await handler())
+        prompt = _text_of_content(ctx.prompt)
+        with _active(self._session, self.hooks):
+            self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
+            result = cast("AgentRunResult[Any]", await handler())
+            answer = result.output if isinstance(result.output, str) else _as_text(result.output)
+            self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
+        return result
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        if self._session is None or not self._has_hooks(HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+            return None
+        return HookedToolset(toolset, self)
+
+    def get_wrapper_model(self, model: Model) -> Model | None:
+        session = self._session
+        if session is None or not (session.notes or session.stop_reason or self._has_hooks(*_MODEL_EVENTS)):
+            return None
+        return _HookedModel(model, self)
+
+    async def before_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: str | dict[str, Any]
+    ) -> str | dict[str, Any]:
+        """Refuse a call that the restriction does not allow, before anybody is asked to approve it."""
+        if self._session is not None and tool_def.kind != "output":
+            refusal = self._session.restriction.refusal(call.tool_name)
+            if refusal is not None:
+                raise ToolFailed(refusal)
+        return args
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        if self._session is not None:
+            with _active(self._session, self.hooks):
+                for call in requests.approvals:
+                    name = self.hook_name(call.tool_name)
+                    self.hooks.observe(
+                        HookEventName.NOTIFICATION,
+                        notification_type="ToolPermission",
+                        message=f"{name} needs approval",
+                        details={"tool_name": name, "tool_input": call.args_as_dict()},
+                    )
+        return None
+
+    # What the wrappers call.
+
+    def model_call(self, request: PydanticAIRequest) -> HookedModelCall[PydanticAIRequest]:
+        return self.hooks.model_call(request, translator=self._translator)
+
+    @contextmanager
+    def active(self) -> Iterator[Session | None]:
+        """Make the run's session that of the current context."""
+        if self._session is None:
+            yield None
+        else:
+            with _active(self._session, self.hooks):
+                yield self._session
+
+    def _has_hooks(self, *events: HookEventName) -> bool:
+        return any(self.hooks.has_hooks_for(event) for event in events)
+
+    def _session_of(self, conversation_id: str) -> Session:
+        session = self._sessions.get(conversation_id)
+        if session is None:
+            session = self._sessions[conversation_id] = Session(self.hooks.config, conversation_id, "")
+            with _active(session, self.hooks):
+                self.hooks.observe(HookEventName.SESSION_START)
+            if len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+        self._sessions.move_to_end(conversation_id)
+        session.resume()
+        return session
+
+
+class HookedToolset(WrapperToolset[Any]):
+    """A toolset whose tools run with their hooks, for programs that compose toolsets themselves."""
+
+    def __init__(self, wrapped: AbstractToolset[Any], hooks: HooksCapability | Hooks | Config) -> None:
+        super().__init__(wrapped)
+        if not isinstance(hooks, HooksCapability):
+            hooks = HooksCapability(hooks if isinstance(hooks, Config) else hooks.config)
+        self.hooks = hooks
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
+        return self._around(await self.wrapped.for_run(ctx))
+
+    async def for_run_step(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
+        return self._around(await self.wrapped.for_run_step(ctx))
+
+    def visit_and_replace(
+        self, visitor: Callable[[AbstractToolset[Any]], AbstractToolset[Any]]
+    ) -> AbstractToolset[Any]:
+        return self._around(self.wrapped.visit_and_replace(visitor))
+
+    def _around(self, wrapped: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return self if wrapped is self.wrapped else HookedToolset(wrapped, self.hooks)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        capability = self.hooks
+        hooks, hook_name = capability.hooks, capability.hook_name(name)
+        if not any(
+            hooks.has_hooks_for(event, hook_name) for event in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+        ):
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        shown = to_jsonable_python(tool_args, fallback=str)
+        with capability.active():
+            call = hooks.tool_call(hook_name, shown)
+            refused = await call.before()
+        if refused is not None:
+            raise ToolFailed(_as_text(refused.llm_content))
+        if call.input is not shown:
+            tool_args = await _validated(tool, call.input, ctx)
+        outcome = await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        value = outcome.return_value if isinstance(outcome, ToolReturn) else outcome
+        content = to_jsonable_python(value, fallback=str)
+        with capability.active():
+            result = await call.after(ToolResult(content, content))
+        return _with_additions(outcome, value, result)
+
+
+async def _validated(tool: ToolsetTool[Any], arguments: dict[str, Any], ctx: RunContext[Any]) -> dict[str, Any]:
+    """Return a hook's arguments in the types of the tool; what the tool does not accept does not run."""
+    try:
+        checked: dict[str, Any] = tool.args_validator.validate_python(arguments, context=ctx.validation_context)
+        if tool.args_validator_func is not None:
+            outcome = tool.args_validator_func(ctx, **checked)
+            if inspect.isawaitable(outcome):
+                await outcome
+    except ValidationError as error:
+        raise ToolFailed(f"A hook changed the arguments, and they are not valid: {error}") from error
+    return checked
+
+
+def _with_additions(outcome: Any, value: Any, result: ToolResult) -> Any:
+    """Return what a tool returned with the texts of hooks; other values than texts keep their type."""
+    if not result.additions and not result.suppress_display:
+        return outcome
+    returned = outcome if isinstance(outcome, ToolReturn) else ToolReturn(outcome)
+    changes: dict[str, Any] = {}
+    if isinstance(value, str):
+        changes["return_value"] = result.llm_content
+    elif result.additions:
+        given = [returned.content] if isinstance(returned.content, str) else list(returned.content or ())
+        changes["content"] = [*given, *result.additions]
+    if result.suppress_display:
+        changes["metadata"] = {**_mapping(returned.metadata), _MARK: {"suppress_output": True}}
+    elif outcome is not returned and "content" not in changes:
+        return changes["return_value"]
+    return dataclasses.replace(returned, **changes)
+
+
+class _HookedModel(WrapperModel):
+    """A model whose requests run with their hooks."""
+
+    def __init__(self, wrapped: Model, capability: HooksCapability) -> None:
+        super().__init__(wrapped)
+        self._capability = capability
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        call, answer = await self._begin(messages, model_settings, model_request_parameters)
+        if answer is not None:
+            return answer
+        sent = call.request
+        return await self._finish(call, await sent.model.request(sent.messages, sent.settings, sent.parameters))
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        call, answer = await self._begin(messages, model_settings, model_request_parameters)
+        sent, events = call.request, None
+        if answer is None:
+            async with sent.model.request_stream(sent.messages, sent.settings, sent.parameters, run_context) as stream:
+                if not call.holds_back:
+                    yield stream
+                    await self._finish(call, stream.get())
+                    return
+                events = [event async for event in stream]
+                response = stream.get()
+            answer = await self._finish(call, response)
+            events = events if answer is response else None
+        yield CompletedStreamedResponse(
+            answer,
+            model_request_parameters=sent.parameters,
+            replay_events=True if events is None else events,
+        )
+
+    async def _begin(
+        self, messages: list[ModelMessage], settings: ModelSettings | None, parameters: ModelRequestParameters
+    ) -> tuple[HookedModelCall[PydanticAIRequest], ModelResponse | None]:
+        """Run the hooks before a request; return an answer if the model is not to be called."""
+        request = PydanticAIRequest(self.wrapped, messages, settings, parameters)
+        with self._capability.active():
+            call = self._capability.model_call(request)
+            result = await call.before()
+        return call, None if result is None else self._answer(result, result.response, request)
+
+    async def _finish(self, call: HookedModelCall[PydanticAIRequest], response: ModelResponse) -> ModelResponse:
+        with self._capability.active():
+            result = await call.after(response)
+        if result.stop_reason is None and not result.suppress_output and result.response is response:
+            return response
+        return self._answer(result, result.response, call.request)
+
+    def _answer(
+        self, result: ModelCallResult[Any], response: ModelResponse | None, request: PydanticAIRequest
+    ) -> ModelResponse:
+        """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
+        reason = result.stop_reason if result.stop_reason is not None else result.reason
+        if response is None or result.stop_reason is not None:
+            if not request.parameters.allow_text_output:
+                raise HookStopped(reason or "")
+            response = dataclasses.replace(
+                self._capability._translator.blank_response(request), parts=[TextPart(reason or "")]
+            )
+        mark = {"stop_reason": result.stop_reason, "blocked": result.blocked, "suppress_output": result.suppress_output}
+        marks = {name: value for name, value in mark.items() if value}
+        return (
+            dataclasses.replace(response, metadata={**(response.metadata or {}), _MARK: marks}) if marks else response
+        )
+
+
+class PydanticAIRequest(NamedTuple):
+    """A request to a model, as pydantic-ai sends it."""
+
+    model: Model
+    messages: list[ModelMessage]
+    settings: ModelSettings | None
+    parameters: ModelRequestParameters
+
+
+class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, ToolChoice]):
+    """Translates pydantic-ai's messages. Instructions and system prompts are not shown to hooks."""
+
+    PARTS = "parts"
+    TOOL_CONFIG = "tool_choice"
+    SETTINGS: ClassVar = {
+        "temperature": "temperature",
+        "maxOutputTokens": "max_tokens",
+        "topP": "top_p",
+        "topK": "top_k",
+        "stopSequences": "stop_sequences",
+        "presencePenalty": "presence_penalty",
+        "frequencyPenalty": "frequency_penalty",
+    }
+    USAGE = (
+        "usage",
+        {
+            "promptTokenCount": "input_tokens",
+            "candidatesTokenCount": "output_tokens",
+            "totalTokenCount": "total_tokens",
+        },
+    )
+    FINISH_REASONS: ClassVar = {
+        "length": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+        "tool_call": "STOP",
+        "error": "OTHER",
+    }
+
+    def __init__(self, resolve_model: ResolveModel | None = None) -> None:
+        self._resolve_model = resolve_model
+
+    def read_request(self, value: object) -> PydanticAIRequest:
+        if isinstance(value, PydanticAIRequest):
+            return value
+        raise TranslationError(f"llm_request is {described(value)}; expected a request of pydantic-ai.")
+
+    def read_response(self, value: object) -> ModelResponse:
+        if isinstance(value, ModelResponse):
+            return value
+        raise TranslationError(f"llm_response is {described(value)}; expected a ModelResponse of pydantic-ai.")
+
+    def field(self, request: PydanticAIRequest, name: str) -> Any:
+        if name == "model":
+            return request.model.model_name
+        if name == "tools":
+            return request.parameters.function_tools or None
+        return (request.settings or {}).get(name)
+
+    def with_fields(self, request: PydanticAIRequest, fields: Mapping[str, Any]) -> PydanticAIRequest:
+        settings = dict(fields)
+        if "model" in settings:
+            request = request._replace(model=self._model(request.model, settings.pop("model")))
+        if settings:
+            request = request._replace(settings=cast("ModelSettings", {**(request.settings or {}), **settings}))
+        return request
+
+    def _model(self, model: Model, name: str) -> Model:
+        try:
+            return _renamed(model, name) if self._resolve_model is None else self._resolve_model(name)
+        except Exception as error:
+            raise TranslationError(f"there is no model `{name}`: {error}") from error
+
+    def messages(self, request: PydanticAIRequest) -> Sequence[Any]:
+        return request.messages
+
+    def with_messages(self, request: PydanticAIRequest, messages: list[Any]) -> PydanticAIRequest:
+        """Return a request with other messages; the instructions, which the last request has, stay in force."""
+        instructions = next((m.instructions for m in reversed(request.messages) if isinstance(m, ModelRequest)), None)
+        last = messages[-1] if messages else None
+        if instructions is not None and isinstance(last, ModelRequest) and last.instructions != instructions:
+            messages = [*messages[:-1], dataclasses.replace(last, instructions=instructions)]
+        return request._replace(messages=messages)
+
+    def role_of(self, message: Any) -> str:
+        if isinstance(message, ModelResponse):
+            return "model"
+        return "system" if message.parts and all(map(_is_note, message.parts)) else "user"
+
+    def new_message(self, role: str, text: str) -> Any:
+        if role == "model":
+            return ModelResponse(parts=[TextPart(text)])
+        if role == "system":
+            return ModelRequest(parts=[SystemPromptPart(text, scope="request", metadata={_MARK: True})])
+        return ModelRequest(parts=[UserPromptPart(text)])
+
+    def text_of(self, part: Any) -> str:
+        if isinstance(part, UserPromptPart):
+            return _text_of_content(part.content)
+        return part.content if isinstance(part, TextPart) or _is_note(part) else ""
+
+    def calls_in(self, message: Any) -> Sequence[CallKeys]:
+        return [(part.tool_call_id, part.tool_name) for part in message.parts if isinstance(part, ToolCallPart)]
+
+    def results_in(self, message: Any) -> Sequence[CallKeys]:
+        return [
+            (part.tool_call_id, part.tool_name)
+            for part in message.parts
+            if isinstance(part, (ToolReturnPart, RetryPromptPart)) and part.tool_name
+        ]
+
+    def with_part_text(self, parts: Sequence[Any], text: str) -> Any:
+        part = parts[0]
+        if isinstance(part, TextPart):
+            # By its id a provider would find the text that the hook replaced.
+            return dataclasses.replace(part, content=text, id=None)
+        return dataclasses.replace(part, content=_with_text(part.content, text))
+
+    def without_text(self, part: Any) -> Any | None:
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            rest = [item for item in part.content if not _is_text(item)]
+            return dataclasses.replace(part, content=rest) if rest else None
+        return None
+
+    def is_blank(self, part: Any) -> bool:
+        return isinstance(part, (TextPart, UserPromptPart)) and part.content in ("", [])
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        if not parts:
+            return None
+        if isinstance(message, ModelResponse):
+            return dataclasses.replace(message, parts=parts, **_UNSTORED)
+        return dataclasses.replace(message, parts=parts)
+
+    def kinds_of(self, part: Any) -> Sequence[str]:
+        return [] if self.text_of(part) else [part.part_kind]
+
+    def choices_of(self, response: ModelResponse) -> Sequence[Choice]:
+        return [Choice(response.parts, response.finish_reason)]
+
+    def blank_response(self, request: PydanticAIRequest) -> ModelResponse:
+        return ModelResponse(parts=[], model_name=request.model.model_name, provider_name=request.model.system)
+
+    def from_hook_llm_response(
+        self, hook_response: Mapping[str, Any], base: ModelResponse | None = None
+    ) -> ModelResponse:
+        answer = answers.read_response(hook_response)
+        base = ModelResponse(parts=[]) if base is None else base
+        names = self.USAGE[1]
+        counts: dict[str, Any] = {
+            names[name]: count for name, count in answer.get("usageMetadata", {}).items() if name in names
+        }
+        counts.pop("total_tokens", None)  # the sum of the others
+        usage = dataclasses.replace(base.usage, **counts) if counts else base.usage
+        text = "".join(answer["candidates"][0]["content"]["parts"]) if answer["candidates"] else ""
+        return dataclasses.replace(base, parts=[TextPart(text)], usage=usage, finish_reason="stop", **_UNSTORED)
+
+    def to_hook_tool_config(self, tool_config: ToolChoice | None) -> HookToolConfig:
+        if isinstance(tool_config, ToolOrOutput):
+            return {"mode": "AUTO", "allowedFunctionNames": list(tool_config.function_tools)}
+        if isinstance(tool_config, list):
+            return {"mode": "ANY", "allowedFunctionNames": list(tool_config)}
+        if tool_config == "none":
+            return {"mode": "NONE", "allowedFunctionNames": []}
+        return {"mode": _MODES[tool_config]} if tool_config in _MODES else {}
+
+    def build_tool_config(self, tool_config: HookToolConfig, base: ToolChoice | None) -> ToolChoice:
+        mode, names = tool_config.get("mode"), tool_config.get("allowedFunctionNames")
+        if mode == "NONE":
+            return "none"
+        if names is None:
+            return "required" if mode == "ANY" else "auto"
+        return list(names) if mode == "ANY" else ToolOrOutput(list(names))
+
+    def with_tool_config(self, request: PydanticAIRequest, tool_config: ToolChoice) -> PydanticAIRequest:
+        """Return a request with another tool choice, without names of tools that do not exist."""
+        names = tool_config.function_tools if isinstance(tool_config, ToolOrOutput) else tool_config
+        if not isinstance(names, str):
+            declared = request.parameters.tool_defs
+            known = [name for name in names if name in declared]
+            choice = known if isinstance(tool_config, list) else ToolOrOutput(known)
+            tool_config = choice if known else "none"
+        return super().with_tool_config(request, tool_config)
+
+
+_MODES = {"auto": "AUTO", "required": "ANY"}
+_UNSTORED: dict[str, Any] = {"provider_response_id": None, "history_digest": None}
+"""Without these a provider cannot use its own copy of an answer that hooks changed."""
+
+
+def _renamed(model: Model, name: str) -> Model:
+    """Return the model with this name at the same provider, with the same client."""
+    if ":" in name:
+        return infer_model(name)
+    if model.provider is None or isinstance(model, WrapperModel):
+        return infer_model(f"{model.system}:{name}")
+    kind: Any = type(model)
+    return cast("Model", kind(name, provider=model.provider, settings=model.settings))
+
+
+def _is_note(part: Any) -> bool:
+    """Whether a part is a hook's message in this request."""
+    return isinstance(part, SystemPromptPart) and _MARK in _mapping(part.metadata)
+
+
+def _is_text(item: Any) -> bool:
+    return isinstance(item, (str, TextContent))
+
+
+def _text_of_content(content: Any) -> str:
+    items = [content] if isinstance(content, str) else content or ()
+    return "".join(item if isinstance(item, str) else item.content for item in items if _is_text(item))
+
+
+def _with_text(content: Any, text: str) -> Any:
+    """Return the content of a prompt with one text in place of all its texts."""
+    if isinstance(content, str):
+        return text
+    place = next(index for index, item in enumerate(content) if _is_text(item))
+    items = [item for index, item in enumerate(content) if index == place or not _is_text(item)]
+    place = next(index for index, item in enumerate(items) if _is_text(item))
+    old = items[place]
+    items[place] = text if isinstance(old, str) else TextContent(text, metadata=old.metadata)
+    return items
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else str(to_jsonable_python(value, fallback=str))
+
+
+@contextmanager
+def _active(session: Session, hooks: Hooks) -> Iterator[None]:
+    """Make a session that of the current context, unless it is already."""
+    if current_session(hooks.config) is session:
+        yield
+        return
+    session.enter()
+    try:
+        yield
+    finally:
+        session.leave()

@@ -1,0 +1,1 @@
+"""Hooks around the real clients of OpenAI and Anthropic, against a server on this machine."""

@@ -1,0 +1,61 @@
+"""How an integration is made."""
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from llxprt_hooks import Config, HookEventName
+from llxprt_hooks.integrations.base import Integration
+
+HOOKS = {"PreCompress": [{"hooks": [{"type": "command", "command": "true"}]}]}
+
+
+class Example(Integration):
+    unsupported: ClassVar[Mapping[HookEventName, str]] = {
+        HookEventName.PRE_COMPRESS: "the framework does not compress",
+        HookEventName.NOTIFICATION: "the framework asks nobody",
+    }
+
+
+def test_an_integration_takes_a_configuration() -> None:
+    config = Config(session_id="s1")
+    assert Integration(config).hooks.config is config
+    assert Integration(config=config).hooks.config is config
+
+
+def test_an_integration_takes_the_keyword_arguments_of_a_configuration() -> None:
+    """Hooks that are given in code are meant to run."""
+    given = Integration(hooks=HOOKS, session_id="s1")
+    assert given.hooks.config.session_id == "s1"
+    assert given.hooks.has_hooks_for("PreCompress")
+    assert not Integration(hooks=HOOKS, enable_hooks=False).hooks.has_hooks_for("PreCompress")
+    assert not Integration().hooks.config.enable_hooks
+
+
+def test_a_configuration_and_its_keyword_arguments_exclude_each_other() -> None:
+    with pytest.raises(TypeError, match="`hooks` is part of the configuration"):
+        Integration(Config(), session_id="s1", hooks=HOOKS)
+
+
+def test_an_integration_loads_settings_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    settings = tmp_path / ".llxprt" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"enableHooks": True, "hooks": HOOKS}))
+    loaded = Integration.load(tmp_path, aliases={"shell": "run_shell_command"})
+    assert loaded.hooks.has_hooks_for("PreCompress")
+    assert loaded.hook_name("shell") == "run_shell_command"
+    assert loaded.hook_name("glob") == "glob"
+
+
+def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        example = Example(hooks=HOOKS)
+        example.report_unsupported()
+    assert [record.getMessage() for record in caplog.records] == [
+        "hooks for PreCompress are configured but will not run: the framework does not compress"
+    ]

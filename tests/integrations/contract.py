@@ -1,0 +1,848 @@
+"""One contract for all integrations: the same effects of real hooks, run through every framework.
+
+A row of the contract is a function with ``@effect``. It writes hooks into a project, yields a ``Scenario``, receives
+the ``Outcome``, and checks it. A framework's test file has a ``Driver`` that runs scenarios through the real framework:
+
+    @pytest.mark.parametrize("effect", EFFECTS, ids=str)
+    def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+        check(effect, ExampleDriver(), sandbox, caplog)
+
+    def test_declared_gaps() -> None:
+        check_declarations(ExampleDriver())
+
+A framework that has only a substitute for an effect declares it in ``partial``, with a check of the substitute. If an
+effect cannot be had, it is in ``impossible``, and the integration must log that.
+
+``reference.py`` has the drivers of plain ``Hooks``.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from llxprt_hooks.events import HookEventName
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.support.project import Project
+
+
+class Call(NamedTuple):
+    """The model asks for a tool."""
+
+    name: str
+    args: dict[str, Any]
+
+
+Turn = str | Call | list[Call]
+"""An answer of the model: text, or calls of tools."""
+
+
+class ToolRun(NamedTuple):
+    """A tool that ran, with the arguments that it got."""
+
+    name: str
+    args: dict[str, Any]
+
+
+class Tools:
+    """The tools of every scenario. They only record that they ran."""
+
+    def __init__(self) -> None:
+        self.runs: list[ToolRun] = []
+
+    def write_file(self, file_path: str, content: str = "") -> str:
+        """Write a file."""
+        self.runs.append(ToolRun("write_file", {"file_path": file_path, "content": content}))
+        return f"wrote {file_path}"
+
+    def run_shell_command(self, command: str) -> str:
+        """Run a command."""
+        self.runs.append(ToolRun("run_shell_command", {"command": command}))
+        return f"ran {command}"
+
+    def save(self, data: dict[str, Any]) -> str:
+        """Save an object."""
+        self.runs.append(ToolRun("save", {"data": data}))
+        return "saved"
+
+    def lookup(self, key: str) -> dict[str, Any]:
+        """Look something up; the result is not text."""
+        self.runs.append(ToolRun("lookup", {"key": key}))
+        return {"found": key, "count": 3}
+
+    @property
+    def functions(self) -> list[Callable[..., Any]]:
+        """All of them, for frameworks that make tools of functions."""
+        return [self.write_file, self.run_shell_command, self.save, self.lookup]
+
+
+TOOL_NAMES = frozenset(tool.__name__ for tool in Tools().functions)
+
+
+@dataclass(kw_only=True)
+class Scenario:
+    """One conversation: the user's prompt, and what the model answers, request by request."""
+
+    project: Project
+    turns: Sequence[Turn]
+    """The model answers with ``done`` once they are used up. A driver without a model runs the calls in order."""
+    prompt: str = "go"
+    system_prompt: str = "You are a test."
+    session_id: str = "conversation-1"
+    stream: bool = False
+    """Run it so that the answer can be shown piece by piece; a model's text comes in one piece per word."""
+    approval: bool = False
+    """A person is asked before a tool runs, and says yes."""
+    compress: bool = False
+    """The conversation is compressed before the model is called again."""
+    approved: bool = True
+    """The user has approved the project's hooks."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Names of tools, and the names that hooks see."""
+    tools: Tools = field(default_factory=Tools)
+
+    def turn(self, number: int) -> Turn:
+        """Return the answer to a request, counted from 0."""
+        return self.turns[number] if number < len(self.turns) else "done"
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls, for drivers without a model."""
+        return [call for turn in self.turns for call in calls_of(turn)]
+
+
+def calls_of(turn: Turn) -> list[Call]:
+    """Return the calls of a turn."""
+    return [] if isinstance(turn, str) else [turn] if isinstance(turn, Call) else turn
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return a text as a streaming model sends it."""
+    words = text.split(" ")
+    return [*(f"{word} " for word in words[:-1]), words[-1]]
+
+
+@dataclass(kw_only=True)
+class Request:
+    """What a model was sent."""
+
+    texts: list[tuple[str, str]]
+    """Role (``system``, ``user`` or ``model``) and text of each message, without the results of tools."""
+    results: list[str] = field(default_factory=list)
+    """The results of tools, as text."""
+    calls: list[str] = field(default_factory=list)
+    """The names of the tools that the model called earlier."""
+    allowed: frozenset[str] = TOOL_NAMES
+    """The tools that the model may call: by the tool choice, or because no other is declared."""
+    must_call: bool = False
+    model: str = ""
+    temperature: float | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything that the model reads."""
+        return "\n".join([*(text for _, text in self.texts), *self.results])
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What came of a scenario, in terms of no framework."""
+
+    text: str = ""
+    """The final answer."""
+    shown: list[str] = field(default_factory=list)
+    """The pieces of answers that were streamed."""
+    runs: list[ToolRun] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    """The result of each call, in the order of the calls, as the model gets it."""
+    requests: list[Request] = field(default_factory=list)
+    stop_reason: str | None = None
+    suppressed: bool = False
+    """Whether the program was told not to show a result or an answer."""
+    error: BaseException | None = None
+    said: str = ""
+    """What was logged, or printed to stderr."""
+
+    @property
+    def told(self) -> str:
+        """What the program can tell its user: the answer, why it ended, what it raised."""
+        return "\n".join([self.text, self.stop_reason or "", str(self.error or "")])
+
+
+Check = Callable[[Scenario, Outcome], None]
+
+
+class Driver(ABC):
+    """Runs scenarios through one framework, with the hooks of the scenario's project."""
+
+    partial: ClassVar[Mapping[str, Check]] = {}
+    """Effects for which the framework has only a substitute, each with a check of that."""
+    impossible: ClassVar[Mapping[str, HookEventName]] = {}
+    """Effects that cannot be had, each with the event that the integration must name in a warning."""
+
+    @abstractmethod
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run the conversation. What the framework raises becomes ``Outcome.error``."""
+
+
+Row = Generator[Scenario, Outcome, None]
+
+
+class Effect:
+    """A row of the contract."""
+
+    def __init__(self, row: Callable[[Project], Row]) -> None:
+        self.name = row.__name__
+        self.row = row
+
+    def __str__(self) -> str:
+        return self.name
+
+
+EFFECTS: list[Effect] = []
+
+
+def effect(row: Callable[[Project], Row]) -> Effect:
+    """Add a row to the contract."""
+    EFFECTS.append(Effect(row))
+    return EFFECTS[-1]
+
+
+def check(effect: Effect, driver: Driver, project: Project, caplog: pytest.LogCaptureFixture) -> None:
+    """Run an effect through a framework, and check it, its substitute, or that it is said to be impossible."""
+    caplog.set_level(logging.WARNING)
+    row = effect.row(project)
+    try:
+        scenario = next(row)
+        while True:
+            if scenario.approved:
+                project.approve()
+            outcome = driver.run(scenario)
+            outcome.said += caplog.text
+            if effect.name in driver.impossible:
+                return check_refusal(driver.impossible[effect.name], outcome)
+            if effect.name in driver.partial:
+                return driver.partial[effect.name](scenario, outcome)
+            scenario = row.send(outcome)
+    except StopIteration:
+        return None
+
+
+def check_refusal(event: HookEventName, outcome: Outcome) -> None:
+    """Hooks that can never run are reported, with their event; nothing else breaks."""
+    assert f"hooks for {event} are configured but will not run" in outcome.said
+    assert outcome.error is None
+
+
+def check_declarations(driver: Driver) -> None:
+    """What a driver declares are effects of the contract, and no effect is declared twice."""
+    names = {effect.name for effect in EFFECTS}
+    assert driver.partial.keys() | driver.impossible.keys() <= names
+    assert not driver.partial.keys() & driver.impossible.keys()
+
+
+# Short forms for the rows.
+
+KEY = Call("write_file", {"file_path": "id_rsa", "content": "PRIVATE KEY"})
+NOTE = Call("write_file", {"file_path": "a.txt", "content": "hello"})
+SHELL = Call("run_shell_command", {"command": "ls"})
+WROTE_NOTE = [ToolRun(*NOTE)]
+
+
+def specific(**fields: Any) -> dict[str, Any]:
+    """Return a hook's answer with ``hookSpecificOutput``."""
+    return {"hookSpecificOutput": fields}
+
+
+def answer(text: str) -> dict[str, Any]:
+    """Return an ``llm_response`` in hook format."""
+    return {"candidates": [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP"}]}
+
+
+def requested(outcome: Outcome, number: int) -> Request:
+    """Return one of the requests, with a readable failure if there are fewer."""
+    assert number < len(outcome.requests), f"the model was called {len(outcome.requests)} times: {outcome}"
+    return outcome.requests[number]
+
+
+def ran_normally(outcome: Outcome) -> None:
+    """The tool ran, the model got its result and answered."""
+    assert outcome.error is None
+    assert outcome.runs == WROTE_NOTE
+    assert outcome.results[0].startswith("wrote a.txt")
+
+
+def was_blocked(outcome: Outcome, reason: str) -> None:
+    """The tool did not run, the reason is its result, and the conversation continued."""
+    assert outcome.error is None
+    assert outcome.runs == []
+    assert [reason in result for result in outcome.results] == [True], outcome
+    assert outcome.stop_reason is None
+
+
+# BeforeTool.
+
+
+@effect
+def before_tool_blocks(project: Project) -> Row:
+    project.configure(BeforeTool=project.hook(says={"decision": "deny", "reason": "no keys here"}))
+    outcome = yield Scenario(project=project, turns=[KEY, "understood"])
+    was_blocked(outcome, "no keys here")
+    assert "No reason" not in outcome.results[0]
+
+
+@effect
+def before_tool_blocks_by_exit_code(project: Project) -> Row:
+    project.configure(BeforeTool=project.hook(stderr="no keys here", exit_code=2))
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "no keys here")
+
+
+@effect
+def before_tool_permission_denied(project: Project) -> Row:
+    says = specific(permissionDecision="deny", permissionDecisionReason="not permitted")
+    project.configure(BeforeTool=project.hook(says=says))
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "not permitted")
+
+
+@effect
+def before_tool_asks(project: Project) -> Row:
+    """``ask`` is not a block: it leaves the question to the agent."""
+    project.configure(BeforeTool=project.hook(says={"decision": "ask", "reason": "sure?"}))
+    ran_normally((yield Scenario(project=project, turns=[NOTE])))
+
+
+@effect
+def before_tool_rewrites(project: Project) -> Row:
+    project.configure(BeforeTool=project.hook(says=specific(tool_input={"file_path": "b.txt"})))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    assert outcome.runs == [ToolRun("write_file", {"file_path": "b.txt", "content": "hello"})]
+    assert outcome.results == ["wrote b.txt"]
+
+
+@effect
+def before_tool_message(project: Project) -> Row:
+    project.configure(BeforeTool=project.hook(says={"systemMessage": "mind the gap"}))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    ran_normally(outcome)
+    assert "[System] mind the gap" in outcome.results[0]
+
+
+@effect
+def before_tool_stops(project: Project) -> Row:
+    """The tool does not run, and the model is not asked again."""
+    project.configure(BeforeTool=project.hook(says={"continue": False, "stopReason": "budget used up"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, SHELL])
+    assert outcome.runs == []
+    assert len(outcome.requests) == 1
+    assert outcome.stop_reason == "budget used up"
+
+
+@effect
+def before_tool_fails_open(project: Project) -> Row:
+    project.configure(BeforeTool=project.hook(stderr="broken", exit_code=1))
+    ran_normally((yield Scenario(project=project, turns=[NOTE])))
+
+
+@effect
+def before_tool_fails_closed(project: Project) -> Row:
+    project.configure(BeforeTool={"command": project.hook(stderr="broken", exit_code=1), "failClosed": True})
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "failClosed")
+
+
+@effect
+def before_tool_timeout_fails_open(project: Project) -> Row:
+    project.configure(BeforeTool={"command": project.hook(first="sleep 60"), "timeout": 100})
+    ran_normally((yield Scenario(project=project, turns=[NOTE])))
+
+
+@effect
+def before_tool_timeout_fails_closed(project: Project) -> Row:
+    hook = {"command": project.hook(first="sleep 60"), "timeout": 100, "failClosed": True}
+    project.configure(BeforeTool=hook)
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "timed out")
+
+
+@effect
+def before_tool_matches(project: Project) -> Row:
+    """Only the tool that the matcher names is blocked."""
+    command = project.hook(says={"decision": "block", "reason": "no shell"})
+    project.configure(BeforeTool={"matcher": "^run_shell_command$", "hooks": [{"type": "command", "command": command}]})
+    outcome = yield Scenario(project=project, turns=[NOTE, SHELL])
+    assert outcome.runs == WROTE_NOTE
+    assert outcome.results[0] == "wrote a.txt"
+    assert "no shell" in outcome.results[1]
+
+
+@effect
+def before_tool_chain(project: Project) -> Row:
+    """In a sequence, the second hook sees what the first one changed."""
+    first = project.hook("first", says=specific(tool_input={"content": "from the first"}))
+    second = project.hook("second", says=specific(tool_input={"file_path": "second.txt"}))
+    hooks = [{"type": "command", "command": command} for command in (first, second)]
+    project.configure(BeforeTool={"sequential": True, "hooks": hooks})
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    assert outcome.runs == [ToolRun("write_file", {"file_path": "second.txt", "content": "from the first"})]
+    assert project.payloads("second")[0]["tool_input"]["content"] == "from the first"
+
+
+@effect
+def tool_payloads(project: Project) -> Row:
+    """AfterTool sees the input as the tool got it, and the result."""
+    before = project.hook("before", says=specific(tool_input={"content": "changed"}))
+    project.configure(BeforeTool=before, AfterTool=project.hook("after"))
+    ran = yield Scenario(project=project, turns=[NOTE])
+    assert len(ran.runs) == 1
+    (before_payload,), (after_payload,) = project.payloads("before"), project.payloads("after")
+    assert before_payload["hook_event_name"] == "BeforeTool"
+    assert before_payload["tool_name"] == after_payload["tool_name"] == "write_file"
+    assert before_payload["tool_input"] == NOTE.args
+    assert before_payload["cwd"] == str(project.root)
+    assert after_payload["tool_input"] == {**NOTE.args, "content": "changed"}
+    assert "wrote a.txt" in str(after_payload["tool_response"]["llmContent"])
+
+
+@effect
+def deep_arguments_are_blocked(project: Project) -> Row:
+    """What hooks cannot be shown does not run."""
+    data: dict[str, Any] = {}
+    for _ in range(80):
+        data = {"in": data}
+    project.configure(BeforeTool=project.hook())
+    outcome = yield Scenario(project=project, turns=[Call("save", {"data": data})])
+    was_blocked(outcome, "64")
+
+
+@effect
+def tool_aliases(project: Project) -> Row:
+    """Hooks see a tool under the name that they know."""
+    says = {"decision": "deny", "reason": "no shell"}
+    group = {"matcher": "^Bash$", "hooks": [{"type": "command", "command": project.hook(says=says)}]}
+    project.configure(BeforeTool=group)
+    outcome = yield Scenario(project=project, turns=[SHELL], aliases={"run_shell_command": "Bash"})
+    was_blocked(outcome, "no shell")
+    assert project.payloads()[0]["tool_name"] == "Bash"
+
+
+@effect
+def parallel_calls(project: Project) -> Row:
+    """Calls of one answer have their hooks side by side, and each its own result."""
+    meet = (
+        "case $payload in *id_rsa*) me=one other=two;; *) me=two other=one;; esac\n"
+        f"touch '{project.note('')}/'$me\n"
+        f"i=0; while [ ! -e '{project.note('')}/'$other ]; do i=$((i+1)); [ $i -gt 300 ] && exit 2; sleep 0.1; done\n"
+        'case $payload in *id_rsa*) printf \'{"decision":"deny","reason":"no keys here"}\';; esac'
+    )
+    project.configure(BeforeTool=project.hook(first=meet))
+    outcome = yield Scenario(project=project, turns=[[KEY, NOTE]])
+    assert outcome.runs == WROTE_NOTE
+    assert "no keys here" in outcome.results[0]
+    assert outcome.results[1] == "wrote a.txt"
+
+
+# AfterTool.
+
+
+@effect
+def after_tool_context(project: Project) -> Row:
+    project.configure(AfterTool=project.hook(says=specific(additionalContext="run the tests")))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    ran_normally(outcome)
+    assert "run the tests" in outcome.results[0]
+
+
+@effect
+def after_tool_message(project: Project) -> Row:
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind the gap"}))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    ran_normally(outcome)
+    assert "[System] mind the gap" in outcome.results[0]
+
+
+@effect
+def after_tool_context_beside_data(project: Project) -> Row:
+    """A result that is not text stays what it is; the model still reads the context."""
+    project.configure(AfterTool=project.hook(says=specific(additionalContext="run the tests")))
+    outcome = yield Scenario(project=project, turns=[Call("lookup", {"key": "x"})])
+    assert '"found"' in outcome.results[0]
+    reads = [request.text for request in outcome.requests] + outcome.results
+    assert any("run the tests" in text for text in reads)
+
+
+@effect
+def after_tool_stops(project: Project) -> Row:
+    project.configure(AfterTool=project.hook(says={"continue": False, "stopReason": "enough"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, SHELL])
+    assert outcome.runs == WROTE_NOTE
+    assert len(outcome.requests) == 1
+    assert outcome.stop_reason == "enough"
+
+
+@effect
+def after_tool_suppresses(project: Project) -> Row:
+    """The program is told not to show the result; the model still gets it."""
+    project.configure(AfterTool=project.hook(says={"suppressOutput": True}))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    ran_normally(outcome)
+    assert outcome.suppressed
+
+
+@effect
+def after_tool_cannot_block(project: Project) -> Row:
+    project.configure(AfterTool=project.hook(says={"decision": "deny", "reason": "too late"}))
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    ran_normally(outcome)
+    assert "too late" not in outcome.results[0]
+
+
+@effect
+def after_tool_needs_a_run(project: Project) -> Row:
+    """A call that was blocked has no AfterTool."""
+    before = project.hook("before", says={"decision": "deny", "reason": "no keys here"})
+    project.configure(BeforeTool=before, AfterTool=project.hook("after"))
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "no keys here")
+    assert project.payloads("after") == []
+
+
+# BeforeModel.
+
+
+def model_was_not_called(outcome: Outcome, reason: str) -> None:
+    assert outcome.requests == []
+    assert outcome.runs == []
+    assert reason in outcome.told
+
+
+@effect
+def before_model_blocks(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "not today"}))
+    model_was_not_called((yield Scenario(project=project, turns=["hello"])), "not today")
+
+
+@effect
+def before_model_fails_closed(project: Project) -> Row:
+    project.configure(BeforeModel={"command": project.hook(stderr="broken", exit_code=1), "failClosed": True})
+    model_was_not_called((yield Scenario(project=project, turns=["hello"])), "failClosed")
+
+
+@effect
+def before_model_fails_open(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook(stderr="broken", exit_code=1))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.text == "hello"
+
+
+@effect
+def before_model_answers(project: Project) -> Row:
+    """A hook's answer takes the place of the model's."""
+    says = {"decision": "block", "reason": "cached", **specific(llm_response=answer("from the cache"))}
+    project.configure(BeforeModel=project.hook(says=says))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.requests == []
+    assert outcome.text == "from the cache"
+    assert outcome.error is None
+
+
+@effect
+def before_model_answers_in_a_stream(project: Project) -> Row:
+    says = {"decision": "block", "reason": "cached", **specific(llm_response=answer("from the cache"))}
+    project.configure(BeforeModel=project.hook(says=says))
+    outcome = yield Scenario(project=project, turns=["hello"], stream=True)
+    assert outcome.requests == []
+    assert "".join(outcome.shown) == "from the cache"
+
+
+REDACT = """
+request = payload["llm_request"]
+for message in request["messages"]:
+    message["content"] = message["content"].replace("555-1234", "[number]")
+said = {"hookSpecificOutput": {"llm_request": {"messages": request["messages"]}}}
+"""
+
+
+@effect
+def before_model_changes_messages(project: Project) -> Row:
+    """Text changes in what is sent; calls, results and the system prompt survive."""
+    project.configure(BeforeModel=project.python_hook("redact", REDACT))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"], prompt="call 555-1234")
+    assert outcome.text == "done"
+    for number in (0, 1):
+        request = requested(outcome, number)
+        assert "call [number]" in request.text
+        assert "555-1234" not in request.text
+        assert "You are a test." in request.text
+    assert outcome.requests[1].results == ["wrote a.txt"]
+    assert outcome.requests[1].calls == ["write_file"]
+
+
+@effect
+def before_model_changes_model(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook(says=specific(llm_request={"model": "other-model"})))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert requested(outcome, 0).model == "other-model"
+
+
+@effect
+def before_model_changes_settings(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook(says=specific(llm_request={"config": {"temperature": 0.25}})))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert requested(outcome, 0).temperature == 0.25
+
+
+@effect
+def before_model_message(project: Project) -> Row:
+    """A message goes into this request, not into the history."""
+    project.configure(BeforeModel=project.hook(says=[{"systemMessage": "mind the gap"}, None]))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert "mind the gap" in requested(outcome, 0).text
+    assert "mind the gap" not in requested(outcome, 1).text
+
+
+@effect
+def before_model_stops(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook(says={"continue": False, "stopReason": "budget used up"}))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.requests == []
+    assert outcome.stop_reason == "budget used up"
+
+
+@effect
+def model_payloads(project: Project) -> Row:
+    project.configure(BeforeModel=project.hook("before"), AfterModel=project.hook("after"))
+    outcome = yield Scenario(project=project, turns=["hello"], prompt="say hello")
+    assert outcome.text == "hello"
+    (before,), (after,) = project.payloads("before"), project.payloads("after")
+    assert before["llm_request"]["messages"][-1] == {"role": "user", "content": "say hello"}
+    assert after["llm_request"]["messages"] == before["llm_request"]["messages"]
+    assert after["llm_response"]["candidates"][0]["content"]["parts"] == ["hello"]
+
+
+# AfterModel.
+
+
+@effect
+def after_model_changes_answer(project: Project) -> Row:
+    project.configure(AfterModel=project.hook(says=specific(llm_response=answer("as the hook left it"))))
+    outcome = yield Scenario(project=project, turns=["a secret"])
+    assert len(outcome.requests) == 1
+    assert outcome.text == "as the hook left it"
+
+
+@effect
+def after_model_holds_back(project: Project) -> Row:
+    """With an AfterModel hook, nothing is shown before the hook has seen it."""
+    project.configure(AfterModel=project.hook(says=specific(llm_response=answer("as the hook left it"))))
+    outcome = yield Scenario(project=project, turns=["a secret in pieces"], stream=True)
+    assert "".join(outcome.shown) == "as the hook left it"
+
+
+@effect
+def after_model_repeats_nothing(project: Project) -> Row:
+    """An answer that the hook leaves alone is shown once, complete."""
+    project.configure(AfterModel=project.hook())
+    outcome = yield Scenario(project=project, turns=["in four small pieces"], stream=True)
+    assert "".join(outcome.shown) == "in four small pieces"
+
+
+@effect
+def stream_flows(project: Project) -> Row:
+    """Without an AfterModel hook, pieces are shown as they arrive."""
+    project.configure(BeforeModel=project.hook(), BeforeTool=project.hook("tool"))
+    outcome = yield Scenario(project=project, turns=["in four small pieces"], stream=True)
+    assert "".join(outcome.shown) == "in four small pieces"
+    assert len([piece for piece in outcome.shown if piece]) > 1
+
+
+@effect
+def after_model_message(project: Project) -> Row:
+    """A message is kept for the next request."""
+    project.configure(AfterModel=project.hook(says=[{"systemMessage": "mind the gap"}, None]))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert "mind the gap" not in requested(outcome, 0).text
+    assert "mind the gap" in requested(outcome, 1).text
+
+
+@effect
+def after_model_stops(project: Project) -> Row:
+    """The calls of that answer do not run."""
+    project.configure(AfterModel=project.hook(says={"continue": False, "stopReason": "enough"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert len(outcome.requests) == 1
+    assert outcome.runs == []
+    assert outcome.stop_reason == "enough"
+
+
+@effect
+def after_model_suppresses(project: Project) -> Row:
+    project.configure(AfterModel=project.hook(says={"suppressOutput": True}))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.suppressed
+
+
+# BeforeToolSelection.
+
+
+def selecting(project: Project, **tool_config: Any) -> None:
+    project.configure(
+        BeforeToolSelection=project.hook(says=[specific(toolConfig=tool_config), None]),
+        BeforeTool=project.hook("tool"),
+    )
+
+
+@effect
+def selection_none(project: Project) -> Row:
+    selecting(project, mode="NONE")
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert requested(outcome, 0).allowed == frozenset()
+
+
+@effect
+def selection_names(project: Project) -> Row:
+    selecting(project, mode="AUTO", allowedFunctionNames=["write_file", "lookup"])
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert requested(outcome, 0).allowed == {"write_file", "lookup"}
+    assert not requested(outcome, 0).must_call
+
+
+@effect
+def selection_any(project: Project) -> Row:
+    selecting(project, mode="ANY", allowedFunctionNames=["write_file"])
+    outcome = yield Scenario(project=project, turns=[NOTE])
+    assert requested(outcome, 0).allowed == {"write_file"}
+    assert requested(outcome, 0).must_call
+    assert requested(outcome, 1).allowed == TOOL_NAMES
+
+
+@effect
+def selection_holds_for_names(project: Project) -> Row:
+    """A call outside the list does not run, fires no event, and the model gets an error."""
+    selecting(project, mode="AUTO", allowedFunctionNames=["run_shell_command"])
+    outcome = yield Scenario(project=project, turns=[[NOTE, SHELL], "done"])
+    assert outcome.runs == [ToolRun(*SHELL)]
+    assert "write_file may not be called now" in outcome.results[0]
+    assert outcome.results[1] == "ran ls"
+    assert [payload["tool_name"] for payload in project.payloads("tool")] == ["run_shell_command"]
+    assert outcome.text == "done"
+
+
+@effect
+def selection_holds_for_none(project: Project) -> Row:
+    selecting(project, mode="NONE")
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert outcome.runs == []
+    assert "write_file may not be called now" in outcome.results[0]
+    assert project.payloads("tool") == []
+    assert outcome.text == "done"
+
+
+@effect
+def selection_stops(project: Project) -> Row:
+    hook = project.hook(says={"continue": False, "stopReason": "no tools left"})
+    project.configure(BeforeToolSelection=hook)
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.requests == []
+    assert outcome.stop_reason == "no tools left"
+
+
+# Events that nobody waits for.
+
+
+@effect
+def before_agent(project: Project) -> Row:
+    project.configure(BeforeAgent=project.hook())
+    outcome = yield Scenario(project=project, turns=["hello"], prompt="say hello")
+    assert outcome.text == "hello"
+    until(lambda: [payload["prompt"] for payload in project.payloads()] == ["say hello"])
+
+
+@effect
+def after_agent(project: Project) -> Row:
+    project.configure(AfterAgent=project.hook())
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], prompt="say hello")
+    assert outcome.text == "hello"
+    until(lambda: len(project.payloads()) == 1)
+    payload = project.payloads()[0]
+    assert (payload["prompt"], payload["prompt_response"]) == ("say hello", "hello")
+
+
+@effect
+def session_start(project: Project) -> Row:
+    project.configure(SessionStart=project.hook())
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.text == "hello"
+    until(lambda: [payload["source"] for payload in project.payloads()] == ["startup"])
+
+
+@effect
+def session_end(project: Project) -> Row:
+    """A driver ends the session, by its framework's means or the integration's."""
+    project.configure(SessionEnd=project.hook())
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert outcome.text == "hello"
+    until(lambda: [payload["reason"] for payload in project.payloads()] == ["exit"])
+
+
+@effect
+def pre_compress(project: Project) -> Row:
+    project.configure(PreCompress=project.hook())
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], compress=True)
+    assert outcome.text == "hello"
+    until(lambda: [payload["trigger"] for payload in project.payloads()] == ["auto"])
+
+
+@effect
+def notification(project: Project) -> Row:
+    project.configure(Notification=project.hook())
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], approval=True)
+    assert outcome.runs == WROTE_NOTE
+    until(lambda: len(project.payloads()) == 1)
+    payload = project.payloads()[0]
+    assert payload["notification_type"] == "ToolPermission"
+    assert "write_file" in payload["message"]
+
+
+# Sessions and settings.
+
+
+@effect
+def session_ids(project: Project) -> Row:
+    """The conversation's id is in every payload."""
+    events = ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection")
+    project.configure(**dict.fromkeys(events, project.hook()))
+    yield Scenario(project=project, turns=[NOTE], session_id="conversation-A")
+    count = len(project.payloads())
+    assert count
+    yield Scenario(project=project, turns=[NOTE], session_id="conversation-B")
+    ids = [payload["session_id"] for payload in project.payloads()]
+    assert ids == ["conversation-A"] * count + ["conversation-B"] * count
+
+
+@effect
+def hooks_disabled(project: Project) -> Row:
+    hook = project.hook(says={"decision": "deny", "reason": "never"})
+    project.put("project", {"enableHooks": False, "hooks": _everywhere(hook)})
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    ran_normally(outcome)
+    assert outcome.results == ["wrote a.txt"]
+    assert project.payloads() == []
+    assert "configured but will not run" not in outcome.said
+
+
+@effect
+def hooks_not_approved(project: Project) -> Row:
+    """A project's hooks do not run before they are approved."""
+    project.configure(BeforeTool=project.hook(says={"decision": "deny", "reason": "never"}))
+    outcome = yield Scenario(project=project, turns=[NOTE], approved=False)
+    ran_normally(outcome)
+    assert project.payloads() == []
+
+
+def _everywhere(command: str) -> dict[str, Any]:
+    group = {"hooks": [{"type": "command", "command": command}]}
+    return {event: [group] for event in HookEventName}
