@@ -493,7 +493,7 @@ def trigger_calls(tree: ast.AST) -> Any:
 
 
 def discarded(around: list[ast.AST]) -> bool:
-    """Whether a call is not awaited on the spot, through ``on_asyncio`` or not, or awaited as a statement of its own."""
+    """Whether a call is not awaited on the spot (``on_asyncio`` may be in between), or awaited as a statement."""
     if isinstance(around[0], ast.Call) and getattr(around[0].func, "id", "") == "on_asyncio":
         around = around[1:]
     return not isinstance(around[0], ast.Await) or isinstance(around[1], ast.Expr)
