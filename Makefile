@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 # From nothing each time: a page that is read from the cache does not repeat its warnings.
 SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir build/doctrees docs build/site
 
-# A file's tests share what they made once, so each file stays with one worker.
-PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
+# An idle worker takes over tests of a busy one, so that both end at the same time.
+PYTEST := pytest --numprocesses auto --dist worksteal
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, documentation, fuzzing.
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text \
@@ -16,32 +16,48 @@ ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/runni
 INTEGRATION_VENV := .venv-integrations
 INTEGRATION_BIN := $(INTEGRATION_VENV)/bin
 
-.PHONY: check test test-integrations lint matrix docs demo soak bench trace format clean
+# Some machines and containers set it. Compiling every module again in each of thousands of processes takes minutes.
+unexport PYTHONDONTWRITEBYTECODE
+
+SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
+
+.PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
+	matrix docs demo soak bench trace format clean
 
 # While you work: under a minute on two cores.
-check: lint
-	$(PYTEST) --quiet -m "not slow" $(ENGINE_TESTS)
-	$(DOCTEST)
+check: $(VENV)/.installed
+	@$(SIDE_BY_SIDE) 'lint doctest' check-engine
 
-# Everything; what CI runs.
-test: lint
-	$(SITE)
-	$(PYTEST) --cov --cov-report= $(ENGINE_TESTS)
-	$(PYTEST) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
-	$(DOCTEST) --cov --cov-append --cov-report=
-	$(BIN)/python tests/coverage_check.py
-	$(BIN)/python tests/requirement_trace.py --check
-	$(MAKE) test-integrations
-
-test-integrations: $(INTEGRATION_VENV)/.installed
-	$(INTEGRATION_BIN)/mypy --config-file tests/integrations/mypy.ini
-	$(INTEGRATION_BIN)/pytest --numprocesses auto --dist loadfile tests/integrations
+# Everything; what CI runs. Each of these targets can be made on its own.
+test: $(VENV)/.installed
+	@$(SIDE_BY_SIDE) 'lint test-trace test-integrations' 'test-engine test-others'
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+check-engine: $(VENV)/.installed
+	$(BIN)/$(PYTEST) --quiet -m "not slow" $(ENGINE_TESTS)
+
+doctest: $(VENV)/.installed
+	$(DOCTEST)
+
+test-engine: $(VENV)/.installed
+	$(BIN)/$(PYTEST) --cov --cov-report= $(ENGINE_TESTS)
+	$(DOCTEST) --cov --cov-append --cov-report=
+	$(BIN)/python tests/coverage_check.py
+
+test-others: $(VENV)/.installed
+	$(BIN)/$(PYTEST) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
+
+test-trace: $(VENV)/.installed
+	$(BIN)/python tests/requirement_trace.py --check
+
+test-integrations: $(INTEGRATION_VENV)/.installed
+	$(INTEGRATION_BIN)/mypy --config-file tests/integrations/mypy.ini
+	$(INTEGRATION_BIN)/$(PYTEST) tests/integrations
 
 # The engine's tests on every installed Python from 3.11 on.
 matrix:
@@ -70,15 +86,16 @@ format: $(VENV)/.installed
 clean:
 	rm -rf $(VENV) $(INTEGRATION_VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
-$(VENV)/.installed: pyproject.toml
+# uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
+# it fails, pip installs.
+$(VENV)/.installed: EXTRAS := dev
+$(INTEGRATION_VENV)/.installed: EXTRAS := dev,integrations
+$(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
-
-# uv installs a large set of packages in a fraction of pip's time.
-$(INTEGRATION_VENV)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(INTEGRATION_VENV)
-	$(INTEGRATION_BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(INTEGRATION_BIN)/uv pip install --quiet --python $(INTEGRATION_BIN)/python --editable '.[dev,integrations]'
-	touch $@
+	$(PYTHON) -m venv $(@D)
+	@echo "Installing the packages for $(EXTRAS) in $(@D)"
+	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	{ $$pip uv && $(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
+	{ echo "uv does not work here. Installing with pip"; $$pip --editable '.[$(EXTRAS)]'; } || \
+	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
+	@touch $@

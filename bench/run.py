@@ -21,6 +21,7 @@ from contenders import line_up
 from engine import engine_lines
 from fresh import fresh_lines
 from machine import busy, machine
+from mcp_proxy import mcp_proxy_lines
 from model_request import model_request_line
 from scale import Curve, curves
 from scene import Scene
@@ -77,12 +78,14 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("a large model request …")
         model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
+        _say("the MCP proxy …")
+        proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
         _say("cost curves …")
         drawn = curves(field, scene, rounds=effort.curve_rounds)
     finally:
         field.close()
     *starting, memory = fresh
-    return [*starting, *engine, *spawning, model, memory], drawn, setting
+    return [*starting, *engine, *spawning, model, *proxy, memory], drawn, setting
 
 
 def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sysconfig
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,9 @@ pytest_plugins = ["tests.support.fixtures"]
 # Workers that run tests side by side inherit the size of a terminal, which programs under test would take for theirs.
 for variable in ("COLUMNS", "LINES"):
     os.environ.pop(variable, None)
+
+# Hooks say ``python3``. That is the one of this environment, and not a version manager's script, which starts slowly.
+os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
 
 # ``nohup`` and a shell's ``&`` start pytest with SIGHUP, SIGINT or SIGQUIT ignored. Processes that tests start would
 # inherit that. SIGPIPE and SIGXFSZ are ignored by Python itself, which restores them in its child processes.

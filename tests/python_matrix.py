@@ -15,11 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-ENGINE = ("process", "running", "direct", "decision", "events", "settings", "translator")
+ENGINE = ("process", "running", "direct", "decision", "events", "settings", "model", "text")
 
 
 def main() -> None:
-    arguments = sys.argv[1:] or ["-q", "--numprocesses", "auto", "--dist", "loadfile", *(f"tests/{d}" for d in ENGINE)]
+    arguments = sys.argv[1:] or ["-q", "--numprocesses", "auto", "--dist", "worksteal", *(f"tests/{d}" for d in ENGINE)]
     verdicts = {version: _tested(version, arguments) for version in VERSIONS}
     print(*(f"Python {version}: {verdict}" for version, verdict in verdicts.items()), sep="\n")
     sys.exit("failed" in verdicts.values())

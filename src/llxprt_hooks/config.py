@@ -22,7 +22,7 @@ from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.shell.environment import process_environment, without_relative_path
 from llxprt_hooks.trust.load import extension_hook_set, load_settings
-from llxprt_hooks.trust.status import TrustState
+from llxprt_hooks.trust.status import TrustState, has_approval
 from llxprt_hooks.trust.watch import SettingsWatch
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.load import Settings
 
 log = debug_logger("system")
+
+_GONE = (
+    "The approved hooks are gone from the settings of the project. To remove them from a running program, run "
+    "`llxprt-hooks untrust`, then reload; or start the program again."
+)
 
 
 class Config:
@@ -128,16 +133,17 @@ class Config:
         """Read the settings files again. Events that have started finish with the old hooks.
 
         Hooks that the program registered stay. A configuration that was created in code has nothing to read. Raises
-        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if the approved project has
-        changed and is not approved again.
+        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if the hooks of an approved
+        project have changed or are gone, and that is not approved.
         """
         old = self.settings
         if old is None:
             return
         new = load_settings(self.working_dir)
         new.require_readable(*Level)
-        if old.trust.counts and new.trust.state in (TrustState.CHANGED, TrustState.REFUSED):
-            raise SettingsError((*new.notices, *new.trust.problems))
+        if old.trust.counts and not new.trust.counts and has_approval(new.trust.project):
+            gone = new.trust.state is TrustState.NOTHING_TO_TRUST
+            raise SettingsError((_GONE,) if gone else (*new.notices, *new.trust.problems))
         with self._lock:
             if self._hook_system is None:
                 self._use(new)

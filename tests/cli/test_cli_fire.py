@@ -239,6 +239,15 @@ def test_json_has_the_names_that_others_rely_on(world: CliProject) -> None:
     assert document["hints"] == []
 
 
+def test_json_shows_the_timeout_that_applies_to_a_guard_with_copies(world: CliProject) -> None:
+    copies = [{"command": "true", "timeout": 1000}, {"command": "true", "timeout": 9000, "failClosed": True}]
+    world.configure(BeforeTool={"hooks": [{"type": "command", **each} for each in copies]})
+
+    run = world.run("fire", "BeforeTool", "--json")
+
+    assert [hook["timeout_ms"] for hook in run.json["plan"]["hooks"]] == [9000]
+
+
 def test_json_names_the_signal_that_ended_a_hook(world: CliProject) -> None:
     world.configure(BeforeTool="kill -KILL $$")
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.diagnosis import diagnose, inspect_project
+from llxprt_hooks.events import HookEventName
 from tests.diagnosis.diagnosis_marks import DiagnosedProject, settings, span, unmarked
 
 if TYPE_CHECKING:
@@ -39,6 +42,18 @@ def test_a_group_of_which_nothing_runs(place: DiagnosedProject) -> None:
 
     assert told(found) == [("unreachable-group", marked.spans[0])]
     assert "`b=1` already runs, from line 4" in found[0].message
+
+
+def test_an_event_that_never_fires_where_hooks_are_used(place: DiagnosedProject) -> None:
+    marked = unmarked(settings(f'«"BeforeModel"»: [{{ "hooks": [{hook()}] }}], "AfterAgent": []'))
+    place.write(place.project_file, marked.text)
+    place.approve()
+    unsupported = {HookEventName.BEFORE_MODEL: "there is no model", HookEventName.AFTER_AGENT: "no agent"}
+
+    found = diagnose(replace(inspect_project(place.root), unsupported=unsupported))
+
+    assert told(found) == [("unsupported-event", marked.spans[0])]
+    assert found[0].message == "hooks for BeforeModel will not run: there is no model"
 
 
 def test_the_same_command_for_other_tools_is_no_repetition(place: DiagnosedProject) -> None:

@@ -291,3 +291,12 @@ def test_nothing_of_the_project_is_run_though_the_search_path_leads_into_it(plac
 
     assert "cannot parse" in done.stdout + done.stderr or "syntax" in done.stdout + done.stderr
     assert not ran.exists()
+
+
+def test_for_an_integration(place: DiagnosedProject) -> None:
+    place.write(place.project_file, CLEAN.replace("AfterTool", "AfterModel"))
+    assert "unsupported-event" not in run(place, "validate", ".llxprt/settings.json").stdout
+    checked = run(place, "validate", "--for", "mcp-proxy", "--strict", ".llxprt/settings.json")
+    assert "hooks for AfterModel will not run: an MCP server does not see the model" in checked.stdout
+    assert checked.returncode == 1
+    assert run(place, "validate", "--for", "nothing").returncode == 64

@@ -16,6 +16,7 @@ import pytest
 
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
+from llxprt_hooks.trust import status
 from tests.docs.docs_pages import TUTORIAL, Block, Section, every_section
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
@@ -181,9 +182,10 @@ async def _take(run: SectionRun, block: Block) -> None:
 
 
 async def _trusted(take: Callable[[SectionRun, Block], Awaitable[None]], run: SectionRun, block: Block) -> None:
-    """The engine in this process takes the example's hooks as approved; the example's own programs do not."""
+    """The engine takes the example's hooks as approved, for each block as if in a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+        patch.setattr(status, "_approved_for_process", {})
         await take(run, block)
 
 

@@ -1,8 +1,24 @@
 """What holds for every integration module."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
+
+import pytest
+
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+
+CLASSES = {
+    "anthropic": "AnthropicHooks",
+    "fastmcp": "HooksMiddleware",
+    "langchain": "HooksMiddleware",
+    "mcp": "HooksMiddleware",
+    "openai": "OpenAIHooks",
+    "openai-agents": "OpenAIAgentsHooks",
+    "pydantic-ai": "HooksCapability",
+}
+"""The integration of each framework."""
 
 FRAMEWORKS = (
     "agents",
@@ -23,3 +39,17 @@ def test_the_package_imports_no_framework() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert all(importlib.util.find_spec(name) for name in FRAMEWORKS)
     assert not set(FRAMEWORKS) & set(loaded)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_an_integration_cannot_honor_is_declared_once(name: str) -> None:
+    """`validate --for` reads the declaration without importing the framework."""
+    module = f"llxprt_hooks.integrations.{name.replace('-', '_')}"
+    if importlib.util.find_spec(module) is None:
+        pytest.skip("there is no such integration yet")
+    integration = getattr(importlib.import_module(module), CLASSES[name])
+    assert integration.unsupported == UNSUPPORTED[name]
+
+
+def test_every_declaration_belongs_to_an_integration() -> None:
+    assert {*CLASSES, "mcp-proxy"} == UNSUPPORTED.keys()

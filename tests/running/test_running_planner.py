@@ -195,6 +195,20 @@ class TestExplanation:
         assert plan is not None
         assert [hook.definition.config for hook in explained if hook.runs] == list(plan.hook_configs)
 
+    def test_a_guard_with_copies_is_explained_with_the_timeout_that_applies(self) -> None:
+        copies = [
+            {"type": "command", "command": "guard", "timeout": 1000},
+            {"type": "command", "command": "guard", "timeout": 9000, "failClosed": True},
+        ]
+        planner = HookPlanner(registry_of({"BeforeTool": [{"hooks": copies}]}))
+
+        first, _ = planner.explain(BEFORE_TOOL, "write_file")
+
+        plan = planner.create_execution_plan(BEFORE_TOOL, "write_file")
+        assert plan is not None
+        assert first.definition.config == plan.hook_configs[0]
+        assert (first.definition.config.timeout, first.definition.config.fail_closed) == (9000, True)
+
     @pytest.mark.parametrize("matcher", ["", "*", " ", " *\t"])
     def test_a_blank_matcher_is_explained_as_one_for_all(self, matcher: str) -> None:
         planner = HookPlanner(registry_of({BEFORE_TOOL: [group("check", matcher=matcher)]}))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llxprt_hooks.settings import atomic, exclusive_lock, write_atomically
+from llxprt_hooks.settings import exclusive_lock, write_atomically
 
 HOLD_LOCK = """
 import sys
@@ -104,7 +104,7 @@ def test_a_reader_sees_the_old_or_the_new(folder: Path) -> None:
     assert seen <= set(versions)
 
 
-def test_a_lock_is_waited_for_but_not_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_waited_for_but_not_for_ever(folder: Path) -> None:
     file = folder / "a"
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD_LOCK, str(file)],
@@ -116,10 +116,8 @@ def test_a_lock_is_waited_for_but_not_for_ever(folder: Path, monkeypatch: pytest
     assert holder.stdout
     assert holder.stdout.readline() == "held\n"
 
-    monkeypatch.setattr(atomic, "LOCK_TIMEOUT", 0.05)
-    with pytest.raises(TimeoutError, match="another process holds the lock"), exclusive_lock(file):
+    with pytest.raises(TimeoutError, match="another process holds the lock"), exclusive_lock(file, timeout=0.05):
         pass
-    monkeypatch.undo()
     threading.Timer(0.05, holder.stdin.close).start()
     with exclusive_lock(file):
         assert holder.wait(10) == 0

@@ -21,8 +21,11 @@ from llxprt_hooks import (
     grant_trust,
     load_settings,
     revoke_trust,
+    trust_status,
 )
 from llxprt_hooks.trust import watch
+from llxprt_hooks.trust.status import TrustState
+from llxprt_hooks.trust.store import TrustStore
 from tests.support.processes import until
 
 if TYPE_CHECKING:
@@ -151,6 +154,69 @@ def test_a_project_that_lost_its_approval_keeps_the_hooks_that_were_approved(pro
     assert content(hooks) == ("done" if change == "changed" else "approved")
 
 
+@pytest.mark.parametrize("by", ["user", "environment"])
+@pytest.mark.parametrize("change", ["emptied", "deleted"])
+def test_hooks_that_are_gone_from_an_approved_project_stay_in_use(
+    project: Project, monkeypatch: pytest.MonkeyPatch, by: str, change: str
+) -> None:
+    project.configure(BeforeTool=saying("approved"))
+    if by == "environment":
+        monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    else:
+        grant_trust(project.root)
+    hooks = Hooks.load(project.root)
+    if change == "emptied":
+        project.put("project", {})
+    else:
+        project.project_file.unlink()
+    with pytest.raises(SettingsError, match="`llxprt-hooks untrust`, then reload"):
+        hooks.reload()
+    assert content(hooks) == "approved"
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS", raising=False)
+    revoke_trust(project.root)
+    hooks.reload()
+    assert content(hooks) == "done"
+
+
+def test_approvals_that_cannot_be_read_are_not_withdrawn(project: Project) -> None:
+    project.configure(BeforeTool=saying("approved"))
+    grant_trust(project.root)
+    hooks = Hooks.load(project.root)
+    TrustStore().file.write_text("{ broken")
+    with pytest.raises(SettingsError, match=r"trusted_hooks\.json"):
+        hooks.reload()
+    assert content(hooks) == "approved"
+
+
+@pytest.mark.parametrize("at_start", ["other hooks", "no hooks", "no settings", "broken"])
+def test_the_variable_approves_only_what_was_there_when_the_process_started(
+    project: Project, monkeypatch: pytest.MonkeyPatch, at_start: str
+) -> None:
+    """Else an agent in CI could approve its own hooks: it writes them, and they run after a reload."""
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    if at_start == "other hooks":
+        project.configure(BeforeTool=saying("first"))
+    elif at_start != "no settings":
+        project.put("project", {"ui": {}} if at_start == "no hooks" else "{ broken")
+    hooks = Hooks.load(project.root)
+    project.configure(BeforeTool=saying("written by the agent"))
+    first = "first" if at_start == "other hooks" else "done"
+
+    if at_start == "other hooks":
+        with pytest.raises(SettingsError, match=r"has changed since .*settings\.json.* or start the program again"):
+            hooks.reload()
+    else:
+        hooks.reload()
+        assert hooks.config.inherited_environment()["LLXPRT_PROJECT_TRUSTED"] == "0"
+    assert content(hooks) == first
+    assert content(Hooks.load(project.root)) == "done"
+    assert trust_status(project.root).state is TrustState.CHANGED
+
+    grant_trust(project.root)
+    hooks.reload()
+    assert content(hooks) == "written by the agent"
+
+
 def test_an_approval_that_is_withdrawn_takes_the_hooks_away(project: Project) -> None:
     project.configure(BeforeTool=saying("approved"))
     grant_trust(project.root)
@@ -253,6 +319,32 @@ def test_an_approval_takes_effect_by_itself(project: Project, warned: Callable[[
     until(lambda: content(hooks) == "approved")
     project.configure(AfterTool="true")
     warned("the old ones stay in use")
+    assert content(hooks) == "approved"
+
+
+def test_a_changed_script_is_not_approved_by_itself(
+    project: Project, warned: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable is for what was there at the start, also for files that are read again without anybody's doing."""
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    script = project.write(".llxprt/hooks/guard.sh", f"#!/bin/sh\n{saying('guarded')}\n", 0o755)
+    project.configure(BeforeTool=f"./{script.relative_to(project.root)}")
+    hooks = Hooks.load(project.root, watch=True)
+    assert content(hooks) == "guarded"
+
+    script.write_text("#!/bin/sh\n")
+    project.configure(level="user", AfterTool="true")
+    warned("guard.sh. Look at what has changed")
+
+    assert "guard.sh has changed" in content(hooks)
+
+
+def test_an_emptied_file_switches_off_nothing_by_itself(project: Project, warned: Callable[[str], None]) -> None:
+    project.configure(BeforeTool=saying("approved"))
+    grant_trust(project.root)
+    hooks = Hooks.load(project.root, watch=True)
+    project.put("project", {})
+    warned("The approved hooks are gone")
     assert content(hooks) == "approved"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.cli import COMMAND, Run
+from tests.support.cli import COMMAND, Run, call
 from tests.support.gemini import Chunks, Gemini, Received, Reply
 from tests.support.processes import DEADLINE
 from tests.support.project import Project
@@ -79,6 +79,19 @@ class AgentProject(Project):
             given += ["--replay", str(self.recording(*answers))]
         process = self.start("run", *given, **environment)
         return Running(self, process, gemini, stack)
+
+    def play(self, *arguments: str, answers: Sequence[Chunks | Reply] = (), **environment: str) -> AgentRun:
+        """Run the agent on a prompt: over HTTP as a process, from a recording in this process, which is quicker."""
+        if self.over == HTTP:
+            return self.run(*arguments, answers=answers, **environment)
+        recording = self.recording(*answers)
+        return self.call("run", "-p", "Do it.", *arguments, "--replay", str(recording), **environment)
+
+    def call(self, *arguments: str, **environment: str) -> AgentRun:
+        """Run the command in this process."""
+        with self.inside(**environment), chdir(self.root):
+            run = call(*arguments)
+        return AgentRun(run.status, run.stdout, run.stderr, self)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the command in the project, to be written to and read from."""

@@ -15,7 +15,7 @@ from llxprt_hooks.agent.tools.arguments import check_requested, texts
 from llxprt_hooks.agent.tools.failure import ToolFailure, failed
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.text import shorten
-from llxprt_hooks.triggers.tool import execute_tool_with_hooks
+from llxprt_hooks.triggers.tool import HookedToolCall, run_tool_call
 
 if TYPE_CHECKING:
     from google.genai import types
@@ -116,20 +116,19 @@ class Scheduler:
         tool = self._tools.get(call.name)
         if (refusal := restriction.refusal(call.name)) is not None:
             return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
+        hooked = HookedToolCall(self._config, call.name, call.args)
         try:
             if tool is None:
                 name = shorten(call.name, _LONGEST_NAME)
                 raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
             check_requested(tool, call.args)
             self._enter(call, CallState.EXECUTING)
-            result = await execute_tool_with_hooks(
-                self._config, tool.name, call.args, partial(self._execute, call, tool)
-            )
+            result = await run_tool_call(hooked, partial(self._execute, call, tool))
         except ToolFailure as failure:
-            return self._finish(call, CallStatus.ERROR, failed(failure))
+            return self._finish(call, CallStatus.ERROR, hooked.not_run(failed(failure)))
         except _Refused as refused:
             status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
-            return self._finish(call, status, ToolResult.failure(str(refused)))
+            return self._finish(call, status, hooked.not_run(ToolResult.failure(str(refused))))
         return self._finish(call, _status(result), result)
 
     async def _execute(self, call: ToolCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:

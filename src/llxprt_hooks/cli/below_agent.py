@@ -16,8 +16,7 @@ from typing import Final
 
 import click
 
-AGENT_VARIABLE: Final = "LLXPRT_AGENT"
-"""Set to ``1`` for everything that the agent starts."""
+from llxprt_hooks.settings.environment import AGENT_VARIABLE
 
 _MOST_PARENTS: Final = 100
 _PROC: Final = Path("/proc")

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
+    "mcp-proxy": "Run an MCP server with hooks around its tools.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
     "demo": "Show what hooks can do, in a few seconds.",
@@ -52,7 +53,7 @@ class CommandModules(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"llxprt_hooks.cli.commands.{cmd_name}").command
+        command: click.Command = import_module(f"llxprt_hooks.cli.commands.{cmd_name.replace('-', '_')}").command
         if not any("-C" in parameter.opts for parameter in command.params):
             command.params.append(_ignored_directory())
         return command

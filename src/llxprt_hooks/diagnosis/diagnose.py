@@ -44,7 +44,10 @@ EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
     keys.check_duplicate_keys,
     keys.check_environment,
 )
-EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (hooks.check_event,)
+EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (
+    hooks.check_event,
+    hooks.check_unsupported_event,
+)
 EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)
 EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     hooks.check_type,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +18,9 @@ from llxprt_hooks.settings.levels import absolute_project, extensions_folder
 from llxprt_hooks.trust.load import read_levels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.trust.load import LevelFile
 
 _HOOKS_FILE: Final = "hooks.json"
@@ -43,6 +44,8 @@ class Inspection:
     """Whether a single file is checked, so that other levels are unknown."""
     managed: frozenset[Path]
     """The files whose hooks no other file can switch off."""
+    unsupported: Mapping[HookEventName, str] = field(default_factory=dict)
+    """Events that never fire where the hooks will be used, each with the reason."""
 
     @property
     def found(self) -> tuple[Path, ...]:

@@ -58,6 +58,7 @@ ENVIRONMENT_MISTAKE = Rule(
 
 # Events and types.
 UNKNOWN_EVENT = Rule("unknown-event", _E, "Hooks under an unknown event never run. Names are case-sensitive.")
+UNSUPPORTED_EVENT = Rule("unsupported-event", _W, "These hooks never run there, so they guard nothing.")
 UNKNOWN_TYPE = Rule("unknown-type", _E, "A hook of an unknown type is skipped. Types are case-sensitive.")
 PLUGIN_TYPE = Rule(
     "plugin-type",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import structs
 
@@ -103,23 +103,23 @@ class HookPlanner:
         entries = [entry for entry in self._registry.get_all_hooks() if entry.event_name == event_name]
         if not hooks_enabled:
             return [PlannedHook(entry.definition, Skip.HOOKS_OFF, "hooks are off") for entry in entries]
+        considered = list(_considered(entries, subject))
+        configs = {id(entry): config for entry, config in _running(considered)}
         return [
-            PlannedHook(entry.definition, skip, _why(entry, subject, skip, first))
-            for entry, skip, first in _considered(entries, subject)
+            PlannedHook(
+                entry.definition if skip else structs.replace(entry.definition, config=configs[id(entry)]),
+                skip,
+                _why(entry, subject, skip, first),
+            )
+            for entry, skip, first in considered
         ]
 
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
-        copies: dict[int, list[HookConfig]] = {}
-        sequential = False
-        for entry, skip, first in _considered(self._registry.get_hooks_for_event(event_name), subject):
-            if skip is None:
-                copies[id(entry)] = [entry.config]
-                sequential = sequential or entry.sequential  # HOOK-109
-            elif skip is Skip.DUPLICATE:
-                copies[id(first)].append(entry.config)
-        if not copies:
+        running = _running(_considered(self._registry.get_hooks_for_event(event_name), subject))
+        if not running:
             return None
-        plan = ExecutionPlan(event_name, tuple(map(_strictest, copies.values())), sequential)
+        sequential = any(entry.sequential for entry, _ in running)  # HOOK-109
+        plan = ExecutionPlan(event_name, tuple(config for _, config in running), sequential)
         log.debug(
             "%s %s: %s, %s",
             event_name,
@@ -130,10 +130,11 @@ class HookPlanner:
         return plan
 
 
-def _considered(
-    entries: Iterable[HookRegistryEntry], subject: str | None
-) -> Iterator[tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]]:
-    """Each hook with what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+_Considered: TypeAlias = "tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]"
+"""A hook, what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+
+
+def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> Iterator[_Considered]:
     disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
     running: dict[str, HookRegistryEntry] = {}
     for entry in entries:
@@ -144,6 +145,15 @@ def _considered(
         else:
             first = running.setdefault(entry.config.deduplication_key, entry)
             yield entry, None if first is entry else Skip.DUPLICATE, first
+
+
+def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry, HookConfig]]:
+    """The hooks that run, in order, each with what it runs with."""
+    copies: dict[int, list[HookRegistryEntry]] = {}
+    for entry, skip, first in considered:
+        if skip is None or skip is Skip.DUPLICATE:
+            copies.setdefault(id(first), []).append(entry)
+    return [(entries[0], _strictest([entry.config for entry in entries])) for entries in copies.values()]
 
 
 def _strictest(copies: list[HookConfig]) -> HookConfig:

@@ -42,6 +42,7 @@ from pydantic import TypeAdapter
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration, log
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
 
@@ -76,9 +77,7 @@ class HookStopped(AgentsException):
 class OpenAIAgentsHooks(Integration):
     """The hooks that ``install`` added."""
 
-    unsupported: ClassVar = {
-        HookEventName.PRE_COMPRESS: "the SDK has no common place where history is compressed",
-    }
+    unsupported: ClassVar = UNSUPPORTED["openai-agents"]
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)

@@ -41,6 +41,7 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
@@ -81,7 +82,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
     ``provider:name``.
     """
 
-    unsupported: ClassVar = {HookEventName.PRE_COMPRESS: "pydantic-ai has no common place where history is compressed"}
+    unsupported: ClassVar = UNSUPPORTED["pydantic-ai"]
 
     def __init__(
         self,

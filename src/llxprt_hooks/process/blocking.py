@@ -19,12 +19,9 @@ T = TypeVar("T")
 
 def blocking_is_forbidden() -> bool:
     """Whether something intercepts blocking calls: the functions that it replaces are not built in any more."""
-    return not (
-        isinstance(os.stat, BuiltinFunctionType)
-        and isinstance(os.access, BuiltinFunctionType)
-        and isinstance(os.read, BuiltinFunctionType)
-        and isinstance(time.sleep, BuiltinFunctionType)
-    )
+    builtin = BuiltinFunctionType
+    stat, access, read, sleep = type(os.stat), type(os.access), type(os.read), type(time.sleep)
+    return not (stat is builtin and access is builtin and read is builtin and sleep is builtin)
 
 
 async def call_blocking(function: Callable[[], T], *, discard: Callable[[T], None] | None = None) -> T:

@@ -88,9 +88,13 @@ class HookedToolCall:
         before = self._before = await fire_before_tool_hook(self._config, self.name, self.input)
         if before is not None:
             if before.is_blocking_decision() or before.should_stop_execution():
-                return _not_run(before)
+                return _refused(before)
             self.input = _final_input(self.input, before)
         return None
+
+    def not_run(self, result: ToolResult) -> ToolResult:
+        """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
+        return result if self._before is None else _with_effects(result, self._before, None)
 
     async def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned: a ``ToolResult`` or any other value."""
@@ -150,7 +154,7 @@ def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[
     return merged_by_key(tool_input, changes) if changes else tool_input
 
 
-def _not_run(before: DefaultHookOutput) -> ToolResult:
+def _refused(before: DefaultHookOutput) -> ToolResult:
     reason = before.get_effective_reason()
     kind = "hook_blocked" if before.is_blocking_decision() else "hook_stopped"
     return _with_effects(ToolResult.failure(reason, kind), before, None)

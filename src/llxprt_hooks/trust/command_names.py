@@ -59,6 +59,9 @@ _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|[\"'`]", re.DOTALL)
 _OPTION_LETTER: Final = re.compile(r"(?<![\w-])-\w")
 _EXPANSION: Final = re.compile(r"\$(?:\{[^{}]*\}|[@*#?$!-]|\w+)")
 _UNSEPARATED: Final = re.compile(r"[^\s;|&()<>]+")
+SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
+_ADDS_SUFFIX: Final = re.compile(r"\b(?:python|node|bun|deno)")
+_PATH: Final = re.compile(r"/|\.\w")
 _BRACES: Final = re.compile(r"([{},])")
 _SEQUENCE: Final = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.-?\d+)?|(\w)\.\.(\w)(?:\.\.-?\d+)?")
 
@@ -97,11 +100,30 @@ class CommandNames:
         implied = bool(folders) and last in IMPLIED_FILES
         return (implied or self.include(last)) and all(map(self.include, folders))
 
+    def spell(self, name: str) -> bool:
+        """Whether the commands could mean a file of this name without adding a suffix to what they say."""
+        plain = _plain(name)
+        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (plain, _QUOTING.sub("", plain)))
+
     def _include(self, name: str) -> bool:
         plain = _plain(name)
         suffix = next((suffix for suffix in _IMPLIED_SUFFIXES if plain.endswith(suffix)), "")
-        stem = plain.removesuffix(suffix)
-        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (stem, _QUOTING.sub("", stem)))
+        return self.spell(plain.removesuffix(suffix))
+
+
+def paths_in(command: str) -> list[str]:
+    """Return the parts of a command that look like a path, and those in which a program may add a suffix to a name.
+
+    >>> paths_in("make test && hooks/check && node lint")
+    ['hooks/check', ' node lint']
+    """
+    paths = []
+    for part in SIMPLE_COMMAND.findall(_QUOTING.sub("", _without_written(command))):
+        if _ADDS_SUFFIX.search(part):
+            paths.append(part)
+        else:
+            paths += [word for word in _UNSEPARATED.findall(part) if _PATH.search(word) and "://" not in word]
+    return paths
 
 
 def _words_of(commands: Iterable[str]) -> set[str]:

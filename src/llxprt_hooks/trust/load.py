@@ -151,7 +151,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
-        project_trusted=trust.counts or approved_by_environment(),
+        project_trusted=trust.counts or (approved_by_environment() and trust.state is not TrustState.CHANGED),
         levels=levels,
     )
     for warning in (*settings.problems, *settings.notices):
@@ -242,9 +242,10 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
     file = escape_for_terminal(str(trust.file))
     changed = f": {', '.join(map(escape_for_terminal, trust.changed))}" if trust.changed else ""
     look = "what has changed" if changed else "that file"
+    otherwise = "start the program again" if approved_by_environment() else f"set {TRUST_VARIABLE}=1 for one process"
     notice = (
         f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {reason}{changed}. "
-        f"Look at {look}, then run `llxprt-hooks trust`, or set {TRUST_VARIABLE}=1 for one process."
+        f"Look at {look}, then run `llxprt-hooks trust`, or {otherwise}."
     )
     return (notice,)
 

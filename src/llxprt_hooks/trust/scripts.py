@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames
+from llxprt_hooks.trust.command_names import IMPLIED_FILES, SIMPLE_COMMAND, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
 
@@ -48,7 +48,6 @@ _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")
 _PYTHON_SHEBANG: Final = re.compile(rb"#![^\n]*python")
-_SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
 _MODULE_OPTION: Final = re.compile(r"\s-\w{0,8}[mc]")
 
 Signature = tuple[int, int, int, int, int, int]
@@ -393,7 +392,7 @@ def _digest(file: Path, budget: _Budget) -> tuple[str, bytes]:
 
 def _imports_from_project(command: str) -> bool:
     """Whether a command has ``python -m`` or ``python -c``, which import from the working directory."""
-    parts = _SIMPLE_COMMAND.findall(command) if "python" in command else ()
+    parts = SIMPLE_COMMAND.findall(command) if "python" in command else ()
     return any("python" in part and _MODULE_OPTION.search(part) for part in parts)
 
 

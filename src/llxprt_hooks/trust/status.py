@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.fingerprint import HookCommand
 
 TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
-"""Set to ``1`` to approve the project's hooks for one process."""
+"""Set to ``1`` to approve, for one process, the hooks that a project has when the process first looks at it."""
+
+_approved_for_process: Final[dict[Path, tuple[str, Approval]]] = {}
+"""What that variable approves: the fingerprint of each project as it was first found."""
 
 _MOST_NAMED: Final = 3
 """How many changed files the reason of a block names."""
@@ -142,6 +145,14 @@ def approved_by_environment() -> bool:
     return os.environ.get(TRUST_VARIABLE) == "1"
 
 
+def has_approval(project: Path) -> bool:
+    """Return whether a project is approved, permanently or for this process, as it is now or as it was.
+
+    Approvals that cannot be read are not withdrawn.
+    """
+    return approved_by_environment() or TrustStore.of(project).approved_hash(project) != (None, None)
+
+
 def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
     """Return the trust state of a project, and what an approval would cover."""
     project = absolute_project(project_dir)
@@ -183,7 +194,31 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
     """Return the trust state of a project whose settings file has already been read."""
-    project = Path(os.path.realpath(project_dir))
+    found = _found(Path(os.path.realpath(project_dir)), settings)
+    project, by_process = found.project, None
+    if approved_by_environment():
+        now = found.fingerprint, Approval(found.parts, version=VERSION)
+        by_process = _approved_for_process.setdefault(project, now)
+    if found.state is not TrustState.UNTRUSTED:
+        return found
+    store = TrustStore.of(project)
+    by_user, problem = store.approved_hash(project)
+    approved = NO_APPROVAL
+    if by_user == found.fingerprint:
+        state = TrustState.TRUSTED
+    elif by_process and by_process[0] == found.fingerprint:
+        state = TrustState.APPROVED_BY_ENVIRONMENT
+    elif by_process:  # an agent could have changed it
+        state, approved = TrustState.CHANGED, by_process[1]
+    elif by_user is not None:
+        state, approved = TrustState.CHANGED, store.approval(project)
+    else:
+        state = TrustState.UNTRUSTED
+    return replace(found, state=state, approved=approved, problems=(problem,) if problem else ())
+
+
+def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
+    """Return what is to be approved, as untrusted, unless there is nothing or it is refused."""
     if settings is None:
         return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
     if isinstance(settings, Problem):
@@ -200,26 +235,13 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
         skipped = settings.problem_at(0, f"{error}, so the hook settings in this file are ignored")
         return replace(known, problems=(skipped,))
     digests = {name: file.digest for name, file in files.files.items()}
-    fingerprint = hook_fingerprint(statement, digests)
-    state, problem = _judge(project, fingerprint)
     return replace(
         known,
-        state=state,
-        fingerprint=fingerprint,
+        state=TrustState.UNTRUSTED,
+        fingerprint=hook_fingerprint(statement, digests),
         files=files,
         parts=hook_parts(statement, digests),
-        approved=TrustStore.of(project).approval(project) if state is TrustState.CHANGED else NO_APPROVAL,
-        problems=(problem,) if problem else (),
     )
-
-
-def _judge(project: Path, fingerprint: str) -> tuple[TrustState, Problem | None]:
-    approved, problem = TrustStore.of(project).approved_hash(project)
-    if approved == fingerprint:
-        return TrustState.TRUSTED, problem
-    if approved_by_environment():
-        return TrustState.APPROVED_BY_ENVIRONMENT, problem
-    return TrustState.UNTRUSTED if approved is None else TrustState.CHANGED, problem
 
 
 class _RefusedError(Exception):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Scene
 from tests.support.agent import REPLAY, AgentProject, AgentRun
+
+if TYPE_CHECKING:
+    from tests.agent.e2e.e2e_scenes import Scene
 
 Played: TypeAlias = Callable[..., AgentRun]
 
@@ -23,14 +24,11 @@ def project(tmp_path: Path) -> AgentProject:
 
 
 @pytest.fixture(scope="module")
-def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    """The runs of the module's scenes, which are all played when the first one is asked for."""
-    scenes = [each for each in vars(request.module).values() if isinstance(each, Scene)]
-    scenes += getattr(request.module, "MORE_SCENES", [])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {
-            (scene.name, way): pool.submit(scene.play, AgentProject(tmp_path_factory.mktemp("scene"), way))
-            for scene in scenes
-            for way in scene.ways
-        }
-        yield lambda scene, way=REPLAY: runs[scene.name, way].result()
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Plays a scene when it is first asked for; gives its run."""
+
+    @functools.cache
+    def play(scene: Scene, way: str = REPLAY) -> AgentRun:
+        return scene(AgentProject(tmp_path_factory.mktemp("scene"), way))
+
+    return play

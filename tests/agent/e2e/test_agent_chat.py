@@ -111,7 +111,7 @@ async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(proje
 TRIGGERS = {
     "fire_before_tool_hook",
     "fire_after_tool_hook",
-    "execute_tool_with_hooks",
+    "run_tool_call",
     "fire_before_model_hook",
     "fire_after_model_hook",
     "fire_before_tool_selection_hook",

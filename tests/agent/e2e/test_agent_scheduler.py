@@ -10,7 +10,7 @@ import pytest
 from google.genai import types
 
 from llxprt_hooks import Config, ToolResult
-from llxprt_hooks.agent.approval import Approval, ApprovalMode
+from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask, Request
 from llxprt_hooks.agent.audience import AgentEvent, ToolState
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, Scheduler, ToolCall
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
@@ -38,14 +38,21 @@ class Published:
 class Probe:
     """A scheduler with one tool, ``probe``, that notes what it was run with."""
 
-    def __init__(self, project: AgentProject, result: ToolResult | Exception, **hooks: str) -> None:
+    def __init__(
+        self,
+        project: AgentProject,
+        result: ToolResult | Exception,
+        kind: ToolKind = ToolKind.READ,
+        ask: Ask | None = None,
+        **hooks: str,
+    ) -> None:
         self.config = Config(working_dir=project.root, enable_hooks=True, hooks=hooks_of(hooks))
         self.published = Published()
         self.runs: list[dict[str, Any]] = []
         self._result = result
         parameters = {"type": "object", "properties": {"number": {"type": "string"}}}
-        tool = Tool("probe", "A probe.", parameters, ToolKind.READ, self._probe)
-        approval = Approval(ApprovalMode.DEFAULT)
+        tool = Tool("probe", "A probe.", parameters, kind, self._probe)
+        approval = Approval(ApprovalMode.DEFAULT, ask=ask)
         self.scheduler = Scheduler(self.config, Workspace(project.root), {"probe": tool}, approval, self.published)
 
     async def run(self, *names: str, restriction: Restriction = FREE) -> list[ToolCall]:
@@ -107,6 +114,39 @@ async def test_output_is_not_suppressed_by_default(project: AgentProject) -> Non
     assert call.result.suppress_display is False
 
 
+async def say_no(_: Request) -> bool:
+    return False
+
+
+@pytest.mark.requirement("HOOK-159")
+@pytest.mark.parametrize(
+    ("ask", "status", "refusal"),
+    [
+        (say_no, CallStatus.CANCELLED, "The user did not allow this probe call."),
+        (None, CallStatus.ERROR, "probe needs the user's approval, but this run is not interactive."),
+    ],
+)
+async def test_a_call_that_is_not_approved_keeps_what_a_hook_says_to_the_model(
+    project: AgentProject, ask: Ask | None, status: CallStatus, refusal: str
+) -> None:
+    hook = project.hook("advise", {"systemMessage": "Use the staging server."})
+    probe = Probe(project, ToolResult("never"), ToolKind.EXECUTE, ask, BeforeTool=hook)
+    [call] = await probe.run("probe")
+    assert call.status is status
+    assert call.result.llm_content.startswith(refusal)
+    assert call.result.llm_content.endswith("\n\n[System] Use the staging server.")
+    assert "staging" not in call.result.return_display
+    assert probe.runs == []
+
+
+@pytest.mark.requirement("HOOK-159")
+async def test_so_does_a_call_whose_arguments_a_hook_spoiled(project: AgentProject) -> None:
+    says = {"systemMessage": "Mind the unit.", "hookSpecificOutput": {"tool_input": {"number": 7}}}
+    [call] = await Probe(project, ToolResult("never"), BeforeTool=project.hook("spoil", says)).run("probe")
+    assert call.status is CallStatus.ERROR
+    assert call.result.llm_content.endswith("\n\n[System] Mind the unit.")
+
+
 @pytest.mark.requirement("HOOK-217")
 async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentProject) -> None:
     made = ToolResult("found it", "shown", {"lines": 1})
@@ -131,8 +171,8 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentPr
 @pytest.mark.requirement("HOOK-020", "HOOK-028")
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
 async def test_a_stop_reaches_whoever_runs_the_loop(project: AgentProject, event: str) -> None:
-    stop = project.hook("stop", {"continue": False, "stopReason": "enough"})
-    [call] = await Probe(project, ToolResult("found it"), **{event: stop}).run("probe")
+    hooks: dict[str, Any] = {event: project.hook("stop", {"continue": False, "stopReason": "enough"})}
+    [call] = await Probe(project, ToolResult("found it"), **hooks).run("probe")
     assert call.result.stop_reason == "enough"
 
 

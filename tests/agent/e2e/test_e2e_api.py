@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Scene, scene
-from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import Chunks, End, Reply, answer, call, refusal, unfinished
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
 
 KEY = "a-key-that-nobody-may-see"
 
@@ -35,7 +35,6 @@ def sentence(run: AgentRun) -> str:
 # Turns.
 
 
-@scene(HTTP)
 def three_turns(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("alpha")
     answers = [
@@ -79,7 +78,6 @@ def test_the_model_that_was_chosen_is_called_with_the_key_and_every_tool(played:
 # Errors that pass.
 
 
-@scene(HTTP)
 def passing_errors(project: AgentProject) -> AgentRun:
     return watched(
         project,
@@ -106,7 +104,6 @@ def test_trying_again_is_no_new_model_call(played: Played) -> None:
     assert len(run.payloads("before")) == len(run.payloads("after")) == 2
 
 
-@scene(HTTP)
 def lasting_error(project: AgentProject) -> AgentRun:
     return watched(project, *[refusal(503, "The model is overloaded.", "UNAVAILABLE")] * 9)
 
@@ -121,23 +118,19 @@ def test_an_error_that_lasts_ends_the_run(played: Played) -> None:
 # Errors that stay.
 
 
-@scene(HTTP)
 def bad_request(project: AgentProject) -> AgentRun:
     return watched(project, refusal(400, "Temperature is out of range.", "INVALID_ARGUMENT"), answer("Not reached."))
 
 
-@scene(HTTP)
 def wrong_key(project: AgentProject) -> AgentRun:
     return watched(project, refusal(401, "API key not valid.", "UNAUTHENTICATED"), answer("Not reached."))
 
 
-@scene(HTTP)
 def unknown_model(project: AgentProject) -> AgentRun:
     message = "models/gemini-0 is not found for API version v1beta."
     return watched(project, refusal(404, message, "NOT_FOUND"), answer("Not reached."), GEMINI_MODEL="gemini-0")
 
 
-@scene(HTTP)
 def wordless_error(project: AgentProject) -> AgentRun:
     return watched(project, Reply(status=403, body=b"<html>\n<body>\nno\n</body>\n</html>\n"), answer("Not reached."))
 
@@ -167,33 +160,27 @@ def broken(project: AgentProject, *replies: Chunks | Reply) -> AgentRun:
     return watched(project, answer("Let me look.", call("glob", pattern="*")), *replies, answer("Not reached."))
 
 
-@scene(HTTP)
 def reset_connection(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer"), End.RESET))
 
 
-@scene(HTTP)
 def torn_connection(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer"), End.TORN))
 
 
-@scene(HTTP)
 def orderly_early_end(project: AgentProject) -> AgentRun:
     return broken(project, Reply(unfinished("Half an ", "answer")))
 
 
-@scene(HTTP)
 def no_answer_at_all(project: AgentProject) -> AgentRun:
     return broken(project, Reply([]))
 
 
-@scene(HTTP)
 def error_in_the_stream(project: AgentProject) -> AgentRun:
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     return broken(project, Reply([*unfinished("Half an answer"), error]))
 
 
-@scene(HTTP)
 def garbage_in_the_stream(project: AgentProject) -> AgentRun:
     return broken(project, Reply([*unfinished("Half an answer"), '{"candidates": [', *answer("More.")]))
 
@@ -208,7 +195,7 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
+@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.__name__)
 @pytest.mark.requirement("HOOK-207", "HOOK-050")
 def test_no_after_model_hook_sees_an_answer_that_broke_off(played: Played, cut: Scene) -> None:
     run = played(cut, HTTP)
@@ -216,7 +203,7 @@ def test_no_after_model_hook_sees_an_answer_that_broke_off(played: Played, cut: 
     assert [payload["llm_response"]["text"] for payload in run.payloads("after")] == ["Let me look."]
 
 
-@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.name)
+@pytest.mark.parametrize("cut", CUT, ids=lambda each: each.__name__)
 @pytest.mark.requirement("HOOK-207")
 def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played: Played, cut: Scene) -> None:
     run = played(cut, HTTP)
@@ -225,7 +212,6 @@ def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played: Played,
     assert run.statuses == ["success"]
 
 
-@scene(HTTP)
 def broken_off_as_text(project: AgentProject) -> AgentRun:
     return project.run(answers=[Reply(unfinished("Half an ", "answer"))])
 
@@ -239,22 +225,18 @@ def test_the_sentence_stands_on_a_line_of_its_own(played: Played) -> None:
 # Answers without text.
 
 
-@scene(HTTP)
 def refused_prompt(project: AgentProject) -> AgentRun:
     return watched(project, [{"promptFeedback": {"blockReason": "SAFETY"}}])
 
 
-@scene(HTTP)
 def empty_answer(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "STOP"}]}])
 
 
-@scene(HTTP)
 def unheard_of_finish(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "BRAND_NEW"}]}])
 
 
-@scene(HTTP)
 def empty_answer_after_a_call(project: AgentProject) -> AgentRun:
     return watched(
         project,
@@ -264,7 +246,9 @@ def empty_answer_after_a_call(project: AgentProject) -> AgentRun:
 
 
 @pytest.mark.parametrize(
-    "empty", [refused_prompt, empty_answer, unheard_of_finish, empty_answer_after_a_call], ids=lambda each: each.name
+    "empty",
+    [refused_prompt, empty_answer, unheard_of_finish, empty_answer_after_a_call],
+    ids=lambda each: each.__name__,
 )
 def test_an_empty_answer_ends_the_turn_and_is_no_error(played: Played, empty: Scene) -> None:
     run = played(empty, HTTP)
@@ -275,7 +259,6 @@ def test_an_empty_answer_ends_the_turn_and_is_no_error(played: Played, empty: Sc
 # No API.
 
 
-@scene(REPLAY)
 def unreachable_api(project: AgentProject) -> AgentRun:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Play, Scene
-from tests.support.agent import REPLAY, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
+    from tests.support.agent import AgentProject, AgentRun
 
 ASKED = [
     call("read_file", file_path="a.txt"),
@@ -21,7 +21,7 @@ ASKED = [
 ]
 
 
-def asking(*arguments: str) -> Play:
+def asking(*arguments: str) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         (project.root / "a.txt").write_text("alpha")
         project.configure(
@@ -29,7 +29,7 @@ def asking(*arguments: str) -> Play:
             AfterTool=project.hook("after"),
             Notification=project.hook("notification"),
         )
-        return project.run("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
+        return project.play("-o", "json", *arguments, answers=[answer(ASKED), answer("Done.")])
 
     return play
 
@@ -42,8 +42,7 @@ MODES = {
     "-y": (["-y"], ["success"] * 4),
     "-y and yolo": (["-y", "--approval-mode", "yolo"], ["success"] * 4),
 }
-SCENES = {mode: Scene(mode, asking(*arguments), (REPLAY,)) for mode, (arguments, _) in MODES.items()}
-MORE_SCENES = list(SCENES.values())
+SCENES = {mode: asking(*arguments) for mode, (arguments, _) in MODES.items()}
 
 each_mode = pytest.mark.parametrize("mode", MODES)
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import scene
-from tests.support.agent import REPLAY, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 from tests.support.processes import end, lives
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.support.agent import AgentProject, AgentRun
 
 EVENTS = ("SessionStart", "BeforeAgent", "Notification", "AfterAgent", "SessionEnd")
 
@@ -32,7 +31,6 @@ LOUD = {
 }
 
 
-@scene(REPLAY)
 def a_whole_session(project: AgentProject) -> AgentRun:
     project.configure(**{event: project.hook(event, LOUD) for event in EVENTS}, BeforeModel=project.hook("BeforeModel"))
     asked = call("write_file", file_path="made.txt", content="x")
@@ -113,7 +111,6 @@ def test_the_transcript_has_a_json_object_a_line_for_all_that_was_said(played: P
     assert last == {"role": "model", "parts": [{"text": "I may not."}]}
 
 
-@scene(REPLAY)
 def no_room_for_a_transcript(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("BeforeModel"))
     return project.run(answers=[answer("Done.")], HOME=str(project.file("no-folder", "")))
@@ -145,7 +142,6 @@ def test_a_slow_session_start_hook_delays_nothing_and_is_given_a_moment_at_exit(
     assert ended.exists()
 
 
-@scene(REPLAY)
 def endless_session_end(project: AgentProject) -> AgentRun:
     project.configure(SessionEnd=project.endless_hook("endless"), SessionStart=project.hook("quick"))
     return project.run("-o", "json", answers=[answer("Done.")])

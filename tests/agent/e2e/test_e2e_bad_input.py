@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Play, Scene, scene
-from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.agent import AgentProject, AgentRun
 from tests.support.cli import COMMAND
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
 
 GOOD = json.dumps({"method": "generateContentStream", "response": answer(call("glob", pattern="*"))})
 
@@ -33,19 +33,13 @@ def sentence(run: AgentRun) -> str:
 # Recordings.
 
 
-def replaying(content: str | bytes) -> Play:
+def replaying(content: str | bytes) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         project.configure(BeforeModel=project.hook("before"), SessionStart=project.hook("start"))
         recording = project.file("recorded.jsonl", content)
-        return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
+        return project.call("run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
 
     return play
-
-
-def finished(project: AgentProject, *arguments: str, **environment: str) -> AgentRun:
-    """A run of the command, whose standard input is empty."""
-    stdout, stderr = (process := project.start(*arguments, **environment)).communicate(timeout=60)
-    return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 
 def recorded(method: object, response: object) -> str:
@@ -72,7 +66,7 @@ MALFORMED: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "not UTF-8": (b'{"method": "\xff"}', ["recorded.jsonl"]),
 }
-RECORDINGS = {name: Scene(name, replaying(content)) for name, (content, _) in MALFORMED.items()}
+RECORDINGS = {name: replaying(content) for name, (content, _) in MALFORMED.items()}
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -83,18 +77,16 @@ def test_a_malformed_recording_is_refused_before_anything_runs(played: Played, n
     assert run.payloads("before") == run.payloads("start") == []
 
 
-@scene(REPLAY)
 def missing_recording(project: AgentProject) -> AgentRun:
-    return finished(project, "run", "-p", "Do it.", "--replay", "nowhere.jsonl")
+    return project.call("run", "-p", "Do it.", "--replay", "nowhere.jsonl")
 
 
 def test_a_recording_that_is_not_there_is_named(played: Played) -> None:
     assert "nowhere.jsonl" in sentence(played(missing_recording))
 
 
-@scene(REPLAY)
 def exhausted_recording(project: AgentProject) -> AgentRun:
-    return project.run("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
+    return project.play("-o", "json", answers=[answer("Let me look.", call("glob", pattern="*"))])
 
 
 def test_running_out_of_recorded_answers_is_a_clear_error(played: Played) -> None:
@@ -104,7 +96,6 @@ def test_running_out_of_recorded_answers_is_a_clear_error(played: Played) -> Non
     assert (run.json["response"], run.statuses) == ("Let me look.", ["success"])
 
 
-@scene(REPLAY)
 def recording_of_a_newer_api(project: AgentProject) -> AgentRun:
     """As the SDK does on the wire, fields that are not known yet are passed over; both methods may be mixed."""
     first, second = answer(call("glob", pattern="*"))[0], answer("Done.")[0]
@@ -113,7 +104,7 @@ def recording_of_a_newer_api(project: AgentProject) -> AgentRun:
     first["newToo"] = []
     lines = [recorded(WHOLE, first), recorded(STREAM, [second])]
     recording = project.file("recorded.jsonl", "\n".join(lines))
-    return finished(project, "run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
+    return project.call("run", "-p", "Do it.", "-o", "json", "--replay", str(recording))
 
 
 def test_unknown_fields_in_a_recording_are_passed_over(played: Played) -> None:
@@ -124,9 +115,8 @@ def test_unknown_fields_in_a_recording_are_passed_over(played: Played) -> None:
 # The API.
 
 
-@scene(REPLAY)
 def missing_key(project: AgentProject) -> AgentRun:
-    return finished(project, "run", "-p", "Do it.")
+    return project.call("run", "-p", "Do it.")
 
 
 def test_a_missing_key_says_which_variable_to_set(played: Played) -> None:
@@ -136,9 +126,8 @@ def test_a_missing_key_says_which_variable_to_set(played: Played) -> None:
     assert run.stdout == ""
 
 
-@scene(REPLAY)
 def unusable_proxy(project: AgentProject) -> AgentRun:
-    return finished(project, "run", "-p", "Do it.", GEMINI_API_KEY="test", HTTPS_PROXY="http://127.0.0.1:port")
+    return project.call("run", "-p", "Do it.", GEMINI_API_KEY="test", HTTPS_PROXY="http://127.0.0.1:port")
 
 
 def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played: Played) -> None:
@@ -150,7 +139,7 @@ def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played: Pl
 # Settings.
 
 
-def with_settings(content: str | None) -> Play:
+def with_settings(content: str | None) -> Scene:
     """A run with odd settings of the project, and a user whose own hook must run all the same."""
 
     def play(project: AgentProject) -> AgentRun:
@@ -163,7 +152,7 @@ def with_settings(content: str | None) -> Play:
         hooks = {"BeforeModel": [{"hooks": [{"type": "command", "command": project.hook("users")}]}]}
         user.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
         user.chmod(0o600)
-        return project.run("-o", "json", answers=[answer("Done.")])
+        return project.play("-o", "json", answers=[answer("Done.")])
 
     return play
 
@@ -174,7 +163,7 @@ BROKEN = {
     "hooks of the wrong type": ('{\n  "hooks": 7\n}', "settings.json:2:"),
     "a folder": (None, "settings.json"),
 }
-SETTINGS = {name: Scene(f"settings {name}", with_settings(content)) for name, (content, _) in BROKEN.items()}
+SETTINGS = {name: with_settings(content) for name, (content, _) in BROKEN.items()}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -187,10 +176,9 @@ def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played
     assert len(run.payloads("users")) == 1
 
 
-@scene(REPLAY)
 def stranger_s_project(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("theirs", {"decision": "block", "reason": "mine now"}))
-    return project.run("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
+    return project.play("-o", "json", answers=[answer("Done.")], LLXPRT_TRUST_PROJECT_HOOKS="")
 
 
 def test_hooks_of_a_project_that_is_not_approved_do_not_run_and_a_notice_says_so(played: Played) -> None:
@@ -219,16 +207,15 @@ WRONG_USAGE = {
 }
 
 
-def using(*arguments: str) -> Play:
+def using(*arguments: str) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         (project.root / "a.txt").touch()
-        return finished(project, *arguments)
+        return project.call(*arguments)
 
     return play
 
 
-USAGE = {name: Scene(f"usage {name}", using(*arguments)) for name, (arguments, _) in WRONG_USAGE.items()}
-MORE_SCENES = [*RECORDINGS.values(), *SETTINGS.values(), *USAGE.values()]
+USAGE = {name: using(*arguments) for name, (arguments, _) in WRONG_USAGE.items()}
 
 
 @pytest.mark.parametrize("name", WRONG_USAGE)
@@ -302,9 +289,8 @@ def test_a_reader_who_has_gone_ends_the_run_in_silence(project: AgentProject) ->
 # Turns without end.
 
 
-@scene(REPLAY)
 def endless_turns(project: AgentProject) -> AgentRun:
-    return project.run("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
+    return project.play("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
 
 
 def test_a_turn_limit_ends_a_run_that_would_not_end(played: Played) -> None:
@@ -325,7 +311,7 @@ def test_settings_of_user_or_system_that_cannot_be_read_keep_the_agent_from_star
     project = AgentProject(tmp_path)
     file = project.write(project.user_file if level == "user" else project.system_file, CUT_SHORT)
 
-    run = project.run(answers=[answer("Done.")])
+    run = project.play(answers=[answer("Done.")])
 
     assert run.status == 1
     assert run.stdout == ""
@@ -337,7 +323,7 @@ def test_settings_of_a_project_that_cannot_be_read_do_not(tmp_path: Path) -> Non
     project = AgentProject(tmp_path)
     project.write(project.project_file, CUT_SHORT)
 
-    run = project.run(answers=[answer("Done.")])
+    run = project.play(answers=[answer("Done.")])
 
     assert run.status == 0
     assert "settings.json:4:1: " in run.stderr

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import pexpect
 import pytest
 
-from tests.agent.e2e.e2e_scenes import scene
 from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.cli import COMMAND, ended
 from tests.support.gemini import Chunks, Gemini, Reply, answer, call
@@ -47,7 +46,6 @@ def new_answer(text: str) -> dict[str, object]:
     return {"hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": [text]}}]}}}
 
 
-@scene(HTTP)
 def changed_answers(project: AgentProject) -> AgentRun:
     redacted = {"hookSpecificOutput": {"llm_response": {"text": "The key is ****."}}}
     cached = {"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "From the cache."}}}
@@ -100,7 +98,6 @@ def test_a_suppressed_answer_is_part_of_the_conversation(played: Played) -> None
     assert run.unused == 0
 
 
-@scene(HTTP)
 def compressed_and_cleared(project: AgentProject) -> AgentRun:
     hooks = {
         event: project.hook(event) for event in ("PreCompress", "SessionStart", "SessionEnd", "BeforeToolSelection")
@@ -152,7 +149,6 @@ def test_a_summary_stands_in_the_place_of_the_conversation(played: Played) -> No
 STOP_SUMMARIES = """grep -q summary && echo '{"continue": false, "stopReason": "enough"}' || true"""
 
 
-@scene(HTTP)
 def compression_that_a_hook_stops(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=STOP_SUMMARIES)
     return converse(

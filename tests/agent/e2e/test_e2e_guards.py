@@ -41,7 +41,7 @@ def test_a_call_with_other_arguments_than_the_declared_ones_is_an_error_and_fire
     project.configure(
         BeforeTool=project.hook("before"), AfterTool=project.hook("after"), Notification=project.hook("notification")
     )
-    run = project.run("-y", "-o", "json", answers=[answer(call("run_shell_command", **arguments)), answer("Done.")])
+    run = project.play("-y", "-o", "json", answers=[answer(call("run_shell_command", **arguments)), answer("Done.")])
     assert run.statuses == ["error"]
     assert told in run.calls[0]["result"]
     assert len(run.calls[0]["result"]) < 1000
@@ -52,7 +52,7 @@ def test_a_call_with_other_arguments_than_the_declared_ones_is_an_error_and_fire
 @pytest.mark.requirement("HOOK-216")
 def test_an_argument_that_a_hook_adds_is_not_passed_to_the_tool(project: AgentProject) -> None:
     project.configure(BeforeTool=project.hook("before", {"hookSpecificOutput": {"tool_input": {"added": 1}}}))
-    run = project.run("-y", "-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
+    run = project.play("-y", "-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
     assert run.statuses == ["success"]
 
 
@@ -60,7 +60,7 @@ def test_an_argument_that_a_hook_spoils_is_an_error(project: AgentProject) -> No
     spoiled = {"hookSpecificOutput": {"tool_input": {"file_path": 7}}}
     project.configure(BeforeTool=project.hook("before", spoiled), AfterTool=project.hook("after"))
     asked = answer(call("write_file", file_path="a.txt", content="x"))
-    run = project.run("-y", "-o", "json", answers=[asked, answer("Done.")])
+    run = project.play("-y", "-o", "json", answers=[asked, answer("Done.")])
     assert run.statuses == ["error"]
     assert "expects a string as `file_path`" in run.calls[0]["result"]
     assert run.payloads("after") == []
@@ -113,7 +113,7 @@ def test_protected_files_are_not_written_where_nobody_can_be_asked(project: Agen
     asked = [call("write_file", file_path=path, content="#!/bin/sh\ntouch pwned\n") for path in PROTECTED]
     asked += [call("replace", file_path=path, old_string="", new_string="touch pwned\n") for path in PROTECTED]
     asked += [call("replace", file_path="real.sh", old_string="exit 0", new_string="touch pwned")]
-    run = project.run("-o", "json", "--approval-mode", mode, answers=[answer(asked), answer("Done.")])
+    run = project.play("-o", "json", "--approval-mode", mode, answers=[answer(asked), answer("Done.")])
     assert [each["args"]["file_path"] for each in run.calls if each["status"] != "error"] == []
     for each in run.calls:
         assert "is protected (" in each["result"]
@@ -125,7 +125,7 @@ def test_other_files_are_written_as_before(project: AgentProject) -> None:
     guarded(project)
     paths = [".gitignore", ".github/workflows/a.yml", "git/config", "llxprt/x", "scripts/other.sh", "a/b/c.txt", "...x"]
     asked = [call("write_file", file_path=path, content="x") for path in paths]
-    run = project.run("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
+    run = project.play("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
     assert run.statuses == ["success"] * len(paths)
 
 
@@ -133,7 +133,7 @@ def test_a_hard_link_to_a_protected_file_is_protected(project: AgentProject) -> 
     guarded(project)
     os.link(project.root / "real.sh", project.root / "harmless.txt")
     asked = answer(call("write_file", file_path="harmless.txt", content="x"))
-    run = project.run("-o", "json", "-y", answers=[asked, answer("Done.")])
+    run = project.play("-o", "json", "-y", answers=[asked, answer("Done.")])
     assert run.statuses == ["error"]
     assert (project.root / "real.sh").read_text() == "exit 0\n"
 
@@ -141,8 +141,25 @@ def test_a_hard_link_to_a_protected_file_is_protected(project: AgentProject) -> 
 def test_the_users_settings_are_protected_if_the_project_is_the_home_directory(project: AgentProject) -> None:
     (project.root / ".llxprt" / "hooks").mkdir(parents=True)
     asked = answer(call("write_file", file_path=".llxprt/hooks/x.py", content="x"))
-    run = project.run("-o", "json", "-y", answers=[asked, answer("Done.")], HOME=str(project.root))
+    run = project.play("-o", "json", "-y", answers=[asked, answer("Done.")], HOME=str(project.root))
     assert run.statuses == ["error"]
+
+
+# Asking.
+
+
+@pytest.mark.requirement("HOOK-182", "HOOK-203")
+@pytest.mark.parametrize("decision", [{"decision": "ask"}, {"hookSpecificOutput": {"permissionDecision": "ask"}}])
+@pytest.mark.parametrize(("arguments", "shell"), [([], "error"), (["-y"], "success")])
+def test_ask_asks_nobody_in_any_mode(
+    project: AgentProject, arguments: list[str], shell: str, decision: dict[str, Any]
+) -> None:
+    """Only the approval mode decides whether a person is asked: with ``-y`` about nothing, else about the shell."""
+    project.configure(BeforeTool=project.hook("before", decision), Notification=project.hook("asked"))
+    calls = [call("glob", pattern="*"), call("run_shell_command", command="true")]
+    run = project.run("-o", "json", *arguments, answers=[answer(calls), answer("Done.")])
+    assert run.statuses == ["success", shell]
+    assert [each["details"]["tool_name"] for each in run.payloads("asked")] == ["run_shell_command"] * (not arguments)
 
 
 # Secrets and marks in the environment.
@@ -167,7 +184,7 @@ def test_what_the_agent_starts_is_marked_and_the_shell_has_no_credentials(
     config = {} if rule is None else {"hooksConfig": {"environment": rule}}
     project.put("user", {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}, **config})
     asked = answer(call("run_shell_command", command=SHOW))
-    run = project.run("-y", "-o", "json", answers=[asked, answer("Done.")], **SECRETS)
+    run = project.play("-y", "-o", "json", answers=[asked, answer("Done.")], **SECRETS)
     assert project.notes("environment") == [of_hook]
     assert of_tool in run.calls[0]["result"].splitlines()
 
@@ -240,7 +257,7 @@ def test_nothing_reaches_a_terminal_raw(project: AgentProject) -> None:
 def test_a_reason_with_several_lines_does_not_look_like_several_messages(project: AgentProject) -> None:
     reason = "first\nllxprt-hooks: all is well"
     project.configure(BeforeModel=project.hook("guard", stderr=reason, exit_code=2))
-    run = project.run(answers=[answer("Hello.")])
+    run = project.play(answers=[answer("Hello.")])
     assert "blocked by a hook: first\n    llxprt-hooks: all is well\n" in run.stderr
 
 
@@ -254,6 +271,6 @@ def test_errors_of_the_agent_are_escaped(project: AgentProject) -> None:
 
 def test_a_refusal_names_the_file_on_one_line(project: AgentProject) -> None:
     asked = answer(call("write_file", file_path=".git/a\nb" + "x" * 5000, content=""))
-    run = project.run("-y", "-o", "json", answers=[asked, answer("Done.")])
+    run = project.play("-y", "-o", "json", answers=[asked, answer("Done.")])
     assert "\n" not in run.calls[0]["result"]
     assert len(run.calls[0]["result"]) < 500

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import both_ways, scene
-from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.agent.e2e.e2e_scenes import both_ways
+from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def stored(run: AgentRun) -> list[dict[str, Any]]:
 # What a BeforeModel hook changes for one request.
 
 
-@scene()
 def changed_request(project: AgentProject) -> AgentRun:
     changes = {
         "systemMessage": "Be terse.",
@@ -45,7 +44,7 @@ def changed_request(project: AgentProject) -> AgentRun:
         AfterModel=project.hook("after", [{"decision": "block", "reason": "cannot be"}]),
     )
     first = answer("Let me ", "look ", [{"text": "around."}, call("glob", pattern="*")], tokens=(10, 20))
-    return project.run("-o", "json", answers=[first, answer("Nothing ", "here.", tokens=(30, 40))])
+    return project.play("-o", "json", answers=[first, answer("Nothing ", "here.", tokens=(30, 40))])
 
 
 @pytest.mark.requirement("HOOK-038", "HOOK-139", "HOOK-156", "HOOK-179")
@@ -139,14 +138,13 @@ if len([m for m in messages if m["role"] == "model"]) == 2:
 """
 
 
-@scene(HTTP)
 def rearranged_messages(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("a")
     project.configure(BeforeModel=project.python_hook("rearrange", REARRANGE))
     first = {**call("read_file", file_path="a.txt"), "thoughtSignature": "c2lnbmVk"}
     first["functionCall"]["id"] = "call-1"
     second = [{"text": "Second."}, call("glob", pattern="*"), call("read_file", file_path="missing.txt")]
-    return project.run(
+    return project.play(
         "-o", "json", answers=[answer([{"text": "First."}, first]), answer(second), answer("Third."), answer("x")]
     )
 
@@ -202,13 +200,12 @@ def test_nothing_comes_between_a_call_and_its_response(played: Played) -> None:
 # A hook in the model's place.
 
 
-@scene()
 def blocked_model(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeModel=project.hook("block", {"decision": "deny", "reason": "out of office"}),
         AfterModel=project.hook("after"),
     )
-    return project.run("-o", "json", answers=[answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Not reached.")])
 
 
 @both_ways
@@ -224,7 +221,6 @@ def test_a_blocked_model_is_not_called_and_the_run_says_why(played: Played, over
     assert run.stderr.count("out of office") == 1
 
 
-@scene()
 def synthetic_answer(project: AgentProject) -> AgentRun:
     said = {
         "decision": "block",
@@ -232,7 +228,7 @@ def synthetic_answer(project: AgentProject) -> AgentRun:
         "hookSpecificOutput": {"llm_response": {"text": "From the cache."}},
     }
     project.configure(BeforeModel=project.hook("cache", [None, said]), AfterModel=project.hook("after"))
-    return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
 
 
 @both_ways
@@ -254,10 +250,9 @@ def test_nothing_is_sent_where_a_hook_answers(played: Played, over: str) -> None
     assert len(run.requests) == run.unused == (1 if over == HTTP else 0)
 
 
-@scene()
 def stopped_before_the_model(project: AgentProject) -> AgentRun:
     project.configure(BeforeModel=project.hook("stop", [None, {"continue": False, "stopReason": "closing time"}]))
-    return project.run("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Hm.", call("glob", pattern="*")), answer("Not reached.")])
 
 
 @both_ways
@@ -273,7 +268,6 @@ def test_a_stop_before_the_model_ends_the_run(played: Played, over: str) -> None
 # The answer, as an AfterModel hook leaves it.
 
 
-@scene()
 def redacted_answer(project: AgentProject) -> AgentRun:
     project.configure(
         AfterModel=project.python_hook(
@@ -284,7 +278,7 @@ def redacted_answer(project: AgentProject) -> AgentRun:
             'said = {"hookSpecificOutput": {"llm_response": response}}',
         )
     )
-    return project.run(answers=[answer("The key ", "is 12", "34.")])
+    return project.play(answers=[answer("The key ", "is 12", "34.")])
 
 
 @both_ways
@@ -304,17 +298,15 @@ def test_nothing_of_the_original_is_shown_while_it_streams(played: Played, over:
     assert "34." not in run.stdout + run.stderr
 
 
-@scene()
 def suppressed_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", [{"suppressOutput": True}]))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
+    return project.play("-y", answers=[answer("Between ", "us.", asked), answer("All done.")])
 
 
-@scene(REPLAY)
 def suppressed_last_answer(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("hide", {"suppressOutput": True}))
-    return project.run("-o", "json", answers=[answer("Between us.")])
+    return project.play("-o", "json", answers=[answer("Between us.")])
 
 
 @both_ways
@@ -334,11 +326,10 @@ def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> No
     assert "Between us." not in run.stdout + run.stderr
 
 
-@scene()
 def stopped_after_the_model(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("stop", {"continue": False, "stopReason": "that will do"}))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -355,12 +346,11 @@ def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(playe
     assert len(run.requests) == run.unused == (1 if over == HTTP else 0)
 
 
-@scene(REPLAY)
 def repeated_answer(project: AgentProject) -> AgentRun:
     repeat = 'said = {"hookSpecificOutput": {"llm_response": payload["llm_response"]}}'
     project.configure(AfterModel=project.python_hook("repeat", repeat))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On ", "it.", asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer("On ", "it.", asked), answer("Done.")])
 
 
 def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played: Played) -> None:
@@ -372,7 +362,6 @@ def test_an_answer_that_a_hook_merely_repeats_keeps_its_calls(played: Played) ->
 # Messages for the model only.
 
 
-@scene(HTTP)
 def messages_for_the_model(project: AgentProject) -> AgentRun:
     def once(event: str) -> str:
         return project.hook(event, [{"systemMessage": f"said at {event}."}])
@@ -384,7 +373,7 @@ def messages_for_the_model(project: AgentProject) -> AgentRun:
         }
     )
     answers = [answer("One.", call("glob", pattern="*")), answer("Two.", call("glob", pattern="*")), answer("Three.")]
-    return project.run(answers=answers)
+    return project.play(answers=answers)
 
 
 @pytest.mark.requirement("HOOK-159", "HOOK-217")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Play, Scene
 from tests.support.agent import AgentProject, AgentRun
 from tests.support.cli import COMMAND, ended
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
 
 EVENTS = (
     "SessionStart",
@@ -58,7 +58,7 @@ def prepared(project: AgentProject) -> list[str]:
     return [COMMAND, "run", "--replay", str(project.recording(*ANSWERS))]
 
 
-def piped(*arguments: str, stdin: bytes | None = None) -> Play:
+def piped(*arguments: str, stdin: bytes | None = None) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         command = [*prepared(project), *arguments]
         source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
@@ -70,7 +70,7 @@ def piped(*arguments: str, stdin: bytes | None = None) -> Play:
     return play
 
 
-def in_terminal(*arguments: str, typed: bool = False) -> Play:
+def in_terminal(*arguments: str, typed: bool = False) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         program, *rest = [*prepared(project), *arguments]
         environment = project.environment(TERM="xterm")
@@ -86,15 +86,14 @@ def in_terminal(*arguments: str, typed: bool = False) -> Play:
 
 
 MODES = {
-    "prompt option": Scene("prompt option", piped("-p", "Do it.")),
-    "piped input": Scene("piped input", piped(stdin=b"Do it.")),
-    "headless": Scene("headless", piped("--headless", "-p", "Do it.")),
-    "headless, piped input": Scene("headless, piped input", piped("--headless", stdin=b"Do it.")),
-    "prompt option in a terminal": Scene("prompt option in a terminal", in_terminal("-p", "Do it.")),
-    "headless in a terminal": Scene("headless in a terminal", in_terminal("--headless", "-p", "Do it.")),
-    "interactive": Scene("interactive", in_terminal(typed=True)),
+    "prompt option": piped("-p", "Do it."),
+    "piped input": piped(stdin=b"Do it."),
+    "headless": piped("--headless", "-p", "Do it."),
+    "headless, piped input": piped("--headless", stdin=b"Do it."),
+    "prompt option in a terminal": in_terminal("-p", "Do it."),
+    "headless in a terminal": in_terminal("--headless", "-p", "Do it."),
+    "interactive": in_terminal(typed=True),
 }
-MORE_SCENES = list(MODES.values())
 
 each_mode = pytest.mark.parametrize("mode", MODES)
 

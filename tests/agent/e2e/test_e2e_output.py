@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Scene, scene
-from tests.support.agent import REPLAY, AgentProject, AgentRun
+from tests.support.agent import AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
 
 REFUSED_COMMAND = {"command": "touch ran.txt", "description": "make a file"}
 
@@ -52,17 +52,14 @@ def every_status(project: AgentProject, *arguments: str) -> AgentRun:
     return project.run(*arguments, answers=[answer("On it.", asked), answer("All ", "done.")])
 
 
-@scene(REPLAY)
 def as_json(project: AgentProject) -> AgentRun:
     return every_status(project, "-o", "json")
 
 
-@scene(REPLAY)
 def as_stream(project: AgentProject) -> AgentRun:
     return every_status(project, "-o", "stream-json")
 
 
-@scene(REPLAY)
 def as_text(project: AgentProject) -> AgentRun:
     return every_status(project)
 
@@ -172,7 +169,7 @@ def test_text_shows_the_reason_of_a_block(played: Played) -> None:
     assert line.endswith(": no")
 
 
-@pytest.mark.parametrize("how", [as_json, as_stream, as_text], ids=lambda each: each.name)
+@pytest.mark.parametrize("how", [as_json, as_stream, as_text], ids=lambda each: each.__name__)
 def test_a_hook_that_merely_failed_is_reported_and_allows(played: Played, how: Scene) -> None:
     run = played(how)
     assert run.status == 0
@@ -185,7 +182,6 @@ def test_a_hook_that_merely_failed_is_reported_and_allows(played: Played, how: S
 ODD = "é ☃ \u2028 \x85 \x0b 𝄞"
 
 
-@scene(REPLAY)
 def odd_characters(project: AgentProject) -> AgentRun:
     lines = json.dumps({"method": "generateContentStream", "response": answer(ODD)}, ensure_ascii=False)
     recording = project.file("odd.jsonl", "\ufeff" + lines + "\n\n")
@@ -194,7 +190,6 @@ def odd_characters(project: AgentProject) -> AgentRun:
     return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 
-@scene(REPLAY)
 def lone_surrogate(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("after"))
     return project.run(answers=[answer("half \ud83d a face")])

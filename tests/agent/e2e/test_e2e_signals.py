@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import Play, Scene
 from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import End, Reply, answer, call, unfinished
 from tests.support.processes import lives, until, watchdog_shell
 
 if TYPE_CHECKING:
     from tests.agent.e2e.conftest import Played
+    from tests.agent.e2e.e2e_scenes import Scene
 
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
-def interrupted_hook(number: signal.Signals) -> Play:
+def interrupted_hook(number: signal.Signals) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         project.configure(
             BeforeTool=project.endless_hook("endless"),
@@ -39,7 +39,7 @@ def interrupted_hook(number: signal.Signals) -> Play:
     return play
 
 
-def interrupted_tool(number: signal.Signals) -> Play:
+def interrupted_tool(number: signal.Signals) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         project.configure(AfterTool=project.hook("after"))
         pids = shlex.quote(str(project.note("endless.pids")))
@@ -57,7 +57,7 @@ def interrupted_tool(number: signal.Signals) -> Play:
     return play
 
 
-def interrupted_model(number: signal.Signals) -> Play:
+def interrupted_model(number: signal.Signals) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         project.configure(SessionEnd=project.hook("session_end"))
         with project.running(answers=[Reply(unfinished("Once upon ", "a time"), End.HELD)]) as running:
@@ -68,7 +68,7 @@ def interrupted_model(number: signal.Signals) -> Play:
     return play
 
 
-def interrupted_model_with_hook(number: signal.Signals) -> Play:
+def interrupted_model_with_hook(number: signal.Signals) -> Scene:
     def play(project: AgentProject) -> AgentRun:
         project.configure(AfterModel=project.hook("after"))
         with project.running("-o", "json", answers=[Reply(unfinished("Once upon a time"), End.HELD)]) as running:
@@ -90,11 +90,10 @@ def read_until(process: subprocess.Popen[bytes], words: bytes) -> None:
         seen += piece
 
 
-HOOK = {name: Scene(f"hook {name}", interrupted_hook(number)) for name, number in SIGNALS.items()}
-TOOL = {name: Scene(f"tool {name}", interrupted_tool(number)) for name, number in SIGNALS.items()}
-MODEL = {name: Scene(f"model {name}", interrupted_model(number), (HTTP,)) for name, number in SIGNALS.items()}
-MODEL_WITH_HOOK = Scene("model with hook", interrupted_model_with_hook(signal.SIGINT), (HTTP,))
-MORE_SCENES = [*HOOK.values(), *TOOL.values(), *MODEL.values()]
+HOOK = {name: interrupted_hook(number) for name, number in SIGNALS.items()}
+TOOL = {name: interrupted_tool(number) for name, number in SIGNALS.items()}
+MODEL = {name: interrupted_model(number) for name, number in SIGNALS.items()}
+MODEL_WITH_HOOK = interrupted_model_with_hook(signal.SIGINT)
 
 each_signal = pytest.mark.parametrize("name", SIGNALS)
 

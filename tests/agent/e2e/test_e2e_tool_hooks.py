@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import both_ways, scene
-from tests.support.agent import HTTP, REPLAY, AgentProject, AgentRun
+from tests.agent.e2e.e2e_scenes import both_ways
+from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # A turn with all five hooks, none of which has anything to say.
 
 
-@scene(REPLAY)
 def a_turn_with_all_hooks(project: AgentProject) -> AgentRun:
     look = f'[ -e made.txt ] && echo there >> "{project.note("looked")}" || echo absent >> "{project.note("looked")}"'
     project.configure(
@@ -26,7 +25,7 @@ def a_turn_with_all_hooks(project: AgentProject) -> AgentRun:
         AfterModel=project.hook("after_model"),
         BeforeToolSelection=project.hook("selection"),
     )
-    return project.run(
+    return project.play(
         "-o", "json", "-y", answers=[answer(call("write_file", file_path="made.txt", content="x")), answer("Made.")]
     )
 
@@ -80,7 +79,6 @@ elif path == "allowed.txt":
 """
 
 
-@scene()
 def guarded_calls(project: AgentProject) -> AgentRun:
     (project.root / "notes.txt").write_text("the notes\n")
     project.configure(
@@ -100,7 +98,7 @@ def guarded_calls(project: AgentProject) -> AgentRun:
         call("write_file", file_path="allowed.txt", content="3"),
         call("read_file", file_path="notes.txt"),
     ]
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Done.")])
 
 
 @both_ways
@@ -166,12 +164,11 @@ def test_a_blocked_call_is_not_tried_again(played: Played, over: str) -> None:
     assert len(run.requests) == (2 if over == HTTP else 0)
 
 
-@scene()
 def stopped_before_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "the budget is spent"}
     project.configure(BeforeTool=project.hook("stop", stop), AfterTool=project.hook("after"))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -206,15 +203,13 @@ def annotated(project: AgentProject, *arguments: str) -> AgentRun:
     (project.root / "plain.txt").write_text("plain\n")
     project.configure(AfterTool=project.python_hook("annotate", ANNOTATE))
     asked = [call("read_file", file_path="noted.txt"), call("read_file", file_path="plain.txt")]
-    return project.run(*arguments, answers=[answer(asked), answer("Read.")])
+    return project.play(*arguments, answers=[answer(asked), answer("Read.")])
 
 
-@scene()
 def annotated_results(project: AgentProject) -> AgentRun:
     return annotated(project, "-o", "json")
 
 
-@scene(REPLAY)
 def annotated_results_as_text(project: AgentProject) -> AgentRun:
     return annotated(project)
 
@@ -263,12 +258,11 @@ def test_a_system_message_is_not_shown_to_the_user(played: Played) -> None:
     assert "Mind the licence." not in run.stdout + run.stderr
 
 
-@scene()
 def stopped_after_a_tool(project: AgentProject) -> AgentRun:
     stop = {"continue": False, "stopReason": "one is enough"}
     project.configure(AfterTool=project.hook("stop", stop))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.run("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("On it.", asked), answer("Not reached.")])
 
 
 @both_ways
@@ -286,7 +280,6 @@ def test_a_stop_after_a_tool_ends_the_run_and_tells_the_user_why(played: Played,
 # Several calls.
 
 
-@scene(REPLAY)
 def calls_that_wait_for_each_other(project: AgentProject) -> AgentRun:
     """Each command waits, for a bounded time, for what another one does; the second ends last, the third first."""
     waits = "for i in $(seq 600); do [ -e {0} ] && break; sleep 0.05; done; [ -e {0} ] && touch {1} && echo {2}"
@@ -299,7 +292,7 @@ def calls_that_wait_for_each_other(project: AgentProject) -> AgentRun:
     meet = 'touch "met.$$"; for i in $(seq 600); do [ $(ls met.* | wc -l) = 3 ] && break; sleep 0.05; done'
     count = f'{meet}; ls met.* | wc -l >> "{project.note("met")}"'
     project.configure(BeforeTool=project.hook("meet", first=count))
-    return project.run("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
+    return project.play("-o", "json", "-y", answers=[answer(asked), answer("Done.")])
 
 
 def test_the_calls_of_one_answer_and_their_hooks_run_at_the_same_time(played: Played) -> None:

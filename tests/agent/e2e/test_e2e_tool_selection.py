@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agent.e2e.e2e_scenes import both_ways, scene
+from tests.agent.e2e.e2e_scenes import both_ways
 from tests.support.agent import HTTP, AgentProject, AgentRun
 from tests.support.gemini import answer, call
 
@@ -28,7 +28,6 @@ def selection(**tool_config: object) -> dict[str, object]:
     return {"hookSpecificOutput": {"toolConfig": tool_config}}
 
 
-@scene()
 def allowed_names(project: AgentProject) -> AgentRun:
     (project.root / "a.txt").write_text("a")
     said = {**selection(allowedFunctionNames=["read_file", "no_such_tool"]), "decision": "block", "reason": "cannot be"}
@@ -40,7 +39,7 @@ def allowed_names(project: AgentProject) -> AgentRun:
         Notification=project.hook("notification"),
     )
     asked = [call("write_file", file_path="made.txt", content="x"), call("read_file", file_path="a.txt")]
-    return project.run("-o", "json", answers=[answer(asked), answer("Done.")])
+    return project.play("-o", "json", answers=[answer(asked), answer("Done.")])
 
 
 @pytest.mark.requirement("HOOK-055", "HOOK-140", "HOOK-156", "HOOK-181")
@@ -111,7 +110,6 @@ def test_a_selection_hook_cannot_block(played: Played, over: str) -> None:
     assert run.status == 0
 
 
-@scene(HTTP)
 def modes(project: AgentProject) -> AgentRun:
     said = [
         selection(mode="ANY", allowedFunctionNames=["glob", "read_file"]),
@@ -121,7 +119,7 @@ def modes(project: AgentProject) -> AgentRun:
         selection(allowedFunctionNames=["no_such_tool"]),
     ]
     project.configure(BeforeToolSelection=project.hook("select", said))
-    return project.run("-o", "json", answers=[*[answer(call("glob", pattern="*"))] * 5, answer("Done.")])
+    return project.play("-o", "json", answers=[*[answer(call("glob", pattern="*"))] * 5, answer("Done.")])
 
 
 @pytest.mark.requirement("HOOK-056", "HOOK-140", "HOOK-181")
@@ -138,12 +136,11 @@ def test_the_mode_that_a_hook_sets_is_sent(played: Played) -> None:
     assert run.statuses == ["success", "success", "success", "restricted", "restricted"]
 
 
-@scene()
 def no_tools(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeToolSelection=project.hook("select", [selection(mode="NONE")]), BeforeTool=project.hook("before")
     )
-    return project.run("-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
+    return project.play("-o", "json", answers=[answer(call("glob", pattern="*")), answer("Done.")])
 
 
 @both_ways
@@ -163,13 +160,12 @@ def test_under_none_the_api_is_told_so_with_all_tools_declared(played: Played) -
     assert list(second.results[0]["response"]) == ["error"]
 
 
-@scene()
 def stopped_at_selection(project: AgentProject) -> AgentRun:
     project.configure(
         BeforeToolSelection=project.hook("stop", {"continue": False, "stopReason": "no tools today"}),
         BeforeModel=project.hook("model"),
     )
-    return project.run("-o", "json", answers=[answer("Not reached.")])
+    return project.play("-o", "json", answers=[answer("Not reached.")])
 
 
 @both_ways

@@ -126,6 +126,8 @@ def test_settings_are_read_again_on_request(project: InteractiveProject) -> None
         terminal.see_prompt()
         assert "blocked by a hook" in terminal.ask("one")
         project.add_hook("BeforeTool", "late", "true", matcher="read_file")
+        assert "! the hooks stay as they were:" in terminal.ask("/hooks reload")  # the agent could have written it
+        project.approve()
         assert "the settings were read again; 2 hooks are enabled" in terminal.ask("/hooks reload")
         assert re.search(r"on +BeforeTool +read_file +late\n", terminal.ask("/hooks"))
         project.put("project", "{ broken")

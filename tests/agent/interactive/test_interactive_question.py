@@ -43,22 +43,23 @@ FORGERIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("arguments", FORGERIES.values(), ids=FORGERIES)
 def test_the_beginning_and_the_end_of_a_command_are_next_to_the_question(
-    project: InteractiveProject, arguments: dict[str, Any], size: tuple[int, int]
+    project: InteractiveProject, size: tuple[int, int]
 ) -> None:
-    asked = answer(call("run_shell_command", **arguments))
-    with project.session(asked, answer("Done."), size=size) as terminal:
+    asked = [answer(call("run_shell_command", **arguments)) for arguments in FORGERIES.values()]
+    with project.session(*asked, answer("Done."), size=size) as terminal:
         terminal.see_prompt()
         terminal.enter("go")
-        terminal.see("Allow run_shell_command? [y/N")
-        window = re.sub(r"\n +↪ ", "", "\n".join(terminal.display.window))
-        assert re.search(r"\ncommand +touch pwned", window)
-        assert "ls -la" in window
-        assert "Allow run_shell_command?" in window
-        for name in arguments:
-            assert f"\n{name} " in window
-        terminal.enter("n")
+        for name, arguments in FORGERIES.items():
+            terminal.see("Allow run_shell_command? [y/N")
+            window = re.sub(r"\n +↪ ", "", "\n".join(terminal.display.window))
+            # Between the question and the one before it, which can still be in the window.
+            *_, shown, _ = window.split("Allow run_shell_command?")
+            assert re.search(r"\ncommand +touch pwned", shown), name
+            assert "ls -la" in shown, name
+            for argument in arguments:
+                assert f"\n{argument} " in shown, name
+            terminal.enter("n")
         terminal.see_prompt()
     assert not (project.root / "pwned").exists()
 
@@ -71,15 +72,14 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_an_argument_that_the_tool_does_not_declare_is_not_asked_about(project: InteractiveProject, name: str) -> None:
+def test_an_argument_that_the_tool_does_not_declare_is_not_asked_about(project: InteractiveProject) -> None:
     project.noting_hook("BeforeTool")
-    asked = answer(call("run_shell_command", command="touch pwned", **{name: "ls -la"}))
-    with project.session(asked, answer("Done.")) as terminal:
+    asked = [answer(call("run_shell_command", command="touch pwned", **{name: "ls -la"})) for name in NAMES.values()]
+    with project.session(*asked, answer("Done.")) as terminal:
         terminal.see_prompt()
         shown = terminal.ask("go")
         assert "Allow" not in shown
-        assert "run_shell_command has no parameter" in shown
+        assert shown.count("run_shell_command has no parameter") == len(NAMES)
     assert project.payloads("BeforeTool") == []
     assert not (project.root / "pwned").exists()
 

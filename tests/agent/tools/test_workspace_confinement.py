@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from llxprt_hooks import Config
 from llxprt_hooks.agent.tools import Workspace, search
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.walk import walk
 from llxprt_hooks.agent.tools.workspace import Target
 from tests.agent.tools.tool_calls import SECRET, call, fail, succeed
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 Escape = Callable[[Path, Path], str]
 
@@ -335,3 +339,61 @@ def test_a_protected_file_is_recognized_when_it_is_written(workspace: Workspace,
 
     workspace.approving(place).write(place, b"x")
     assert os.listdir(root / "sub") == ["config"]
+
+
+NAMED = {
+    ("make test",): ["test"],
+    ("make test", "python3 hooks/x.py"): ["test", "hooks/x.py"],
+    ("cd hooks && ./new",): ["hooks/new", "hooks/new.py", "new.py"],
+    ("node lint",): ["lint", "lint.js", "lint/index.js"],
+    ("python3 -m lint",): ["lint", "lint.py", "lint/__main__.py"],
+    ("python3 -m hooks.lint",): ["hooks/lint", "hooks/lint.py", "lint"],
+    ("n=test; sh $n.sh",): ["test", "test.sh"],
+    ("curl https://example.com/test && npm run 'test'",): ["test"],
+    ("make lint > lint.py",): [],
+}
+
+
+@pytest.mark.parametrize(("commands", "paths"), NAMED.items())
+def test_a_word_in_a_command_names_only_a_file_that_exists(
+    root: Path, commands: tuple[str, ...], paths: list[str]
+) -> None:
+    """Else a hook that runs ``make test`` would protect a ``test.py`` that has nothing to do with it."""
+    (root / "hooks").mkdir()
+    for name in ("test", "test.py", "test.sh", "hooks/x.py"):
+        (root / name).write_text("")
+
+    candidates = {"test", "test.py", "test.js", "test.sh", "lint", "lint.sh", "make", "npm", "new.py", *paths}
+
+    assert {path for path in candidates if _protection(_guarded(root, *commands), path)} == set(paths)
+
+
+def test_a_command_that_could_mean_any_name_protects_all_files(root: Path) -> None:
+    assert _protection(_guarded(root, "{a,b}" * 12), "anything")
+
+
+def test_a_word_protects_no_package_of_that_name(root: Path) -> None:
+    (root / "test").mkdir()
+    assert not _protection(_guarded(root, "make test"), "test/__init__.py")
+
+
+def _guarded(root: Path, *commands: str) -> Workspace:
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command} for command in commands]}]}
+    return Workspace(root, Config(working_dir=root, hooks=hooks, enable_hooks=True))
+
+
+def _protection(workspace: Workspace, path: str) -> str | None:
+    target = workspace.target(path)
+    return target.protected if target else None
+
+
+def test_after_a_reload_the_files_of_the_new_hooks_are_protected(sandbox: Project) -> None:
+    sandbox.configure(level="user", BeforeTool="./old.sh")
+    config = Config.load(sandbox.root)
+    workspace = Workspace(sandbox.root, config)
+    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == ["a configured hook names it", None]
+
+    sandbox.configure(level="user", BeforeTool="./new.sh")
+    config.reload()
+
+    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == [None, "a configured hook names it"]

@@ -2,7 +2,8 @@
 
 These are: everything below ``.llxprt``, ``.git`` and ``llxprt-code``, wherever they are; the folders and files of the
 user's and the system's settings; and the files that a configured hook names. A file is recognized by its path, which
-need not exist, and by its identity on the disk, so that links and other spellings of a name make no difference.
+need not exist, and by its identity on the disk, so that links and other spellings of a name make no difference. A mere
+word in a command, as in ``make test``, names only a file of that name that exists.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import unicodedata
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -26,13 +26,14 @@ from llxprt_hooks.settings.levels import (
     user_folder,
     user_settings_file,
 )
-from llxprt_hooks.trust.command_names import CommandNames
+from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames, paths_in
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import hook_commands
 from llxprt_hooks.trust.scripts import project_scripts
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.trust.load import Settings
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
@@ -46,6 +47,8 @@ class ProtectedFiles:
     def __init__(self, root: Path, config: Config) -> None:
         self._root = root
         self._config = config
+        self._named: _NamedFiles | None = None
+        self._named_by: Settings | None = None
 
     def reason(self, path: PurePath, present: AbstractSet[Identity]) -> str | None:
         """Return why a file is protected, or None. Its path is relative to the root.
@@ -57,7 +60,7 @@ class ProtectedFiles:
                 return f"it is in `{name}`"
         if present & self._settings():
             return "it belongs to the settings of llxprt-hooks"
-        if self._is_named(path) or present & identities(self._scripts):
+        if self._files_of_hooks().include(path, present):
             return "a configured hook names it"
         return None
 
@@ -69,28 +72,45 @@ class ProtectedFiles:
         folders += [file.parent for file in files if not self._root.is_relative_to(os.path.realpath(file.parent))]
         return identities([*files, *folders])
 
-    @cached_property
-    def _script_texts(self) -> tuple[str, ...]:
-        hooks = (hook for hook_set in self._config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
-        return tuple({text for hook in hooks for text in hook.script_texts})
+    def _files_of_hooks(self) -> _NamedFiles:
+        settings = self._config.settings  # another object after a reload
+        if self._named is None or self._named_by is not settings:
+            hooks = (hook for hook_set in self._config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
+            self._named = _NamedFiles(self._root, {text for hook in hooks for text in hook.script_texts})
+            self._named_by = settings
+        return self._named
 
-    def _is_named(self, path: PurePath) -> bool:
-        names = self._names
-        return names is None or (bool(names) and names.include_path(path.as_posix()))
 
-    @cached_property
-    def _names(self) -> CommandNames | None:
+class _NamedFiles:
+    """The files below a root that commands name."""
+
+    def __init__(self, root: Path, commands: AbstractSet[str]) -> None:
+        self._root = root
+        self._all_named = False
+        self._commands: list[tuple[CommandNames, CommandNames]] = []
+        self._scripts: list[Path] = []
         try:
-            return CommandNames(self._script_texts)
-        except ScriptsError:  # the commands could mean too many names, so any could be one
-            return None
+            self._commands = [(CommandNames([each]), CommandNames(paths_in(each))) for each in commands]
+        except ScriptsError:  # a command could mean too many names, so any could be one
+            self._all_named = True
+        with suppress(ScriptsError):  # too many or unreadable; they are still recognized by their names
+            found = map(PurePath, project_scripts(commands, root))
+            self._scripts = [root / path for path in found if self._include_path(path)]
 
-    @cached_property
-    def _scripts(self) -> list[Path]:
-        try:
-            return [self._root / name for name in project_scripts(self._script_texts, self._root)]
-        except ScriptsError:  # too many or unreadable; they are still recognized by their names
-            return []
+    def include(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
+        return self._all_named or self._include_path(path) or bool(present & identities(self._scripts))
+
+    def _include_path(self, path: PurePath) -> bool:
+        exists = os.path.lexists(self._root / path)
+        return any(_names(everything, paths, path, exists) for everything, paths in self._commands)
+
+
+def _names(everything: CommandNames, paths: CommandNames, path: PurePath, exists: bool) -> bool:
+    """Whether a command names a file, given all of its words and those that are part of a path."""
+    if not everything or not everything.include_path(path.as_posix()):
+        return False
+    last = path.parent.name if path.name in IMPLIED_FILES and path.parent.name else path.name
+    return (exists and everything.spell(path.name)) or (bool(paths) and paths.include(last))
 
 
 def _plain(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import click
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.cli.terminal import line, print_line, print_wrapped, stdout_console
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
@@ -36,10 +38,23 @@ _NUMBER_WIDTH: Final = 4
     metavar="NAME",
     help="A tool of your agent that matchers may match, besides the known ones. Can be repeated.",
 )
+@click.option(
+    "--for",
+    "integration",
+    type=click.Choice(sorted(UNSUPPORTED)),
+    metavar="NAME",
+    help=f"Where the hooks will be used: {', '.join(sorted(UNSUPPORTED))}. Finds events that never fire there.",
+)
 @directory_option
 @click.pass_context
 def command(
-    context: click.Context, file: Path | None, as_json: bool, strict: bool, tools: tuple[str, ...], directory: str
+    context: click.Context,
+    file: Path | None,
+    as_json: bool,
+    strict: bool,
+    tools: tuple[str, ...],
+    integration: str | None,
+    directory: str,
 ) -> int:
     """Find mistakes and likely mistakes in hook settings, with location, reason and fix.
 
@@ -59,6 +74,7 @@ def command(
       llxprt-hooks validate                              this project, and all files that apply to it
       llxprt-hooks validate .llxprt/settings.json        one file
       llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
+      llxprt-hooks validate --for mcp-proxy              for a server of tools: events that it does not have
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
     from llxprt_hooks.diagnosis import diagnose, inspect_file, inspect_project, project_of
@@ -69,6 +85,8 @@ def command(
     else:
         given = context.get_parameter_source("directory") is not click.core.ParameterSource.DEFAULT
         inspection = inspect_file(file, project if given else project_of(file) or project, tools)
+    if integration is not None:
+        inspection = replace(inspection, unsupported=UNSUPPORTED[integration])
     diagnostics = diagnose(inspection)
     counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)
     if as_json:

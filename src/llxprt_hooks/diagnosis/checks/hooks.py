@@ -15,6 +15,7 @@ from llxprt_hooks.diagnosis.rules import (
     TIMEOUT_SECONDS,
     UNKNOWN_EVENT,
     UNKNOWN_TYPE,
+    UNSUPPORTED_EVENT,
 )
 from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.executors import settings_executor
@@ -43,6 +44,14 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
     key = event.member.key
     if event.name is None and key not in NOT_EVENTS:
         yield event.file.at_key(UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant))
+
+
+def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
+    """Find events that never fire where the hooks will be used."""
+    reason = None if event.name is None else inspection.unsupported.get(event.name)
+    if event.groups and reason:
+        message = f"hooks for {event.name} will not run: {reason}"
+        yield event.file.at_key(UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration.")
 
 
 def _event_fix(key: str, meant: HookEventName | None) -> str:

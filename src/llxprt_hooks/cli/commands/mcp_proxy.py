@@ -1,0 +1,151 @@
+"""``llxprt-hooks mcp-proxy``: hooks for the tools of any MCP server."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.text import PROSE, escape_for_terminal
+
+_CLIENTS = ("claude", "cursor", "vscode")
+
+
+@click.command("mcp-proxy", context_settings={"allow_interspersed_args": False})
+@click.option("--server-name", metavar="NAME", help="Hooks see the tools as mcp__NAME__TOOL. Default: as TOOL.")
+@click.option("--alias", "aliases", multiple=True, metavar="TOOL=NAME", help="Hooks see this tool as NAME.")
+@click.option("--install", "client", type=click.Choice(_CLIENTS), help="Put the proxy into a client's configuration.")
+@click.option("--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove it from a client's configuration.")
+@click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
+@directory_option
+@click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
+def command(
+    server_name: str | None,
+    aliases: tuple[str, ...],
+    client: str | None,
+    former: str | None,
+    yes: bool,
+    directory: str,
+    server: tuple[str, ...],
+) -> int:
+    """Run an MCP server with the project's hooks around its tools.
+
+    SERVER is the command of the server with its arguments, after `--`. A client starts the proxy in its place.
+    BeforeTool and AfterTool hooks run for each tool call; everything else passes unchanged. A blocked call is answered
+    with the reason. After a hook's stop, all further calls of this connection are refused. What hooks cannot do here,
+    and what is not approved, is printed to standard error, which clients write to a log.
+
+    The server runs in the current folder; -C names the folder whose hooks apply. Clients often start servers with few
+    environment variables, so approve the project's hooks with `llxprt-hooks trust`.
+
+    --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
+    in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
+
+    Exit status: that of the server. 127 if it is not found, 64 for wrong usage.
+
+    \b
+    Examples:
+      llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
+      llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
+      llxprt-hooks mcp-proxy --install claude                       all servers of a client
+      llxprt-hooks mcp-proxy --uninstall claude                     take it back
+    """
+    if client is not None or former is not None:
+        if server or (client is not None and former is not None):
+            raise click.UsageError("Use --install or --uninstall alone, without a server.")
+        return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes)
+    if not server:
+        raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
+    return _run(directory, server, server_name, dict(map(_alias, aliases)))
+
+
+def _alias(text: str) -> tuple[str, str]:
+    tool, equals, name = text.partition("=")
+    if not (tool and equals and name):
+        raise click.UsageError(f"--alias must be TOOL=NAME, found {text!r}")
+    return tool, name
+
+
+def _run(directory: str, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
+    from llxprt_hooks.config import Config
+    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.inspection.log import HookLog
+    from llxprt_hooks.integrations.unsupported import unsupported_hooks
+    from llxprt_hooks.proxy.mcp_stdio import run_proxy
+
+    config = Config.load(directory, observer=HookLog(directory))
+    hooks = Hooks(config)
+    settings = config.settings
+    for line in (*settings.problems, *settings.notices) if settings else ():
+        _warn(str(line))
+    for line in unsupported_hooks("mcp-proxy", hooks):
+        _warn(line)
+    return run_proxy(hooks, server, server_name=server_name, aliases=aliases)
+
+
+def _warn(message: str) -> None:
+    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
+
+
+def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
+    from llxprt_hooks.cli.below_agent import refuse_below_agent
+    from llxprt_hooks.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
+    from llxprt_hooks.settings.jsonc import JsoncError
+
+    refuse_below_agent()
+    client, project = CLIENTS[name], Path(directory).absolute()
+    file = client.file(project)
+    try:
+        before = file.read_text("utf-8")
+        change = uninstalled(before, client.key) if remove else installed(before, client.key, project, this_program())
+    except FileNotFoundError:
+        raise click.ClickException(f"{file} does not exist: add an MCP server to {name} first.") from None
+    except (OSError, UnicodeError, JsoncError) as error:
+        raise click.ClickException(f"{file}: {error}") from error
+    for skipped in change.skipped:
+        _warn(f"skipped {skipped}")
+    if not change.changed:
+        click.echo(f"Nothing to do in {file}.", err=True)
+        return ExitStatus.OK
+    _print_diff(file, before, change.text)
+    _confirm(file, ask=ask)
+    backup = _write(file, before, change.text)
+    click.echo(f"Changed {file}; the former version is {backup}. Restart {name}.", err=True)
+    return ExitStatus.OK
+
+
+def _print_diff(file: Path, before: str, after: str) -> None:
+    from llxprt_hooks.cli.approval import print_diff
+    from llxprt_hooks.cli.terminal import stdout_console
+
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="")
+    print_diff(stdout_console(), lines)
+
+
+def _confirm(file: Path, *, ask: bool) -> None:
+    if not ask:
+        return
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.ClickException(f"Nothing was changed. To change {file} without being asked, pass --yes.")
+    if not click.confirm(f"Change {escape_for_terminal(str(file))}?", err=True):
+        raise click.ClickException("Nothing was changed.")
+
+
+def _write(file: Path, before: str, after: str) -> Path:
+    from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+
+    names = (file.with_name(f"{file.name}.before-llxprt-hooks{number or ''}") for number in itertools.count())
+    backup = next(name for name in names if not name.exists())
+    shutil.copy2(file, backup)
+    try:
+        rewrite(file, before, after)
+    except ChangedMeanwhileError as error:
+        backup.unlink()
+        raise click.ClickException(str(error)) from error
+    return backup

@@ -1,0 +1,90 @@
+"""Hooks for servers made with the ``mcp`` package.
+
+    from mcp.server import MCPServer
+    from llxprt_hooks.integrations.mcp import HooksMiddleware
+
+    server = MCPServer("shop", middleware=[HooksMiddleware.load(".")])
+
+For a low-level ``Server``, append the middleware to ``server.middleware``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult
+from pydantic import BaseModel
+
+from llxprt_hooks.integrations.mcp_calls import McpIntegration
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.proxy.mcp_results import (
+    OUTPUT_SCHEMA,
+    STRUCTURED,
+    effects,
+    is_final,
+    refusal,
+    tool_result,
+)
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from llxprt_hooks.events import HookEventName
+
+
+class HooksMiddleware(McpIntegration):
+    """Runs hooks around each tool call of a server, before its arguments are validated."""
+
+    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["mcp"]
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.method == "tools/call":
+            return await self._call(ctx, call_next)
+        result = await call_next(ctx)
+        return self._listed(result) if ctx.method == "tools/list" else result
+
+    async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        params = ctx.params or {}
+        name, given, client = params.get("name"), params.get("arguments"), self.client_of(ctx)
+        if not self.is_hooked(name, client):
+            return await call_next(ctx)
+        if not isinstance(given, (dict, NoneType)):
+            raise MCPError(INVALID_PARAMS, "`arguments` of tools/call must be an object")
+        arguments = given or {}
+        call = self.tool_call(client, name, arguments)
+        if (refused := await call.before()) is not None:
+            return CallToolResult.model_validate(refusal(refused))
+        if call.input is not arguments:
+            ctx = replace(ctx, params={**params, "arguments": call.input})
+        returned = await call_next(ctx)
+        result = _as_json(returned)
+        if not is_final(result):
+            return returned
+        changed = effects(result, await call.after(tool_result(result)))
+        if changed is None:
+            return returned
+        fields = {name: value for name, value in {**result, **changed}.items() if name != STRUCTURED}
+        return CallToolResult.model_validate(fields)
+
+    def _listed(self, result: HandlerResult) -> HandlerResult:
+        """A list of tools, without the output schemas of those that have hooks."""
+        listed = _as_json(result)
+        if not any(self.is_hooked(tool.get("name")) for tool in listed.get("tools", ())):
+            return result
+        return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}
+
+    def _described(self, tool: dict[str, Any]) -> dict[str, Any]:
+        if not self.is_hooked(tool.get("name")):
+            return tool
+        return {name: value for name, value in tool.items() if name != OUTPUT_SCHEMA}
+
+
+def _as_json(result: HandlerResult) -> dict[str, Any]:
+    """Return a result as it is sent."""
+    if isinstance(result, BaseModel):
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return result or {}

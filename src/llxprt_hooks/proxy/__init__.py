@@ -1,0 +1,1 @@
+"""Hooks between two other programs: they need no change, and no framework is imported."""

@@ -1,0 +1,97 @@
+"""What the drivers of MCP servers share: they have tools and no model, so a scenario's calls are made one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from mcp_types import ContentBlock, TextContent
+
+from llxprt_hooks.events import HookEventName
+from tests.integrations.contract import EFFECTS, WROTE_NOTE, Call, Check, Driver, Outcome, Scenario
+
+CallTool = Callable[[str, dict[str, Any]], Awaitable[Sequence[ContentBlock]]]
+"""Call a tool; return its content."""
+
+
+# What no server of tools can do, and what it does instead.
+
+
+def later_calls_are_refused(scenario: Scenario, outcome: Outcome) -> None:
+    """A server cannot stop its client; it refuses the client's later calls."""
+    reason = "budget used up" if not outcome.runs else "enough"
+    assert outcome.runs in ([], WROTE_NOTE)
+    assert all(reason in result for result in outcome.results)
+    assert len(outcome.results) == 2
+
+
+def result_is_for_the_model(scenario: Scenario, outcome: Outcome) -> None:
+    assert outcome.results == ["wrote a.txt"]
+    assert outcome.suppressed
+
+
+def id_of_the_server(scenario: Scenario, outcome: Outcome) -> None:
+    """Payloads have the id of the configuration: a connection is not a session."""
+    ids = {payload["session_id"] for payload in scenario.project.payloads()}
+    assert len(ids) == 1
+
+
+def context_follows_text(scenario: Scenario, outcome: Outcome) -> None:
+    """The data is sent as text, without structured content, which would hide the context."""
+    assert '"found"' in outcome.results[0]
+    assert outcome.results[0].endswith("run the tests")
+
+
+PARTIAL: dict[str, Check] = {
+    "before_tool_stops": later_calls_are_refused,
+    "after_tool_stops": later_calls_are_refused,
+    "after_tool_suppresses": result_is_for_the_model,
+    "after_tool_context_beside_data": context_follows_text,
+    "session_ids": id_of_the_server,
+}
+
+PREFIXES = {
+    "before_model_": HookEventName.BEFORE_MODEL,
+    "model_payloads": HookEventName.BEFORE_MODEL,
+    "stream_flows": HookEventName.BEFORE_MODEL,
+    "after_model_": HookEventName.AFTER_MODEL,
+    "selection_": HookEventName.BEFORE_TOOL_SELECTION,
+    "before_agent": HookEventName.BEFORE_AGENT,
+    "after_agent": HookEventName.AFTER_AGENT,
+    "session_start": HookEventName.SESSION_START,
+    "session_end": HookEventName.SESSION_END,
+    "pre_compress": HookEventName.PRE_COMPRESS,
+    "notification": HookEventName.NOTIFICATION,
+}
+IMPOSSIBLE = {
+    effect.name: event for effect in EFFECTS for prefix, event in PREFIXES.items() if effect.name.startswith(prefix)
+}
+
+
+class McpDriver(Driver):
+    """Runs the calls of a scenario through a server of tools."""
+
+    partial: ClassVar[dict[str, Check]] = PARTIAL
+    impossible: ClassVar[dict[str, HookEventName]] = IMPOSSIBLE
+
+    async def run_calls(self, scenario: Scenario, call: CallTool) -> Outcome:
+        outcome = Outcome(runs=scenario.tools.runs)
+        for turn in scenario.turns:
+            calls: Sequence[Call] = [] if isinstance(turn, str) else [turn] if isinstance(turn, Call) else turn
+            results = await asyncio.gather(*(call(each.name, each.args) for each in calls))
+            outcome.results += map(text_of, results)
+            blocks = [block for result in results for block in result]
+            outcome.suppressed |= bool(blocks) and all(_is_for_model(block) for block in blocks)
+        return outcome
+
+
+POSSIBLE = [effect for effect in EFFECTS if effect.name not in IMPOSSIBLE]
+
+
+def text_of(content: Iterable[ContentBlock]) -> str:
+    return "\n\n".join(block.text for block in content if isinstance(block, TextContent))
+
+
+def _is_for_model(block: ContentBlock) -> bool:
+    return block.annotations is not None and block.annotations.audience == ["assistant"]

@@ -1,0 +1,26 @@
+"""The tools of the contract as an MCP server on standard input and output; records what ran in a file."""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.integrations.contract import ToolRun, Tools
+
+
+class Recorded(list[ToolRun]):
+    def append(self, run: ToolRun) -> None:
+        with Path(sys.argv[1]).open("a") as runs:
+            runs.write(json.dumps(run) + "\n")
+
+
+if __name__ == "__main__":
+    from mcp.server import MCPServer
+
+    tools = Tools()
+    tools.runs = Recorded()
+    server = MCPServer("tools")
+    for function in tools.functions:
+        server.add_tool(function)
+    server.run()

@@ -1,0 +1,139 @@
+"""FastMCP: its middleware, in a server and before a server that is reached over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.exceptions import ToolError
+from fastmcp.server import create_proxy
+
+from llxprt_hooks.integrations.fastmcp import HooksMiddleware
+from tests.integrations.contract import EFFECTS, NOTE, Effect, Outcome, Scenario, Tools, check, check_declarations
+from tests.integrations.mcp_driver import CallTool, McpDriver, text_of
+
+if TYPE_CHECKING:
+    from mcp_types import ContentBlock
+
+    from tests.support.project import Project
+
+
+class FastMcpDriver(McpDriver):
+    """A server with the middleware, in the same process."""
+
+    def run(self, scenario: Scenario) -> Outcome:
+        return asyncio.run(self._run(scenario))
+
+    async def _run(self, scenario: Scenario) -> Outcome:
+        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases)
+        async with Client(server_of(scenario.tools, middleware)) as client:
+            return await self.run_calls(scenario, calling(client))
+
+
+def calling(client: Client[Any]) -> CallTool:
+    async def call(name: str, arguments: dict[str, Any]) -> Sequence[ContentBlock]:
+        return (await client.call_tool(name, arguments, raise_on_error=False)).content
+
+    return call
+
+
+def server_of(tools: Tools, *middleware: HooksMiddleware) -> FastMCP[Any]:
+    return FastMCP("tools", middleware=middleware, tools=tools.functions)
+
+
+@pytest.mark.parametrize("effect", EFFECTS, ids=str)
+def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+    check(effect, FastMcpDriver(), sandbox, caplog)
+
+
+def test_declarations() -> None:
+    check_declarations(FastMcpDriver())
+
+
+async def test_structured_content_stays_where_hooks_say_nothing(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook("before"), AfterTool=sandbox.hook("after"))
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        await client.list_tools()
+        result = await client.call_tool("lookup", {"key": "x"})
+    assert result.structured_content == {"found": "x", "count": 3}
+
+
+async def test_a_client_that_validates_accepts_what_hooks_said(sandbox: Project) -> None:
+    group = {"matcher": "lookup", "hooks": [{"type": "command", "command": sandbox.hook(says={"systemMessage": "m"})}]}
+    sandbox.configure(AfterTool=group)
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        schemas = {tool.name: tool.output_schema for tool in await client.list_tools()}
+        result = await client.call_tool("lookup", {"key": "x"})
+    assert text_of(result.content).endswith("[System] m")
+    assert schemas["lookup"] is None
+    assert schemas["write_file"] is not None
+
+
+async def test_what_a_tool_raises_passes_through(sandbox: Project) -> None:
+    sandbox.configure(AfterTool=sandbox.hook())
+    sandbox.approve()
+    server = server_of(Tools(), HooksMiddleware.load(sandbox.root))
+
+    @server.tool
+    def broken() -> str:
+        raise ToolError("it went wrong")
+
+    async with Client(server) as client:
+        with pytest.raises(ToolError, match="it went wrong"):
+            await client.call_tool("broken")
+    assert sandbox.payloads() == []
+
+
+async def test_hooks_before_a_server_on_the_network(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook(says={"decision": "deny", "reason": "not here"}))
+    sandbox.approve()
+    tools = Tools()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    remote = server_of(tools)
+    serving = asyncio.create_task(remote.run_http_async(port=port, show_banner=False, log_level="error"))
+    proxy = create_proxy(f"http://127.0.0.1:{port}/mcp")
+    proxy.add_middleware(HooksMiddleware.load(sandbox.root, server_name="shop"))
+    try:
+        await until_listening(port)
+        async with Client(proxy) as client:
+            assert "write_file" in {tool.name for tool in await client.list_tools()}
+            assert text_of(await calling(client)(*NOTE)) == "not here"
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+    assert tools.runs == []
+    assert sandbox.payloads()[0]["tool_name"] == "mcp__shop__write_file"
+
+
+async def until_listening(port: int) -> None:
+    for _ in range(600):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.05)
+        else:
+            writer.close()
+            await writer.wait_closed()
+            return
+    raise TimeoutError("the server does not listen")
+
+
+def test_a_guard_holds_under_trio(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook(says={"decision": "deny", "reason": "not here"}))
+    sandbox.approve()
+    tools = Tools()
+
+    async def main() -> str:  # the client of FastMCP needs asyncio, the server does not
+        result = await server_of(tools, HooksMiddleware.load(sandbox.root)).call_tool(*NOTE)
+        return text_of(result.content)
+
+    assert anyio.run(main, backend="trio") == "not here"
+    assert tools.runs == []

@@ -1,0 +1,206 @@
+"""The ``mcp`` package: its middleware, and its client with the proxy between it and a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import pytest
+import trio
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.server import MCPServer
+
+from llxprt_hooks.integrations.mcp import HooksMiddleware
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from tests.integrations.contract import (
+    EFFECTS,
+    NOTE,
+    Effect,
+    Outcome,
+    Scenario,
+    ToolRun,
+    Tools,
+    check,
+    check_declarations,
+)
+from tests.integrations.mcp_driver import IMPOSSIBLE, POSSIBLE, CallTool, McpDriver, text_of
+from tests.support.project import SCRIPTS, Project
+
+if TYPE_CHECKING:
+    from mcp_types import ContentBlock
+
+Mode = Literal["legacy", "auto"]
+
+
+class MiddlewareDriver(McpDriver):
+    """A server with the middleware, in the same process."""
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode: Mode = mode
+
+    def run(self, scenario: Scenario) -> Outcome:
+        return asyncio.run(self._run(scenario))
+
+    async def _run(self, scenario: Scenario) -> Outcome:
+        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases)
+        async with Client(server_of(scenario.tools, middleware), mode=self.mode) as client:
+            return await self.run_calls(scenario, calling(client))
+
+
+SERVER = Path(__file__).parent / "mcp_tools_server.py"
+
+
+class ProxyDriver(McpDriver):
+    """A server in another process, with the proxy before it."""
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode: Mode = mode
+
+    def run(self, scenario: Scenario) -> Outcome:
+        return asyncio.run(self._run(scenario))
+
+    async def _run(self, scenario: Scenario) -> Outcome:
+        project = scenario.project
+        options = [f"--alias={tool}={name}" for tool, name in scenario.aliases.items()]
+        runs = project.note("runs")
+        runs.touch()
+        printed = project.note("stderr")
+        server = StdioServerParameters(
+            command=str(SCRIPTS / "llxprt-hooks"),
+            args=["mcp-proxy", "-C", str(project.root), *options, "--", sys.executable, str(SERVER), str(runs)],
+            env=project.environment(),
+        )
+        with printed.open("w") as errors:
+            async with Client(stdio_client(server, errlog=errors), mode=self.mode) as client:
+                outcome = await self.run_calls(scenario, calling(client))
+        outcome.said = printed.read_text()
+        outcome.runs = [ToolRun(name, args) for name, args in map(_run_of, runs.read_text().splitlines())]
+        return outcome
+
+
+def _run_of(line: str) -> tuple[str, dict[str, Any]]:
+    name, args = json.loads(line)
+    return name, args
+
+
+def calling(client: Client) -> CallTool:
+    async def call(name: str, arguments: dict[str, Any]) -> list[ContentBlock]:
+        return (await client.call_tool(name, arguments)).content
+
+    return call
+
+
+def server_of(tools: Tools, *middleware: HooksMiddleware) -> MCPServer:
+    server = MCPServer("tools", middleware=middleware)
+    for function in tools.functions:
+        server.add_tool(function)
+    return server
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("effect", EFFECTS, ids=str)
+def test_contract(effect: Effect, mode: Mode, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+    check(effect, MiddlewareDriver(mode), sandbox, caplog)
+
+
+@pytest.mark.parametrize("effect", POSSIBLE, ids=str)
+def test_contract_of_the_proxy(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+    check(effect, ProxyDriver("auto"), sandbox, caplog)
+
+
+SOME = ("before_tool_blocks", "before_tool_rewrites", "after_tool_context", "session_start")
+
+
+@pytest.mark.parametrize("effect", [effect for effect in EFFECTS if effect.name in SOME], ids=str)
+def test_the_proxy_with_a_handshake(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+    """The proxy does not depend on the revision of MCP, so a few effects will do."""
+    check(effect, ProxyDriver("legacy"), sandbox, caplog)
+
+
+def test_declarations() -> None:
+    check_declarations(ProxyDriver("auto"))
+    assert set(IMPOSSIBLE.values()) == UNSUPPORTED["mcp"].keys()
+
+
+# Structured content.
+
+
+async def test_structured_content_stays_where_hooks_say_nothing(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook("before"), AfterTool=sandbox.hook("after"))
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        await client.list_tools()
+        result = await client.call_tool("lookup", {"key": "x"})
+    assert result.structured_content == {"found": "x", "count": 3}
+    assert len(sandbox.payloads("after")) == 1
+
+
+async def test_a_client_that_validates_accepts_what_hooks_said(sandbox: Project) -> None:
+    """The client knows the output schema; a result without structured content would break it."""
+    group = {"matcher": "lookup", "hooks": [{"type": "command", "command": sandbox.hook(says={"systemMessage": "m"})}]}
+    sandbox.configure(AfterTool=group)
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        listed = await client.list_tools()
+        result = await client.call_tool("lookup", {"key": "x"})
+    assert text_of(result.content).endswith("[System] m")
+    schemas = {tool.name: tool.output_schema for tool in listed.tools}
+    assert schemas["lookup"] is None
+    assert schemas["write_file"] is not None
+
+
+async def test_arguments_that_are_not_an_object(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook())
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        with pytest.raises(Exception, match="arguments"):
+            await client.call_tool("lookup", ["x"])  # type: ignore[arg-type]
+
+
+async def test_two_clients_are_stopped_separately(sandbox: Project) -> None:
+    stop = {"continue": False, "stopReason": "enough"}
+    group = {"matcher": "run_shell", "hooks": [{"type": "command", "command": sandbox.hook(says=stop)}]}
+    sandbox.configure(BeforeTool=group)
+    sandbox.approve()
+    server = server_of(Tools(), HooksMiddleware.load(sandbox.root))
+    async with Client(server, mode="legacy") as first, Client(server, mode="legacy") as second:
+        await first.call_tool("run_shell_command", {"command": "ls"})
+        assert text_of((await first.call_tool(*NOTE)).content) == "enough"
+        assert text_of((await second.call_tool(*NOTE)).content) == "wrote a.txt"
+
+
+# Other event loops.
+
+
+def test_a_guard_holds_under_trio(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.hook(says={"decision": "deny", "reason": "not here"}))
+    sandbox.approve()
+    tools = Tools()
+
+    async def main() -> str:
+        async with Client(server_of(tools, HooksMiddleware.load(sandbox.root))) as client:
+            return text_of((await client.call_tool(*NOTE)).content)
+
+    assert trio.run(main) == "not here"
+    assert anyio.run(main, backend="trio") == "not here"
+    assert tools.runs == []
+
+
+def test_a_hook_is_ended_with_a_cancelled_call(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool=sandbox.endless_hook("endless"))
+    sandbox.approve()
+    tools = Tools()
+
+    async def main() -> None:
+        async with Client(server_of(tools, HooksMiddleware.load(sandbox.root))) as client:
+            with anyio.move_on_after(0.5):
+                await client.call_tool(*NOTE)
+
+    for backend in ("asyncio", "trio"):
+        anyio.run(main, backend=backend)
+    assert tools.runs == []

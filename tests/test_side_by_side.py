@@ -1,0 +1,50 @@
+"""What ``make check`` and ``make test`` show of their steps."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("side_by_side.py")
+
+MAKEFILE = """
+.PHONY: first second broken never
+first:
+	@echo one; until test -e seen; do sleep 0.01; done
+second:
+	@printf 'two, unfinished'
+broken:
+	@touch seen; echo "went wrong" >&2; exit 3
+never:
+	@touch never
+"""
+
+
+def test_lists_run_at_once_and_end_with_their_first_failure(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    ended = subprocess.run(
+        [sys.executable, SCRIPT, "make", "first second", "broken never"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    output, _, summary = ended.stdout.partition("\n\n")
+    assert "first  | one" in output.splitlines()
+    assert "second | two, unfinished" in output.splitlines()
+    assert "broken | went wrong" in output.splitlines()
+    assert not (tmp_path / "never").exists()
+    verdicts = [re.split(" {2,}", line)[:2] for line in summary.splitlines()]
+    assert verdicts[:4] == [["first", "passed"], ["second", "passed"], ["broken", "failed"], ["never", "not run"]]
+
+
+def test_it_passes_if_every_target_does(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    ended = subprocess.run([sys.executable, SCRIPT, "make", "second", "never"], cwd=tmp_path, timeout=60, check=False)
+
+    assert ended.returncode == 0
