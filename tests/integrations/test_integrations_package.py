@@ -10,6 +10,7 @@ import pytest
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 
 CLASSES = {
+    "adk": "HooksPlugin",
     "anthropic": "AnthropicHooks",
     "fastmcp": "HooksMiddleware",
     "langchain": "HooksMiddleware",
@@ -19,6 +20,9 @@ CLASSES = {
     "pydantic-ai": "HooksCapability",
 }
 """The integration of each framework."""
+
+MODULES = {"adk": "google_adk"}
+"""Modules that are not called as their framework's extra."""
 
 FRAMEWORKS = (
     "agents",
@@ -44,7 +48,7 @@ def test_the_package_imports_no_framework() -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_an_integration_cannot_honor_is_declared_once(name: str) -> None:
     """`validate --for` reads the declaration without importing the framework."""
-    module = f"llxprt_hooks.integrations.{name.replace('-', '_')}"
+    module = f"llxprt_hooks.integrations.{MODULES.get(name, name.replace('-', '_'))}"
     if importlib.util.find_spec(module) is None:
         pytest.skip("there is no such integration yet")
     integration = getattr(importlib.import_module(module), CLASSES[name])
