@@ -19,7 +19,6 @@ from llxprt_hooks.triggers.relevance import handler_for, is_hooked
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.model import Restriction
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
@@ -39,18 +38,12 @@ async def fire_before_tool_hook(
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
-        return await on_asyncio(_before_tool(handler, tool_name, tool_input))
+        return (await on_asyncio(handler.fire_before_tool_event(tool_name, tool_input))).final_output
     except Exception as error:
         output = output_after_failure(config, handler, HookEventName.BEFORE_TOOL, error, tool_name)
         effect = "runs" if output is None else "is blocked"
         log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
         return output
-
-
-async def _before_tool(
-    handler: HookEventHandler, tool_name: str, tool_input: Mapping[str, Any]
-) -> DefaultHookOutput | None:
-    return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
 
 
 async def fire_after_tool_hook(
@@ -62,19 +55,10 @@ async def fire_after_tool_hook(
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:
             return None
-        return await on_asyncio(_after_tool(handler, tool_name, tool_input, tool_response))
+        return (await on_asyncio(handler.fire_after_tool_event(tool_name, tool_input, tool_response))).final_output
     except Exception:
         log.warning("AfterTool hooks of %s failed, the result is used unchanged", tool_name, exc_info=True)
         return None
-
-
-async def _after_tool(
-    handler: HookEventHandler,
-    tool_name: str,
-    tool_input: Mapping[str, Any],
-    tool_response: Mapping[str, Any] | ToolResult,
-) -> DefaultHookOutput | None:
-    return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
 
 
 class HookedToolCall:
