@@ -337,7 +337,7 @@ def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> Non
         assert not call.holds_back
         assert session.notes == ("be polite",)
         assert call.passed_on().response is None
-        assert session.notes == ()
+        assert not list(session.notes)
 
 
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
