@@ -204,7 +204,8 @@ class Config:
         inherited = variables if settings is None else settings.environment_of(scope).restricted(variables)
         inherited = {**inherited, PROJECT_TRUSTED_VARIABLE: str(int(trusted))}
         if scope is HookScope.PROJECT:
-            return inherited
+            # Byte code of another version of Python would end the approval, because nobody can tell what it does.
+            return inherited if settings is None else {**inherited, "PYTHONDONTWRITEBYTECODE": "1"}
         inherited, of_project = without_relative_path(inherited), self.inherited_environment()
         return of_project if inherited == of_project else inherited
 

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, Type
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
+from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.session import Session, StopRequested, current_session
 from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
@@ -342,10 +343,13 @@ class Hooks:
         event_name = _event(event)
         if not timeout_ms > 0:
             raise ValueError(f"timeout_ms must be positive, found {timeout_ms!r}")
+        _check_matcher(event_name, matcher)
 
         def register(function: FunctionT) -> FunctionT:
             if not callable(function):
                 raise TypeError(f"a hook must be a function, found {type(function).__name__}")
+            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+                raise TypeError(f"{function.__qualname__}: a hook must return its answer, this function yields it")
             config = HookConfig(
                 type="function",
                 spec=FunctionSpec(function, threaded),
@@ -545,6 +549,10 @@ class SyncToolCall:
     def before(self) -> ToolResult | None:
         """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result."""
         return portal.drive(self._call.before())
+
+    def not_run(self, result: ToolResult) -> ToolResult:
+        """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
+        return self._call.not_run(result)
 
     def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned."""
@@ -752,6 +760,14 @@ def _event(event: str) -> HookEventName:
         close = closest(str(event), HookEventName)
         hint = f"did you mean {close}?" if close else f"expected one of {', '.join(HookEventName)}"
         raise UnknownEventError(f"unknown hook event {event!r}; {hint}") from None
+
+
+def _check_matcher(event_name: HookEventName, matcher: object) -> None:
+    """Raise for a matcher that would never match, or that would fail when an event is planned."""
+    if matcher is not None and not isinstance(matcher, str):
+        raise TypeError(f"matcher must be a string, found {type(matcher).__name__}")
+    if is_invalid(event_name, matcher):
+        raise ValueError(f"matcher is not a valid ECMAScript regular expression: {matcher!r}")
 
 
 def _resolved(function: Callable[[Any], Any], argument: Any) -> Any:

@@ -321,7 +321,7 @@ def _keys(turns: Sequence[Turn], span: tuple[int, int]) -> tuple[Any, Any]:
 
 def _plain(value: Any) -> Any:
     """Convert the objects of any library to dicts, lists and leaves."""
-    if hasattr(value, "model_dump"):
+    if hasattr(value, "model_dump") and not isinstance(value, type):
         return _plain(value.model_dump(exclude_none=True))
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -312,3 +316,22 @@ async def test_a_comparison_that_breaks_blocks(project: EventsProject, monkeypat
 
     assert "could not be compared with what was approved: out of order" in str(result.llm_content)
     assert not project.note("guard").exists()
+
+
+async def test_byte_code_does_not_run_in_place_of_an_approved_module(project: EventsProject) -> None:
+    """Python compares byte code with its source by time and size, or by a hash; whoever makes it knows them."""
+    helper = project.write("tools/helper.py", "def check():\n    return 2\n")
+    project.write("tools/guard.py", "import sys, helper\nsys.exit(helper.check())\n")
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({"BeforeTool": f"{sys.executable} tools/guard.py"})})
+    project.approve()
+    config = Config.load(project.root)
+    assert (await tool(config)).llm_content == "Blocked by hook"
+    assert not (helper.parent / "__pycache__").exists()  # a hook of another version of Python would end the approval
+
+    forged = project.write("tools/forged.py", "def check():\n    open('ran', 'w')\n    return 0\n")
+    cached = Path(importlib.util.cache_from_source(str(helper)))
+    py_compile.compile(str(forged), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    result = await tool(config)
+
+    assert not (project.root / "ran").exists()
+    assert f"tools/__pycache__/{cached.name} has changed" in result.llm_content

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -178,6 +179,51 @@ async def test_a_function_that_fails_is_a_failed_hook(
     result, given = await ran(closed)
     assert given is None
     assert "failClosed" in result.llm_content
+
+
+@pytest.mark.parametrize("ending", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
+async def test_a_function_that_ends_its_thread_is_a_failed_hook_at_once(
+    ending: BaseException, warnings_of_engine: Texts
+) -> None:
+    def end(payload: dict[str, Any]) -> None:
+        raise ending
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", end, name="it", threaded=True, fail_closed=True)
+    assert (await ran(hooks))[1] is None
+    assert [text for text in warnings_of_engine() if f"the function raised {ending!r}" in text]
+
+
+def yielding(payload: dict[str, Any]) -> Any:
+    yield deny("no")
+
+
+async def yielding_later(payload: dict[str, Any]) -> Any:
+    yield deny("no")
+
+
+@pytest.mark.parametrize("function", [yielding, yielding_later])
+def test_a_function_that_yields_its_answer_is_refused(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"yielding.*: a hook must return its answer"):
+        Hooks().on("BeforeTool", function)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "error"),
+    [
+        (re.compile("write"), "matcher must be a string, found Pattern"),
+        (["write_file"], "matcher must be a string, found list"),
+        ("(write", r"matcher is not a valid ECMAScript regular expression: '\(write'"),
+        ("(?i)WRITE", "matcher is not a valid ECMAScript regular expression"),
+    ],
+)
+async def test_a_matcher_that_could_not_match_is_refused(matcher: Any, error: str) -> None:
+    """It would fail when an event is planned, and take the other guards with it, or never match."""
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: deny("guarded"))
+    with pytest.raises((TypeError, ValueError), match=error):
+        hooks.on("BeforeTool", lambda payload: deny("no"), matcher=matcher)
+    assert (await ran(hooks))[0].llm_content == "guarded"
 
 
 class NoSystem(Config):
@@ -400,3 +446,17 @@ def test_its_place_is_the_call_that_registered_it() -> None:
     hooks.on("BeforeTool", lambda payload: None)
 
     assert [definition.where for definition in hooks.config.function_hooks] == ["hooks.on('BeforeTool')"]
+
+
+async def test_a_function_that_gets_no_thread_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: None, name="it", threaded=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", failing)
+        result, given = await ran(hooks)
+    assert given is None
+    assert "hook `it` could not be run" in result.llm_content
+    assert "can't start new thread" in result.llm_content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import threading
@@ -14,6 +15,7 @@ from llxprt_hooks import (
     Config,
     EventEnded,
     HookObserver,
+    Hooks,
     InProcessMessageBus,
     MessageBusType,
     ModelCallResult,
@@ -27,6 +29,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     read_response,
 )
+from llxprt_hooks.engine.aggregator import HookAggregator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,3 +264,45 @@ async def test_one_bus_that_fails_does_not_keep_the_others_connected(tmp_path: P
     fields = {"eventName": "BeforeTool", "input": {"tool_name": "rm", "tool_input": {}}}
     await good.publish({"type": "hook-execution-request", **fields})
     assert answers == []
+
+
+async def test_arguments_that_change_while_a_guard_looks_at_them_do_not_reach_the_tool() -> None:
+    own = object()
+    arguments: dict[str, Any] = {"command": "ls", "options": [{"all": True}], "own": own}
+    arguments["options"].append(arguments["options"])
+    looking, changed = asyncio.Event(), asyncio.Event()
+    given: list[dict[str, Any]] = []
+
+    async def guard(payload: dict[str, Any]) -> None:
+        looking.set()
+        await changed.wait()
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", guard)
+    call = asyncio.create_task(hooks.run_tool("shell", arguments, given.append))
+    await looking.wait()
+    arguments["command"] = "rm"
+    arguments["options"][0]["all"] = False
+    changed.set()
+    await call
+
+    [final] = given
+    assert final["command"] == "ls"
+    assert final["options"][0] == {"all": True}
+    assert final["options"][1] is final["options"]
+    assert final["own"] is own
+
+
+@pytest.mark.requirement("HOOK-113")
+@pytest.mark.parametrize("error", [RecursionError(), MemoryError(), OSError(errno.EMFILE, "Too many open files")])
+async def test_where_the_engine_runs_out_of_something_the_call_is_blocked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def failing(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(HookAggregator, "aggregate_results", failing)
+
+    result = await run(config_of(tmp_path, "BeforeTool", printing({})))
+
+    assert str(result.llm_content).startswith("blocked because hooks cannot run here: ")

@@ -146,6 +146,25 @@ async def test_the_two_halves_for_a_framework_that_runs_the_tool_itself() -> Non
     assert refused.llm_content == "no"
 
 
+@pytest.mark.requirement("HOOK-159")
+@pytest.mark.parametrize("sync", [False, True])
+async def test_a_call_that_did_not_run_for_another_reason_keeps_what_hooks_say_to_the_model(sync: bool) -> None:
+    hooks = Hooks()
+    refusal = ToolResult.failure("The user said no.")
+    for said, content in (({}, "The user said no."), ({"systemMessage": "Ask."}, "The user said no.\n\n[System] Ask.")):
+        hooks.on("BeforeTool", lambda payload, said=said: said)
+        if sync:
+            sync_call = hooks.sync.tool_call("write", {})
+            assert sync_call.before() is None
+            result = sync_call.not_run(refusal)
+        else:
+            call = hooks.tool_call("write", {})
+            assert await call.before() is None
+            result = call.not_run(refusal)
+        assert (result.llm_content, result.return_display) == (content, "The user said no.")
+    assert hooks.tool_call("write", {}).not_run(refusal) is refusal
+
+
 # Decorated functions.
 
 
@@ -335,9 +354,9 @@ def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> Non
         call = hooks.sync.model_call(REQUEST, translator="openai-chat")
         assert call.before() is None
         assert not call.holds_back
-        assert session.notes == ("be polite",)
+        assert list(session.notes) == ["be polite"]
         assert call.passed_on().response is None
-        assert not list(session.notes)
+        assert not session.notes
 
 
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])

@@ -461,3 +461,54 @@ def test_everything_else_is_there_too(project: EventsProject) -> None:
     assert session.stop_reason == "enough"
     hooks.sync.reload()
     until(lambda: hooks.sync.settle() == 0)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "raise SystemExit(1)",
+        "raise KeyboardInterrupt",
+        "asyncio.get_running_loop().stop()",
+        "[task.cancel() for task in asyncio.all_tasks()]",
+    ],
+)
+def test_no_tool_and_no_hook_ends_the_loop_that_guards_the_next_calls(ending: str) -> None:
+    printed = program(
+        f"""
+        import asyncio
+        from llxprt_hooks import Hooks, deny
+
+        async def end(_):
+            {ending}
+
+        hooks = Hooks()
+        hooks.on("BeforeTool", lambda payload: deny("guarded"), matcher="^guarded")
+        hooks.on("BeforeTool", end, matcher="^hook")
+        hooks.on("BeforeTool", lambda payload: None, matcher="^hook")
+        hooks.on("AfterTool", lambda payload: None)
+        for name in ("tool", "hook"):
+            try:
+                hooks.sync.run_tool(name, {{}}, end if name == "tool" else lambda _: "done")
+            except BaseException:
+                pass
+            print(hooks.sync.run_tool("guarded", {{}}, lambda _: "RAN").llm_content)
+        """
+    )
+    assert printed == "guarded\nguarded\n"
+
+
+def test_hooks_that_call_each_other_too_deeply_block() -> None:
+    hooks = Hooks()
+    answers: list[Any] = []
+
+    def nested(payload: dict[str, Any]) -> Any:
+        level = payload["tool_input"]["level"]
+        if level == 0:
+            return deny("guarded")
+        answers.append(hooks.sync.run_tool("any", {"level": level - 1}, lambda _: "RAN").llm_content)
+        return None
+
+    hooks.on("BeforeTool", nested)
+    hooks.sync.run_tool("any", {"level": 20}, done)
+    assert "levels deep" in answers[0]
+    assert answers[1:] == ["RAN"] * (len(answers) - 1)

@@ -493,7 +493,9 @@ def trigger_calls(tree: ast.AST) -> Any:
 
 
 def discarded(around: list[ast.AST]) -> bool:
-    """Whether a call is not awaited on the spot, or awaited as a statement of its own."""
+    """Whether a call is not awaited on the spot (``on_asyncio`` may be in between), or awaited as a statement."""
+    if isinstance(around[0], ast.Call) and getattr(around[0].func, "id", "") == "on_asyncio":
+        around = around[1:]
     return not isinstance(around[0], ast.Await) or isinstance(around[1], ast.Expr)
 
 
@@ -506,6 +508,8 @@ def discarded(around: list[ast.AST]) -> bool:
         ("async def f(): create_task(fire_after_model_hook(c, r, a))", True),
         ("async def f(): x = await fire_before_tool_hook(c, t, i)", False),
         ("async def f(): return (await handler.fire_before_tool_event(t, i)).final_output", False),
+        ("async def f(): return (await on_asyncio(handler.fire_before_tool_event(t, i))).final_output", False),
+        ("async def f(): await on_asyncio(handler.fire_before_tool_event(t, i))", True),
     ],
 )
 def test_the_search_for_discarded_results_finds_them(code: str, found: bool) -> None:

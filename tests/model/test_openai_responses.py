@@ -227,3 +227,24 @@ def test_the_reason_of_a_block_is_a_refusal_where_json_is_expected(text: Any) ->
         "refusal" if is_refusal else "output_text",
         "no secrets",
     )
+
+
+def test_a_text_that_a_hook_changed_is_not_left_in_its_tokens() -> None:
+    tokens = [{"token": "secret", "logprob": 0.0, "bytes": [], "top_logprobs": []}]
+    part = {"type": "output_text", "text": "secret", "annotations": [], "logprobs": tokens}
+    given = request({"type": "message", "role": "assistant", "content": [part]})
+
+    [message] = with_texts(given, "***")
+
+    assert message["content"] == [{**part, "text": "***", "logprobs": []}]
+    assert with_texts(given, "secret")[0] is given["input"][0]
+
+
+def test_nor_in_a_copy_of_the_answers_text_beside_the_output() -> None:
+    output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "secret"}]}]
+    response = {"object": "response", "output": output, "output_text": "secret"}
+
+    replaced = TRANSLATOR.from_hook_llm_response({"text": "***"}, response)
+
+    assert replaced["output_text"] == "***"
+    assert "secret" not in str(replaced)

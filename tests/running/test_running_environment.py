@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.engine.executors.base import HookScope
-from llxprt_hooks.shell.environment import process_environment, without_relative_path
+from llxprt_hooks.shell.environment import SEARCH_PATHS, process_environment, without_relative_path
 from tests.support.project import Project
 
 
@@ -128,6 +129,32 @@ async def test_a_project_does_not_bring_the_programs_of_the_users_hooks(
     await fire_before_tool_hook(Config.load(sandbox.root), "write_file", {})
 
     assert not (sandbox.root / "ran").exists()
+
+
+@pytest.mark.parametrize("search_path", [":/lib", ".", "lib:", "/lib::/more"])
+async def test_a_project_does_not_bring_the_modules_of_the_users_hooks(
+    sandbox: Project, monkeypatch: pytest.MonkeyPatch, search_path: str
+) -> None:
+    """An empty entry is the current folder, and `PYTHONPATH=$PYTHONPATH:/lib` leaves one."""
+    for folder in (sandbox.root, sandbox.root / "lib"):
+        folder.mkdir(exist_ok=True)
+        (folder / "json.py").write_text("open('ran', 'w')\n")
+    guard = sandbox.home / "guard.py"
+    guard.write_text("import json, sys\nprint(json.dumps({'decision': 'deny', 'reason': 'guarded'}))\n")
+    sandbox.configure(level="user", BeforeTool=f"{sys.executable} {guard}")
+    monkeypatch.setenv("PYTHONPATH", search_path)
+
+    output = await fire_before_tool_hook(Config.load(sandbox.root), "write_file", {})
+
+    assert not (sandbox.root / "ran").exists()
+    assert output is not None
+    assert output.reason == "guarded"
+
+
+@pytest.mark.parametrize("name", sorted(SEARCH_PATHS - {"PATH"}))
+def test_search_paths_have_only_absolute_entries(name: str) -> None:
+    assert without_relative_path({name: ":lib:/lib:.:/more:"}) == {name: "/lib:/more"}
+    assert without_relative_path({name: ".:"}) == {}
 
 
 async def test_hooks_of_the_project_and_the_user_run_side_by_side_each_in_its_environment(

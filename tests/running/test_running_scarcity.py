@@ -151,6 +151,105 @@ async def test_a_hook_that_could_be_started_but_not_watched_is_not_started_again
     assert "cannot be started directly" not in caplog.text
 
 
+NOTHING_LEFT = """
+import asyncio, os, resource, sys
+from llxprt_hooks import Config, Hooks
+
+command = {"type": "command", "command": "exit 2"}
+commands = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [command]}]}))
+functions = Hooks()
+functions.on("BeforeTool", lambda payload: None, threaded=True)
+
+async def calls():
+    for hooks in (commands, functions):
+        print((await hooks.run_tool("rm", {}, lambda _: "RAN")).llm_content)
+
+async def main():
+    if sys.argv[1] == "descriptors":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        try:
+            while True:
+                os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            pass
+    else:
+        if os.getuid() == 0:
+            os.setuid(64321)  # root has no limit
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+    await calls()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.requirement("HOOK-110")
+@pytest.mark.parametrize(
+    ("what", "reasons"),
+    [
+        ("descriptors", ["too many files open", "RAN"]),
+        ("processes", ["allows no further process", "can't start new thread"]),
+    ],
+)
+def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks(what: str, reasons: list[str]) -> None:
+    """Otherwise whoever uses up all processes has switched off all guards."""
+    told = subprocess.run(
+        [sys.executable, "-c", NOTHING_LEFT, what], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    lines = told.stdout.splitlines()
+    assert len(lines) == len(reasons), told.stderr
+    assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), told.stdout
+
+
+END_OF_STACK = """
+import asyncio, logging, sys
+from llxprt_hooks import Config, Hooks
+
+logging.disable()
+seen = set()
+
+def guard(payload):
+    seen.add(str(payload["tool_input"]))
+    return {"decision": "deny"}
+
+functions = Hooks()
+functions.on("BeforeTool", guard)
+command = {"type": "command", "command": "exit 2"}
+commands = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [command]}]}))
+arguments = {"list": [{"odd": "\\udc80"}]}
+ended = []
+
+async def call(hooks, depth):
+    if depth:
+        return await call(hooks, depth - 1)
+    return (await hooks.run_tool("rm", arguments, lambda _: ended.append("RAN"))).llm_content
+
+def call_sync(hooks, depth):
+    if depth:
+        return call_sync(hooks, depth - 1)
+    return hooks.sync.run_tool("rm", arguments, lambda _: ended.append("RAN")).llm_content
+
+for hooks in (functions, commands):
+    hooks.sync.run_tool("rm", {}, lambda _: "RAN")
+    for depth in range(sys.getrecursionlimit() - 80, sys.getrecursionlimit()):
+        for calling in (lambda: asyncio.run(call(hooks, depth)), lambda: call_sync(hooks, depth)):
+            try:
+                calling()
+            except RecursionError:
+                ended.append("raised")
+print(sorted(set(ended)), sorted(seen - {"{}"}))
+"""
+
+
+def test_near_the_end_of_the_stack_no_guard_is_skipped_or_sees_less_than_the_tool_gets() -> None:
+    """An agent that calls agents can get there, and the model decides how deep they are nested."""
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", END_OF_STACK], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert told.stdout == "['raised'] [\"{'list': [{'odd': '\\\\udc80'}]}\"]\n", told.stderr
+
+
 def test_a_variable_that_another_thread_changes() -> None:
     done = threading.Event()
     interval = sys.getswitchinterval()

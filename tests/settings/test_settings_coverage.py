@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import py_compile
+import struct
 import sys
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks.trust import scripts
+from llxprt_hooks.trust import byte_code, scripts
 from llxprt_hooks.trust.command_names import MAX_EXPANSIONS, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, imports_of
+from llxprt_hooks.trust.scripts import ImportingScripts
 from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
@@ -71,6 +74,37 @@ class TestOwnFolder:
 
         assert trust_status(approved).state is TrustState.CHANGED
 
+    def test_byte_code_with_the_time_and_size_of_its_source_does(self, approved: Path) -> None:
+        forged = forge(approved / ".llxprt" / "hooks" / "check.py")
+
+        status = trust_status(approved)
+
+        assert (status.state, status.changed) == (TrustState.CHANGED, (str(forged.relative_to(approved)),))
+
+    def test_byte_code_of_another_version_of_python_does(self, approved: Path) -> None:
+        script = approved / ".llxprt" / "hooks" / "check.py"
+        cached = Path(py_compile.compile(str(script)) or "")
+        data = bytearray(cached.read_bytes())
+        data[0] ^= 1
+        cached.write_bytes(data)
+        assert trust_status(approved).state is TrustState.CHANGED
+
+        os.utime(script, (1, 1))  # now it does not fit, so Python does not run it
+        assert trust_status(approved).state is TrustState.TRUSTED
+
+    def test_byte_code_is_compared_up_to_a_limit(self, approved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        py_compile.compile(str(approved / ".llxprt" / "hooks" / "check.py"))
+        monkeypatch.setattr(byte_code, "MAX_COMPARED", 10)
+
+        assert trust_status(approved).state is TrustState.CHANGED
+
+    def test_byte_code_that_python_does_not_run_does_not(self, approved: Path) -> None:
+        cached = forge(approved / ".llxprt" / "hooks" / "check.py")
+        cached.rename(cached.with_name("check.cpython-311-pytest-9.0.pyc"))
+        (cached.parent / "gone.cpython-311.pyc").write_bytes(b"no source")
+
+        assert trust_status(approved).state is TrustState.TRUSTED
+
     def test_byte_code_that_cannot_be_read_cannot_be_approved(
         self, approved: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -97,10 +131,22 @@ class TestOwnFolder:
         grant_trust(approved)
 
         write(approved / "lib" / "two.py", "")
-        assert trust_status(approved).state is TrustState.TRUSTED  # no hook names it
+        assert trust_status(approved).changed == (".llxprt/lib/two.py",)
+        grant_trust(approved)
+        write(approved / "lib" / "one.py", "raise SystemExit\n")
+        assert trust_status(approved).changed == (".llxprt/lib/one.py",)
+        (approved / "lib").rename(approved / "moved")
         (approved / ".llxprt" / "lib").unlink()
-        (approved / ".llxprt" / "lib").symlink_to("..")
-        assert trust_status(approved).changed == (".llxprt/lib",)
+        (approved / ".llxprt" / "lib").symlink_to("../moved")
+        assert trust_status(approved).changed == (".llxprt/lib", ".llxprt/lib/one.py")
+
+    def test_a_link_to_a_folder_that_contains_it_ends(self, approved: Path, write: Write) -> None:
+        (approved / ".llxprt" / "round").symlink_to("..")
+        grant_trust(approved)
+
+        write(approved / "new.py", "")
+
+        assert trust_status(approved).changed == (".llxprt/round/new.py",)
 
     @pytest.mark.parametrize(("limit", "value"), [("MAX_TREE_FILES", 3), ("MAX_TREE_BYTES", 100)])
     def test_a_folder_that_is_too_large_is_refused(
@@ -117,6 +163,19 @@ class TestOwnFolder:
 
     def test_the_limits(self) -> None:
         assert (scripts.MAX_TREE_FILES, scripts.MAX_TREE_BYTES) == (2000, 32 * 2**20)
+
+
+def forge(source: Path) -> Path:
+    """Byte code that Python runs in place of a source file, and that was made from another one."""
+    other = source.with_name("other.py")
+    other.write_text("print('forged')\n")
+    cached = Path(py_compile.compile(str(other), cfile=importlib.util.cache_from_source(str(source))) or "")
+    other.unlink()
+    status = source.stat()
+    data = bytearray(cached.read_bytes())
+    struct.pack_into("<II", data, 8, int(status.st_mtime), status.st_size)
+    cached.write_bytes(data)
+    return cached
 
 
 @pytest.fixture
@@ -137,6 +196,51 @@ def elsewhere(project: Path, project_file: Path, write: Write) -> Path:
         write(project / "tools" / name, text)
     grant_trust(project)
     return project / "tools"
+
+
+class TestImportingScripts:
+    """What the agent must not write, because a script would import it."""
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("tools/helper.py", True),
+            ("tools/helper.so", True),
+            ("tools/helper/__init__.py", True),
+            ("tools/json.py", True),
+            ("tools/deeper/inner.py", True),
+            ("tools/deeper/__init__.py", True),
+            ("tools/helper/inner/new.py", True),
+            ("tools/deeper/other.py", False),
+            ("tools/application.py", False),
+            ("tools/json.txt", False),
+            ("json.py", False),
+        ],
+    )
+    def test_a_file_that_a_script_would_import(self, elsewhere: Path, name: str, expected: bool) -> None:
+        scripts = ImportingScripts(["python3 tools/check.py"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath(name)) is expected
+
+    def test_a_command_that_imports_from_the_project_folder(self, elsewhere: Path) -> None:
+        scripts = ImportingScripts(["python3 -m tools.check"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath("json.py"))
+
+    def test_of_a_script_that_cannot_be_parsed_it_could_be_any(self, elsewhere: Path, write: Write) -> None:
+        write(elsewhere / "check.py", "print 'old'\n")
+
+        scripts = ImportingScripts(["python2 tools/check.py"], elsewhere.parent, lambda path: True)
+
+        assert scripts.would_import(PurePath("tools/new.py"))
+        assert not scripts.would_import(PurePath("tools/new.txt"))
+
+    def test_only_scripts_that_are_included_import(self, elsewhere: Path) -> None:
+        scripts = ImportingScripts(["make tools check"], elsewhere.parent, lambda path: path.name != "check.py")
+
+        assert not scripts.would_import(PurePath("tools/helper.py"))
+        assert elsewhere / "check.py" not in scripts.named
+        assert scripts.imported == []
 
 
 class TestModules:
@@ -164,6 +268,52 @@ class TestModules:
         write(elsewhere / name, "changed = True\n")
 
         assert trust_status(elsewhere.parent).state is TrustState.TRUSTED
+
+    @pytest.mark.parametrize("module", ["helper", "deeper/inner", "package/__init__"])
+    def test_byte_code_in_place_of_an_imported_module_needs_approval(self, elsewhere: Path, module: str) -> None:
+        forged = forge(elsewhere / f"{module}.py")
+
+        assert trust_status(elsewhere.parent).changed == (str(forged.relative_to(elsewhere.parent)),)
+
+    @pytest.mark.parametrize("mode", ["UNCHECKED_HASH", "CHECKED_HASH"])
+    def test_so_does_byte_code_that_only_claims_to_fit(self, elsewhere: Path, mode: str) -> None:
+        """A clone can bring it: unlike a file's time, the hash of a source file is known before."""
+        py_compile.compile(str(elsewhere / "helper.py"), invalidation_mode=py_compile.PycInvalidationMode[mode])
+
+        assert trust_status(elsewhere.parent).state is TrustState.CHANGED
+
+    @pytest.mark.parametrize("optimization", [0, 1, 2])
+    def test_byte_code_that_python_made_does_not(self, elsewhere: Path, optimization: int) -> None:
+        source = (
+            '"""Text."""\nimport sys\n\nasync def f(a, /, b=1.5, *c, d: int = 1180591620717411303424, **e):\n'
+            '    "doc"\n'
+            "    assert a in {1, 'x', (2, 3)}, b'bytes'\n    x = lambda: (yield [... , None, True, 3j, a[1:2]])\n"
+            "    return 'é' + '\\ud800', -1, sys.path\n\nclass C:\n    def m(self): return super().m()\n"
+        )
+        (elsewhere / "late.py").write_text(source)
+        grant_trust(elsewhere.parent)
+        assert py_compile.compile(str(elsewhere / "late.py"), optimize=optimization)
+
+        assert trust_status(elsewhere.parent).state is TrustState.TRUSTED
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            b"",
+            b"(\xff\xff\xff\x7f",
+            b")\x01" * 2000,
+            b"?",
+            b"r\x07\0\0\0",
+            b">\x01\0\0\0)\x01)\0",
+            b"\xa9\x01r\0\0\0\0",
+            b"s\xff\xff\xff\xff",
+        ],
+    )
+    def test_byte_code_that_is_damaged_needs_approval(self, elsewhere: Path, code: bytes) -> None:
+        forged = forge(elsewhere / "helper.py")
+        forged.write_bytes(forged.read_bytes()[:16] + code)
+
+        assert trust_status(elsewhere.parent).state is TrustState.CHANGED
 
     def test_of_a_script_that_cannot_be_parsed_everything_beside_it_counts(self, elsewhere: Path, write: Write) -> None:
         write(elsewhere / "check.py", "print 'old'\n")

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from llxprt_hooks.agent.environment import KEY_VARIABLES
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.tool_config import sendable_tool_config
+from llxprt_hooks.model.google_genai import sendable_tool_config
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from llxprt_hooks.engine.executors.base import (
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.process import is_exhaustion
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
 from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
@@ -113,7 +114,8 @@ class HookRunner:
             event_id=event_run.event_id,
             execution_id=execution_id,
         )
-        if refused and event_run.event_name.spec.can_block:
+        must_block = refused or (cause is not None and is_exhaustion(cause))
+        if must_block and event_run.event_name.spec.can_block:
             result = _blocked(result)
         elif config.fail_closed:
             result = _apply_fail_closed(result)
@@ -147,7 +149,7 @@ def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
 
 
 def _blocked(result: HookExecutionResult) -> HookExecutionResult:
-    """Let a hook that must not be started block, as firmly as one with ``failClosed`` that fails (D-28)."""
+    """Let a hook that must not or cannot be started block, as firmly as one with ``failClosed`` (D-28, D-60)."""
     config = msgspec.structs.replace(result.hook_config, fail_closed=True)
     output = DefaultHookOutput({"decision": "deny", "reason": str(result.error)})
     return replace(result, hook_config=config, output=output)

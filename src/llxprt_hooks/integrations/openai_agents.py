@@ -13,7 +13,6 @@ import copy
 import dataclasses
 import inspect
 import json
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -39,9 +38,10 @@ from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionTool
 from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from llxprt_hooks.engine.session import Session, current_session
+from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration, log
+from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
-    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.engine.session import Session
     from llxprt_hooks.model.json_api import Request
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 
@@ -61,8 +61,6 @@ _RESTRICTING = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL)
 _SETTINGS = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
 """Settings of the Responses API, and their names in ``ModelSettings``."""
 _ENDINGS = ("response.completed", "response.incomplete")
-_SESSIONS = 1000
-"""How many sessions are remembered; the one that was used least recently is forgotten first."""
 _EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
@@ -81,7 +79,7 @@ class OpenAIAgentsHooks(Integration):
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions = Sessions(self.hooks)
         self._warned: set[str] = set()
 
     def stop_reason(self, session_id: str) -> str | None:
@@ -91,10 +89,7 @@ class OpenAIAgentsHooks(Integration):
 
     def end_session(self, session_id: str) -> None:
         """Fire SessionEnd for a session, and forget what hooks left for it."""
-        session = self._sessions.pop(session_id, None)
-        if session is not None:
-            with _active(session, self.hooks):
-                self.hooks.observe(HookEventName.SESSION_END)
+        self._sessions.end(session_id)
 
     # What the runner calls.
 
@@ -105,9 +100,9 @@ class OpenAIAgentsHooks(Integration):
         if session_id is None and current_session(self.hooks.config) is not None:
             yield lambda result: None  # an agent that is a tool of another one
             return
-        session = self._session_of(session_id or f"run-{uuid4().hex}", announce=session_id is not None)
+        session = self._sessions.begin(session_id or f"run-{uuid4().hex}", announce=session_id is not None)
         prompt = _prompt(given)
-        with _active(session, self.hooks):
+        with self._sessions.active(session):
             if not isinstance(given, RunState):
                 self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
             yield lambda result: self._ended(prompt, result)
@@ -124,19 +119,6 @@ class OpenAIAgentsHooks(Integration):
         if not result.interruptions:
             answer = "" if result.final_output is None else str(result.final_output)
             self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
-
-    def _session_of(self, session_id: str, *, announce: bool) -> Session:
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._sessions[session_id] = Session(self.hooks.config, session_id, "")
-            if announce:
-                with _active(session, self.hooks):
-                    self.hooks.observe(HookEventName.SESSION_START)
-            if len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
-        self._sessions.move_to_end(session_id)
-        session.resume()
-        return session
 
     # What the SDK calls in place of its own functions.
 
@@ -580,16 +562,3 @@ def _plain(value: Any) -> Any:
 
 def _dumped(value: Any) -> Any:
     return value.model_dump() if hasattr(value, "model_dump") else str(value)
-
-
-@contextmanager
-def _active(session: Session, hooks: Hooks) -> Iterator[None]:
-    """Make a session that of the current context, unless it is already."""
-    if current_session(hooks.config) is session:
-        yield
-        return
-    session.enter()
-    try:
-        yield
-    finally:
-        session.leave()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -38,9 +37,9 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from llxprt_hooks.config import Config
-from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import described
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
 
+    from llxprt_hooks.engine.session import Session
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.model.conversation import CallKeys
     from llxprt_hooks.model.format import HookToolConfig
@@ -62,8 +62,6 @@ ResolveModel: TypeAlias = Callable[[str], Model]
 
 _MARK = "llxprt_hooks"
 _MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
-_SESSIONS = 1000
-"""How many conversations are remembered; the one that was used least recently is forgotten first."""
 
 
 class HookStopped(AgentRunError):
@@ -96,7 +94,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         super().__init__(config, aliases=aliases, **config_fields)
         self.id = id
         self._translator = PydanticAITranslator(resolve_model)
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions = Sessions(self.hooks)
         self._session: Session | None = None
         """The session of the run that this instance belongs to."""
 
@@ -107,10 +105,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
 
     def end_session(self, conversation_id: str) -> None:
         """Fire SessionEnd for a conversation, and forget what hooks left for it."""
-        session = self._sessions.pop(conversation_id, None)
-        if session is not None:
-            with _active(session, self.hooks):
-                self.hooks.observe(HookEventName.SESSION_END)
+        self._sessions.end(conversation_id)
 
     # What pydantic-ai calls.
 
@@ -118,14 +113,14 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         if not self.hooks.config.enable_hooks:
             return self
         run = copy.copy(self)
-        run._session = self._session_of(ctx.conversation_id or ctx.run_id or "")
+        run._session = self._sessions.begin(ctx.conversation_id or ctx.run_id or "")
         return run
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Callable[[], Any]) -> AgentRunResult[Any]:
         if self._session is None:
             return cast("AgentRunResult[Any]", await handler())
         prompt = _text_of_content(ctx.prompt)
-        with _active(self._session, self.hooks):
+        with self._sessions.active(self._session):
             self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
             result = cast("AgentRunResult[Any]", await handler())
             answer = result.output if isinstance(result.output, str) else _as_text(result.output)
@@ -157,7 +152,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         if self._session is not None:
-            with _active(self._session, self.hooks):
+            with self._sessions.active(self._session):
                 for call in requests.approvals:
                     name = self.hook_name(call.tool_name)
                     self.hooks.observe(
@@ -179,23 +174,11 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         if self._session is None:
             yield None
         else:
-            with _active(self._session, self.hooks):
+            with self._sessions.active(self._session):
                 yield self._session
 
     def _has_hooks(self, *events: HookEventName) -> bool:
         return any(self.hooks.has_hooks_for(event) for event in events)
-
-    def _session_of(self, conversation_id: str) -> Session:
-        session = self._sessions.get(conversation_id)
-        if session is None:
-            session = self._sessions[conversation_id] = Session(self.hooks.config, conversation_id, "")
-            with _active(session, self.hooks):
-                self.hooks.observe(HookEventName.SESSION_START)
-            if len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
-        self._sessions.move_to_end(conversation_id)
-        session.resume()
-        return session
 
 
 class HookedToolset(WrapperToolset[Any]):
@@ -588,16 +571,3 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else str(to_jsonable_python(value, fallback=str))
-
-
-@contextmanager
-def _active(session: Session, hooks: Hooks) -> Iterator[None]:
-    """Make a session that of the current context, unless it is already."""
-    if current_session(hooks.config) is session:
-        yield
-        return
-    session.enter()
-    try:
-        yield
-    finally:
-        session.leave()

@@ -36,6 +36,7 @@ _CLIENT: Final = {
 }
 
 UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
+    "adk": {},
     "anthropic": _CLIENT,
     "fastmcp": _MCP,
     "langchain": {},

@@ -8,7 +8,7 @@ A thought is not text, and neither is an empty string: models use those to carry
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import groupby
@@ -326,3 +326,22 @@ def _member(enum: type[EnumT], name: str | None) -> EnumT | None:
     if name is not None and member is None:
         answers.ignored(enum.__name__, f"one of {', '.join(enum.__members__)}", name)
     return member
+
+
+def sendable_tool_config(tool_config: types.ToolConfig | None, declared: Collection[str]) -> types.ToolConfig | None:
+    """Return the tool configuration in the form the Gemini API accepts (D-15).
+
+    The API accepts only names of declared tools, and only with ANY or VALIDATED. It treats an empty list as no
+    restriction. So AUTO with names is sent as VALIDATED, and a list without any declared tool as NONE.
+    """
+    modes = types.FunctionCallingConfigMode
+    calling = tool_config.function_calling_config if tool_config else None
+    if tool_config is None or calling is None or calling.allowed_function_names is None:
+        return tool_config
+    names = [name for name in calling.allowed_function_names if name in declared]
+    if calling.mode == modes.NONE or not names:
+        sent = types.FunctionCallingConfig(mode=modes.NONE)
+    else:
+        mode = modes.ANY if calling.mode == modes.ANY else modes.VALIDATED
+        sent = calling.model_copy(update={"mode": mode, "allowed_function_names": names})
+    return tool_config.model_copy(update={"function_calling_config": sent})

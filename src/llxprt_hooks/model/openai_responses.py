@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llxprt_hooks.model.access import as_list, field, name_of
+from llxprt_hooks.model.access import as_list, copy_with, field, name_of
 from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
 from llxprt_hooks.model.messages import Choice
 from llxprt_hooks.model.openai_api import OpenAITranslator
@@ -88,6 +88,11 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         is_text = isinstance(part, str) or field(part, "type") in TEXT_TYPES
         return super().text_of(part) if is_text else ""
 
+    def with_part_text(self, parts: Sequence[Any], text: str) -> Any:
+        part = super().with_part_text(parts, text)
+        # They repeat each token of the old text, which a hook may have changed to hide it.
+        return copy_with(part, logprobs=[]) if field(part, "logprobs") else part
+
     def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
         return super().with_parts(message, parts) if parts else None
 
@@ -161,6 +166,7 @@ class OpenAIResponsesTranslator(OpenAITranslator):
             "status": status,
             "incomplete_details": {"reason": reason} if reason else None,
             "error": None,
+            **({"output_text": text["text"]} if "output_text" in base else {}),  # SDKs and some servers add it
         }
 
     def reason_response(self, request: Request, reason: str) -> Any:

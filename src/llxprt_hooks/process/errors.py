@@ -22,7 +22,7 @@ class SpawnError(Exception):
     @property
     def is_resource_exhaustion(self) -> bool:
         """Whether a second try may succeed once other processes of ours have ended."""
-        return isinstance(self.__cause__, OSError) and self.__cause__.errno in _EXHAUSTION
+        return self.__cause__ is not None and is_exhaustion(self.__cause__)
 
     @property
     def is_unsupported(self) -> bool:
@@ -31,6 +31,18 @@ class SpawnError(Exception):
 
 
 _EXHAUSTION = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def is_exhaustion(error: BaseException) -> bool:
+    """Whether this process or the system has run out of something: descriptors, processes, memory, the stack.
+
+    >>> is_exhaustion(OSError(errno.EMFILE, "")), is_exhaustion(FileNotFoundError())
+    (True, False)
+    """
+    if isinstance(error, SpawnError):
+        return error.is_resource_exhaustion
+    return isinstance(error, (RecursionError, MemoryError)) or getattr(error, "errno", None) in _EXHAUSTION
+
 
 _SYSTEM_REASONS = {
     errno.E2BIG: "its arguments and environment together are larger than the system allows",

@@ -36,6 +36,9 @@ PAYLOAD_DEPTH = 64
 TOO_DEEP = f"[nested deeper than {PAYLOAD_DEPTH} levels]"
 """What hooks get in place of a value that is nested deeper."""
 
+_FRAMES_PER_LEVEL = 4
+"""How much of the stack it takes, at most, to convert one level of a value."""
+
 _MAX_INTEGER_DIGITS = 400
 
 
@@ -70,8 +73,21 @@ def write_json(value: object) -> bytes:
 
 
 def write_payload(value: object) -> bytes:
-    """Encode what a hook gets; values beyond ``PAYLOAD_DEPTH`` are replaced by ``TOO_DEEP``."""
+    """Encode what a hook gets; values beyond ``PAYLOAD_DEPTH`` are replaced by ``TOO_DEEP``.
+
+    Raises ``RecursionError`` near the end of the stack, because a guard must not see less than what it guards.
+    """
+    try:
+        if not is_too_deep(value):
+            return _encoder.encode(value)
+    except Exception:  # as in write_json
+        _require_stack(_FRAMES_PER_LEVEL * PAYLOAD_DEPTH)
     return write_json(_cut(_plain(value), PAYLOAD_DEPTH) if is_too_deep(value) else value)
+
+
+def _require_stack(frames: int) -> None:
+    if frames:
+        _require_stack(frames - 1)
 
 
 def is_too_deep(value: object, levels: int = PAYLOAD_DEPTH) -> bool:

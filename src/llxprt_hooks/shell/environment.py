@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Final
+
+SEARCH_PATHS: Final = frozenset(
+    {
+        "PATH",
+        "PYTHONPATH",
+        "NODE_PATH",
+        "PERL5LIB",
+        "PERLLIB",
+        "RUBYLIB",
+        "CLASSPATH",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
+        "DYLD_FALLBACK_LIBRARY_PATH",
+    }
+)
+"""Lists of folders in which programs, modules and libraries are looked up."""
 
 _last: tuple[Mapping[bytes, bytes], Mapping[str, str]] = {}, {}
 
@@ -28,17 +45,23 @@ def process_environment() -> Mapping[str, str]:
 
 
 def without_relative_path(environment: dict[str, str]) -> dict[str, str]:
-    """Drop relative entries from PATH: the program that they find depends on the folder, so a project could bring it.
+    """Drop relative entries from search paths: what they find depends on the folder, so a project could bring it.
 
-    >>> without_relative_path({"PATH": "node_modules/.bin::/bin"})
-    {'PATH': '/bin'}
+    That is so for programs, and for what interpreters and the linker load into them. An empty entry, which is left by
+    ``PYTHONPATH=$PYTHONPATH:/lib``, is the current folder. A search path without absolute entries is dropped.
+
+    >>> without_relative_path({"PATH": "node_modules/.bin::/bin", "PYTHONPATH": ":/lib", "RUBYLIB": "lib"})
+    {'PATH': '/bin', 'PYTHONPATH': '/lib'}
     """
-    path = environment.get("PATH")
-    if path is None:
-        return environment
-    # An empty PATH would mean the current folder.
-    absolute = [folder for folder in path.split(os.pathsep) if folder.startswith("/")] or [os.defpath]
-    return {**environment, "PATH": os.pathsep.join(absolute)}
+    cleaned = dict(environment)
+    for name in SEARCH_PATHS & environment.keys():
+        absolute = [folder for folder in environment[name].split(os.pathsep) if folder.startswith("/")]
+        if name == "PATH":
+            absolute = absolute or [os.defpath]  # an empty PATH would mean the current folder
+        cleaned[name] = os.pathsep.join(absolute)
+        if not absolute:
+            del cleaned[name]
+    return cleaned
 
 
 def _read() -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Failures above the engine: they allow, unless a planned hook has ``failClosed`` (D-27)."""
+"""Failures above the engine: they allow, unless a planned hook has ``failClosed`` (D-27) or no hook can run (D-60)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import fail_closed_block
+from llxprt_hooks.process import is_exhaustion
+from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.settings.hook_groups import hook_entries
 
 if TYPE_CHECKING:
@@ -24,10 +25,17 @@ def output_after_failure(
     error: Exception,
     subject: str | None = None,
 ) -> DefaultHookOutput | None:
-    """Return a block if a planned hook has ``failClosed``; otherwise None, and the agent continues."""
-    if not _must_not_fail(config, handler, event_name, subject):
+    """Return a block if nothing is left to run hooks with, or a planned hook has ``failClosed``; otherwise None.
+
+    With None the agent continues.
+    """
+    what = f"hook processing failed: {error_text(error)}"
+    if is_exhaustion(error):
+        block = cannot_run_block(what)
+    elif _must_not_fail(config, handler, event_name, subject):
+        block = fail_closed_block(what)
+    else:
         return None
-    block = fail_closed_block(f"hook processing failed: {error_text(error)}")
     return create_specific_hook_output(event_name, block.to_dict())
 
 

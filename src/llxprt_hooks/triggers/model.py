@@ -16,7 +16,6 @@ from llxprt_hooks.triggers.relevance import handler_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.engine.results import ProcessedHookResult
     from llxprt_hooks.model import TranslatorChoice
 
@@ -71,7 +70,8 @@ async def fire_before_model_hook(
         handler = handler_for(config, HookEventName.BEFORE_MODEL)
         if handler is None:
             return BeforeModelHookResult()
-        processed = await on_asyncio(_fire_before_model(handler, request, translator))
+        result = await on_asyncio(handler.fire_before_model_event(request, translator=translator))
+        processed = handler.process_common_hook_output_fields(result)
         return _before_model(processed, request, translator)
     except Exception as error:
         block = output_after_failure(config, handler, HookEventName.BEFORE_MODEL, error)
@@ -88,7 +88,8 @@ async def fire_after_model_hook(
         handler = handler_for(config, HookEventName.AFTER_MODEL)
         if handler is None:
             return AfterModelHookResult(response=response)
-        processed = await on_asyncio(_fire_after_model(handler, request, response, translator))
+        result = await on_asyncio(handler.fire_after_model_event(request, response, translator=translator))
+        processed = handler.process_common_hook_output_fields(result)
         return _after_model(processed, response, translator)
     except Exception:
         log.warning("AfterModel hooks failed, the response is used unchanged", exc_info=True)
@@ -103,32 +104,12 @@ async def fire_before_tool_selection_hook(
         handler = handler_for(config, HookEventName.BEFORE_TOOL_SELECTION)
         if handler is None:
             return BeforeToolSelectionHookResult()
-        processed = await on_asyncio(_fire_before_tool_selection(handler, request, translator))
+        result = await on_asyncio(handler.fire_before_tool_selection_event(request, translator=translator))
+        processed = handler.process_common_hook_output_fields(result)
         return _before_tool_selection(processed, request, translator)
     except Exception:
         log.warning("BeforeToolSelection hooks failed, all tools stay available", exc_info=True)
         return BeforeToolSelectionHookResult()
-
-
-async def _fire_before_model(
-    handler: HookEventHandler, request: Any, translator: TranslatorChoice
-) -> ProcessedHookResult:
-    result = await handler.fire_before_model_event(request, translator=translator)
-    return handler.process_common_hook_output_fields(result)
-
-
-async def _fire_after_model(
-    handler: HookEventHandler, request: Any, response: Any, translator: TranslatorChoice
-) -> ProcessedHookResult:
-    result = await handler.fire_after_model_event(request, response, translator=translator)
-    return handler.process_common_hook_output_fields(result)
-
-
-async def _fire_before_tool_selection(
-    handler: HookEventHandler, request: Any, translator: TranslatorChoice
-) -> ProcessedHookResult:
-    result = await handler.fire_before_tool_selection_event(request, translator=translator)
-    return handler.process_common_hook_output_fields(result)
 
 
 def _before_model(

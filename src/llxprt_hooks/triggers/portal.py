@@ -2,6 +2,9 @@
 
 The thread is started on first use and ended at exit; a forked process starts its own. Whatever runs on the loop sees
 the caller's context variables. A synchronous caller waits, and Ctrl-C ends the hooks before it is raised.
+
+Hooks and asynchronous tools share the loop. None of them can end it: what calls ``sys.exit``, stops the loop or cancels
+all tasks ends itself, and at worst the calls that are under way, which then raise.
 """
 
 from __future__ import annotations
@@ -92,8 +95,7 @@ class _Portal:
     def __init__(self) -> None:
         self._runner = asyncio.Runner(loop_factory=asyncio.SelectorEventLoop)
         self.loop = self._runner.get_loop()
-        self._stopped = asyncio.Event()
-        self._main: asyncio.Task[None] | None = None
+        self._is_closing = False
         self._thread = threading.Thread(target=self._serve, name="llxprt-hooks", daemon=True)
         self._thread.start()
 
@@ -117,17 +119,16 @@ class _Portal:
         self._thread.join(seconds + EXIT_TIMEOUT + 2)
 
     async def _finish(self, seconds: float) -> None:
-        if running := asyncio.all_tasks() - {asyncio.current_task(), self._main}:
+        if running := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(running, timeout=seconds)
-        self._stopped.set()
+        self._is_closing = True
+        self.loop.stop()
 
     def _serve(self) -> None:
         with self._runner:
-            self._runner.run(self._until_stopped())
-
-    async def _until_stopped(self) -> None:
-        self._main = asyncio.current_task()
-        await self._stopped.wait()
+            while not self._is_closing:
+                with suppress(SystemExit, KeyboardInterrupt):  # from a task, whose caller gets it too
+                    self.loop.run_forever()
 
 
 class _Call(Generic[T]):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.inputs import name_text
+from llxprt_hooks.protocol.json_codec import PAYLOAD_DEPTH
 from llxprt_hooks.protocol.outputs import BeforeToolHookOutput, merged_by_key
 from llxprt_hooks.protocol.tool_result import ToolResult, with_text
 from llxprt_hooks.triggers.failure import output_after_failure
@@ -18,7 +19,6 @@ from llxprt_hooks.triggers.relevance import handler_for, is_hooked
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.event_handler import HookEventHandler
     from llxprt_hooks.model import Restriction
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
@@ -38,18 +38,12 @@ async def fire_before_tool_hook(
         handler = handler_for(config, HookEventName.BEFORE_TOOL, tool_name)
         if handler is None:
             return None
-        return await on_asyncio(_before_tool(handler, tool_name, tool_input))
+        return (await on_asyncio(handler.fire_before_tool_event(tool_name, tool_input))).final_output
     except Exception as error:
         output = output_after_failure(config, handler, HookEventName.BEFORE_TOOL, error, tool_name)
         effect = "runs" if output is None else "is blocked"
         log.warning("BeforeTool hooks of %s failed, the tool %s", tool_name, effect, exc_info=True)
         return output
-
-
-async def _before_tool(
-    handler: HookEventHandler, tool_name: str, tool_input: Mapping[str, Any]
-) -> DefaultHookOutput | None:
-    return (await handler.fire_before_tool_event(tool_name, tool_input)).final_output
 
 
 async def fire_after_tool_hook(
@@ -61,19 +55,10 @@ async def fire_after_tool_hook(
         handler = handler_for(config, HookEventName.AFTER_TOOL, tool_name)
         if handler is None:
             return None
-        return await on_asyncio(_after_tool(handler, tool_name, tool_input, tool_response))
+        return (await on_asyncio(handler.fire_after_tool_event(tool_name, tool_input, tool_response))).final_output
     except Exception:
         log.warning("AfterTool hooks of %s failed, the result is used unchanged", tool_name, exc_info=True)
         return None
-
-
-async def _after_tool(
-    handler: HookEventHandler,
-    tool_name: str,
-    tool_input: Mapping[str, Any],
-    tool_response: Mapping[str, Any] | ToolResult,
-) -> DefaultHookOutput | None:
-    return (await handler.fire_after_tool_event(tool_name, tool_input, tool_response)).final_output
 
 
 class HookedToolCall:
@@ -101,6 +86,7 @@ class HookedToolCall:
         """
         if self._restriction is not None and (refusal := self._restriction.refusal(name_text(self.name))) is not None:
             return ToolResult.failure(refusal, "restricted")
+        self.input = _own_copy(self.input, PAYLOAD_DEPTH, {})
         before = self._before = await fire_before_tool_hook(self._config, self.name, self.input)
         if before is not None:
             if before.is_blocking_decision() or before.should_stop_execution():
@@ -163,6 +149,22 @@ def is_awaitable(outcome: Any) -> bool:
 def as_tool_result(outcome: Any) -> ToolResult:
     """Return what a tool returned as a ``ToolResult``; any other value is its content."""
     return outcome if isinstance(outcome, ToolResult) else ToolResult(outcome, outcome)
+
+
+def _own_copy(value: Any, levels: int, copies: dict[int, Any]) -> Any:
+    """Copy the dicts and lists in the arguments, so that nobody changes them between the hooks and the tool.
+
+    Other objects are the program's own, and stay. What is nested deeper than hooks are shown is refused later.
+    """
+    if type(value) not in (dict, list) or not levels:
+        return value
+    if id(value) not in copies:
+        own = copies[id(value)] = type(value)()
+        if type(value) is dict:
+            own.update({name: _own_copy(item, levels - 1, copies) for name, item in value.items()})
+        else:
+            own.extend([_own_copy(item, levels - 1, copies) for item in value])
+    return copies[id(value)]
 
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 These are: everything below ``.llxprt/`` except ``.llxprt/state/``; the files that commands name, see ``command_names``;
 and the modules beside a Python script that it imports, or that shadow one of the standard library.
 
-Not included: what a script reads or starts in turn outside ``.llxprt/``, what installed packages import, and files
-outside the project that no link leads to. Of byte code, only what Python runs without comparing it with its source.
+Links are followed. Not included: what a script reads or starts in turn outside ``.llxprt/``, what installed packages
+import, and files outside the project that no link leads to. Of byte code, only what Python would run in place of a
+source file that it was not made from.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ import stat
 import time
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.byte_code import CACHE_FOLDER, ByteCodeCheck, source_name
+from llxprt_hooks.trust.byte_code import SUFFIX as BYTE_CODE
 from llxprt_hooks.trust.command_names import IMPLIED_FILES, SIMPLE_COMMAND, CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 STATE_FOLDER: Final = "state"
 """Below ``.llxprt/``: what hooks write. It is not part of the approval."""
@@ -42,10 +45,10 @@ MAX_TREE_BYTES: Final = 32 * 1024 * 1024
 """The same for everything below ``.llxprt/``."""
 
 _CHUNK: Final = 1024 * 1024
-_CACHE_FOLDER: Final = "__pycache__"
 _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape(FILE_NAME)}\..*\.tmp")
 """The settings, which are compared by their meaning, and what is there while they are written."""
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
+_ANY: Final = "*"
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")
 _PYTHON_SHEBANG: Final = re.compile(rb"#![^\n]*python")
 _MODULE_OPTION: Final = re.compile(r"\s-\w{0,8}[mc]")
@@ -113,6 +116,38 @@ def project_scripts(commands: Iterable[str], project_dir: Path) -> dict[str, str
     return {name: file.digest for name, file in scan.files.items()}
 
 
+class ImportingScripts:
+    """The files inside the project that commands name, as far as ``include`` accepts them, and what they import.
+
+    Raises ``ScriptsError`` if a script cannot be read.
+    """
+
+    def __init__(self, commands: Iterable[str], project_dir: Path, include: Callable[[PurePath], bool]) -> None:
+        commands = tuple(commands)
+        self._project = Path(os.path.realpath(project_dir))
+        self._scan = _Scan(self._project, CommandNames(commands), {})
+        self._scan.add_named_files()
+        self._scan.keep(include)
+        self.named = self._files()
+        self._scan.add_modules(from_project=any(map(_imports_from_project, commands)))
+        self.imported = [file for file in self._files() if file not in self.named]
+
+    def _files(self) -> list[Path]:
+        return [self._project / name for name in self._scan.files]
+
+    def would_import(self, path: PurePath) -> bool:
+        """Whether one of the scripts would import a file, which need not exist, or import it instead of another."""
+        file = self._project / path
+        if self._scan.is_sought(file.parent, _module_name(file.name)):
+            return True
+        is_package = _module_name(file.name) == "__init__"
+        for folder in file.parents[: len(path.parts) - 1]:
+            starts_package = (is_package and folder == file.parent) or not folder.is_dir()
+            if starts_package and self._scan.is_sought(folder.parent, folder.name):
+                return True
+        return False
+
+
 class _Content(NamedTuple):
     """What the content of a file says, and the signature of the file when it was read."""
 
@@ -152,6 +187,11 @@ class _Scan:
         self._listings: dict[Path, tuple[str, ...]] = {}
         self._budget = _Budget(MAX_BYTES, f"the scripts are larger than {MAX_BYTES // 2**20} MiB in total")
         self._python: dict[Path, _Content] = {}
+        self._byte_code = ByteCodeCheck()
+        self._sought: set[tuple[Path, str]] = set()
+        """The folders in which modules were looked for, each with the name of the module."""
+        self._first_on_path: set[Path] = set()
+        """The folders in which Python looks before it looks for its own modules."""
 
     # Files that commands name.
 
@@ -191,6 +231,11 @@ class _Scan:
         # Include the parents of the target, because `link/..` resolves to them.
         return [file, *(each for each in self._add_link(file).parents if each.is_relative_to(self._project))]
 
+    def keep(self, include: Callable[[PurePath], bool]) -> None:
+        """Forget the other files that commands name."""
+        self.files = {name: file for name, file in self.files.items() if include(PurePath(name))}
+        self._python = {file: content for file, content in self._python.items() if self._name(file) in self.files}
+
     # Everything below .llxprt/.
 
     def add_own_folder(self) -> None:
@@ -199,8 +244,13 @@ class _Scan:
         advice = f"move what is not part of a hook to {FOLDER}/{STATE_FOLDER}/ or elsewhere"
         budget = _Budget(MAX_TREE_BYTES, f"{FOLDER}/ is too large: {limit}; {advice}")
         folders, count = [self._own_folder], 0
+        entered = set[str]()
         while folders:
             folder = folders.pop()
+            real = os.path.realpath(folder)
+            if real in entered:
+                continue
+            entered.add(real)
             for name in self._listing(folder):
                 if folder == self._own_folder and (name == STATE_FOLDER or _OWN_FILES.fullmatch(name)):
                     continue
@@ -216,16 +266,14 @@ class _Scan:
                 if stat.S_ISDIR(found.st_mode):
                     if file.is_symlink():
                         self._add_link(file)
-                    else:
-                        folders.append(file)
+                    folders.append(file)
 
     def _is_mere_cache(self, file: Path) -> bool:
-        """Whether this is byte code that Python runs only if it fits its source file, which is covered."""
-        if file.parent.name != _CACHE_FOLDER or file.suffix != ".pyc":
+        """Whether this is byte code that Python does not run, or made itself from a source file, which is covered."""
+        if file.parent.name != CACHE_FOLDER or file.suffix != BYTE_CODE:
             return False
         try:
-            with file.open("rb") as opened:
-                return not int.from_bytes(opened.read(8)[4:], "little") & 1  # PEP 552: 1 is for "not by its time"
+            return not self._byte_code.replaces_source(file)
         except OSError:  # reported when it is read as a script
             return False
 
@@ -236,6 +284,7 @@ class _Scan:
         roots = [self._project] if from_project else []
         files = deque((file, folder) for file in self._python for folder in (_real_folder(file), *roots))
         folders = dict.fromkeys((*roots, *(folder for _, folder in files)))
+        self._first_on_path.update(folders)
         for folder in folders:
             for module in self._found(folder, (Import(0, (name,)) for name in self._importable(folder) & SHADOWING)):
                 files.append((module, folder))
@@ -247,11 +296,17 @@ class _Scan:
             done.add((file, folder))
             imports = content.imports
             if imports is None:  # it could be any of them
+                self._sought.add((folder, _ANY))
                 imports = frozenset(Import(0, (name,)) for name in self._importable(folder))
             package = _real_folder(file)
             absolute = self._found(folder, (each for each in imports if not each.level))
             relative = self._found(package, (each for each in imports if each.level))
             files += [(module, folder) for module in (*absolute, *relative)]
+
+    def is_sought(self, folder: Path, module: str | None) -> bool:
+        """Whether a script would import a module of this name in a folder, if there was one."""
+        is_first = folder in self._first_on_path and module in SHADOWING
+        return module is not None and (is_first or bool({(folder, module), (folder, _ANY)} & self._sought))
 
     def _found(self, folder: Path, imports: Iterable[Import]) -> list[Path]:
         """Add the modules in a folder that are imported, and return them."""
@@ -265,15 +320,27 @@ class _Scan:
             found = self._look(module)
             if found is not None and stat.S_ISREG(found.st_mode) and not self._is_covered_anyway(module):
                 self._add(module, found, self._budget, parse=True)
+                self._add_byte_code(module)
                 if len(self.files) > MAX_FILES:
                     raise ScriptsError(f"the scripts import more than {MAX_FILES} files of the project")
         return modules
+
+    def _add_byte_code(self, module: Path) -> None:
+        """Add what Python would run in place of a module."""
+        folder = module.parent / CACHE_FOLDER
+        for name in self._listing(folder):
+            file = folder / name
+            if source_name(name) != module.name or not name.endswith(BYTE_CODE) or (found := self._look(file)) is None:
+                continue
+            if stat.S_ISREG(found.st_mode) and not self._is_mere_cache(file):
+                self._add(file, found, self._budget)
 
     def _modules(self, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
         """Yield the files that an import of ``a.b.c`` could run."""
         for part in parts:
             if self._is_covered_anyway(folder):
                 return
+            self._sought.add((folder, part))
             listing = self._listing(folder)
             yield from (folder / name for name in listing if _module_name(name) == part)
             if part not in listing:

@@ -16,8 +16,8 @@ from llxprt_hooks import Config, GenerateContentParameters
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
 from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.agent.tool_config import sendable_tool_config
 from llxprt_hooks.model import Restriction, resolve_translator
+from llxprt_hooks.model.google_genai import sendable_tool_config
 
 if TYPE_CHECKING:
     from tests.support.agent import AgentProject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,57 @@ def test_the_agent_cannot_approve_what_it_wrote(project: AgentProject) -> None:
 
     assert run.statuses[1] == "blocked"
     assert project.trust_state() == "changed"
+
+
+@pytest.mark.parametrize(
+    ("file", "protected"),
+    [
+        ("tools/helper.py", True),
+        ("tools/json.py", True),
+        ("tools/json/__init__.py", True),
+        ("tools/helper/__init__.py", True),
+        ("tools/package/part.py", True),
+        ("tools/later/inner.py", True),
+        ("tools/later.py", True),
+        ("tools/application.py", False),
+        ("tools/package/other.py", False),
+        ("json.py", False),
+        ("src/helper.py", False),
+    ],
+)
+def test_what_a_script_of_a_hook_imports_is_protected_like_the_script(
+    project: AgentProject, file: str, protected: bool
+) -> None:
+    """Hooks of the user are not compared before they start, so the agent's code would run at the next event."""
+    project.write(
+        "tools/check.py", "import json, helper\nfrom package import part\ntry: import later.inner\nexcept: 0\n"
+    )
+    project.write("tools/helper.py", "")
+    project.write("tools/package/__init__.py", "")
+    project.write("tools/package/part.py", "")
+    project.configure(level="user", BeforeTool=f"{sys.executable} $LLXPRT_PROJECT_DIR/tools/check.py")
+    project.configure(BeforeTool="true")
+    project.approve()
+    evil = "open('ran', 'w')\n"
+
+    writes = answer(call("write_file", file_path=file, content=evil))
+    run = project.run("--approval-mode", "auto_edit", "-o", "json", answers=[writes, answer("Done.")])
+
+    assert run.statuses == ["error" if protected else "success"]
+    assert ("a script of a configured hook imports it" in run.calls[0]["result"]) is protected
+
+
+def test_of_a_script_that_cannot_be_parsed_all_modules_beside_it_are_protected(project: AgentProject) -> None:
+    project.write("tools/check.py", "print 'old'\n")
+    project.configure(level="user", BeforeTool="python2 $LLXPRT_PROJECT_DIR/tools/check.py; true")
+
+    answers = [
+        answer(call("write_file", file_path="tools/application.py", content="x")),
+        answer(call("write_file", file_path="tools/notes.txt", content="x")),
+        answer("Done."),
+    ]
+    project.configure(BeforeTool="true")
+    project.approve()
+    run = project.run("--approval-mode", "auto_edit", "-o", "json", answers=answers)
+
+    assert run.statuses == ["error", "success"]

@@ -183,6 +183,17 @@ def test_letters_from_right_to_left_do_not_reorder_a_command(project: Interactiv
         terminal.see_prompt()
 
 
+def test_a_line_of_other_spaces_is_not_an_empty_line(project: InteractiveProject) -> None:
+    """A shell looks for a program of that name."""
+    command = "ls\n\u3000\n \t\nls"
+    with project.session(answer(call("run_shell_command", command=command)), answer("Done.")) as terminal:
+        terminal.see_prompt()
+        terminal.enter("go")
+        terminal.see("command  ls\n         \\u3000\n")
+        terminal.enter("n")
+        terminal.see_prompt()
+
+
 def test_the_name_of_a_hook_forges_no_row_of_the_list_and_no_completion(project: InteractiveProject) -> None:
     project.add_hook("BeforeTool", "x" * 3000 + "\non  BeforeTool  *  guard", "true", matcher="y" * 3000)
     project.add_hook("BeforeTool", "gu\u202eard\x1b[2J", "true")

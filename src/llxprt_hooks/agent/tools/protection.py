@@ -1,9 +1,10 @@
 """Files that decide what hooks do. The agent writes them only if a person says yes, in every approval mode.
 
 These are: everything below ``.llxprt``, ``.git`` and ``llxprt-code``, wherever they are; the folders and files of the
-user's and the system's settings; and the files that a configured hook names. A file is recognized by its path, which
-need not exist, and by its identity on the disk, so that links and other spellings of a name make no difference. A mere
-word in a command, as in ``make test``, names only a file of that name that exists.
+user's and the system's settings; the files that a configured hook names; and the modules that its Python scripts
+import, or would import instead of others. A file is recognized by its path, which need not exist, and by its identity
+on the disk, so that links and other spellings of a name make no difference. A mere word in a command, as in ``make
+test``, names only a file of that name that exists.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames, paths_in
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import hook_commands
-from llxprt_hooks.trust.scripts import project_scripts
+from llxprt_hooks.trust.scripts import ImportingScripts
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
@@ -62,6 +63,8 @@ class ProtectedFiles:
             return "it belongs to the settings of llxprt-hooks"
         if self._files_of_hooks().include(path, present):
             return "a configured hook names it"
+        if self._files_of_hooks().would_import(path, present):
+            return "a script of a configured hook imports it"
         return None
 
     def _settings(self) -> set[Identity]:
@@ -82,23 +85,27 @@ class ProtectedFiles:
 
 
 class _NamedFiles:
-    """The files below a root that commands name."""
+    """The files below a root that commands name, and what these import."""
 
     def __init__(self, root: Path, commands: AbstractSet[str]) -> None:
         self._root = root
         self._all_named = False
         self._commands: list[tuple[CommandNames, CommandNames]] = []
-        self._scripts: list[Path] = []
+        self._scripts: ImportingScripts | None = None
         try:
             self._commands = [(CommandNames([each]), CommandNames(paths_in(each))) for each in commands]
         except ScriptsError:  # a command could mean too many names, so any could be one
             self._all_named = True
         with suppress(ScriptsError):  # too many or unreadable; they are still recognized by their names
-            found = map(PurePath, project_scripts(commands, root))
-            self._scripts = [root / path for path in found if self._include_path(path)]
+            self._scripts = ImportingScripts(commands, root, self._include_path)
 
     def include(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
-        return self._all_named or self._include_path(path) or bool(present & identities(self._scripts))
+        named = self._scripts.named if self._scripts else ()
+        return self._all_named or self._include_path(path) or bool(present & identities(named))
+
+    def would_import(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
+        scripts = self._scripts
+        return scripts is not None and (scripts.would_import(path) or bool(present & identities(scripts.imported)))
 
     def _include_path(self, path: PurePath) -> bool:
         exists = os.path.lexists(self._root / path)

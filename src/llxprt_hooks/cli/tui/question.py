@@ -38,6 +38,8 @@ _END = 20_000
 _NEW_LINE, _WRAPPED = "  ", "↪ "
 _SPACES = re.compile(" {32,}")
 _TAB_WIDTH = 4
+_BLANKS = " \t\r"
+"""What an empty line may contain. To a shell, other spaces are names of programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _rows(value: str, width: int, *, keeps_order: bool) -> list[_Row]:
     blank = 0
     lines = value.removesuffix("\n").split("\n") if value else []
     for line in [*lines, None]:
-        if line is not None and not line.strip():
+        if line is not None and not line.strip(_BLANKS):
             blank += 1
             continue
         if blank == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llxprt_hooks.engine.executors.base import EventRun, Executor, Runtime, Shared
+from llxprt_hooks.engine.executors.base import EventRun, Executor, Runtime
 from llxprt_hooks.engine.executors.command import CommandExecutor
 from llxprt_hooks.engine.executors.function import FunctionExecutor
 from llxprt_hooks.engine.executors.plugin import PluginExecutor
@@ -28,4 +28,4 @@ def settings_executor(type_name: object) -> Executor[Any] | None:
     return executor if executor is not None and executor.fields is not None else None
 
 
-__all__ = ["EXECUTORS", "EventRun", "Executor", "Runtime", "Shared", "settings_executor", "settings_executors"]
+__all__ = ["EXECUTORS", "EventRun", "Executor", "Runtime", "settings_executor", "settings_executors"]

@@ -79,22 +79,7 @@ class Executor(ABC, Generic[Spec]):
         """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
 
 
-class Shared:
-    """Objects that executors keep between hooks, one of each factory, created when first asked for."""
-
-    def __init__(self) -> None:
-        self._made: dict[Callable[[], Any], Any] = {}
-
-    def shared(self, factory: Callable[[], Made]) -> Made:
-        """The one object of a factory, such as a class."""
-        try:
-            made: Made = self._made[factory]
-        except KeyError:
-            made = self._made.setdefault(factory, factory())
-        return made
-
-
-class Runtime(Shared):
+class Runtime:
     """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
 
     def __init__(
@@ -103,12 +88,20 @@ class Runtime(Shared):
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
     ) -> None:
-        super().__init__()
+        self._made: dict[Callable[[], Any], Any] = {}
         self.inherited = inherited
         """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
         self.output_limit = output_limit
         self.slots = ProcessSlots(max_processes)
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
+
+    def shared(self, factory: Callable[[], Made]) -> Made:
+        """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""
+        try:
+            made: Made = self._made[factory]
+        except KeyError:
+            made = self._made.setdefault(factory, factory())
+        return made
 
 
 BeforeStart = Callable[[], str | None]
@@ -122,11 +115,10 @@ class StartRefusedError(Exception):
     """A hook must not be started. The message is the end of a sentence that starts with the hook."""
 
 
-class EventRun(Shared):
+class EventRun:
     """What all hooks of one event share: the payload, encoded once, and the environment at that moment."""
 
     def __init__(self, event_name: HookEventName, hook_input: HookInput, runtime: Runtime, event_id: str = "") -> None:
-        super().__init__()
         self.event_name = event_name
         self.event_id = event_id
         self.hook_input = hook_input

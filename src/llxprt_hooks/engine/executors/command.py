@@ -11,7 +11,7 @@ import msgspec
 
 from llxprt_hooks.engine.executors.base import Executor, HookScope
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.process import Child, Completed, SpawnError, blocking_is_forbidden, run_child, spawn
+from llxprt_hooks.process import Child, SpawnError, blocking_is_forbidden, run_child, spawn
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, cannot_run_block, read_outcome
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
@@ -54,8 +54,12 @@ class CommandExecutor(Executor[CommandSpec]):
         return (spec.command,)
 
     async def run(self, spec: CommandSpec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
-        try:
-            completed = await _completed(spec.command, event_run, timeout_ms)
+        runtime = event_run.runtime
+        if blocking_is_forbidden():
+            event_run.payload()  # not in the thread that starts the hook: the caller may change what it gave us
+        start = partial(_start, spec.command, event_run, runtime.shared(_SpawnContexts).of(event_run))
+        try:  # when fewer processes run than the configuration allows (D-32)
+            completed = await runtime.slots.run(partial(run_child, start, timeout=timeout_ms / 1000))
         except SpawnError as error:
             if not error.is_unsupported:
                 raise
@@ -71,15 +75,6 @@ class CommandExecutor(Executor[CommandSpec]):
                 timed_out_after=timeout_ms if completed.timed_out else None,
             )
         )
-
-
-async def _completed(command: str, event_run: EventRun, timeout_ms: float) -> Completed:
-    """Run the command when fewer processes run than the configuration allows (D-32)."""
-    runtime = event_run.runtime
-    if blocking_is_forbidden():
-        event_run.payload()  # not in the thread that starts the hook: the caller may change what it gave us
-    start = partial(_start, command, event_run, runtime.shared(_SpawnContexts).of(event_run))
-    return await runtime.slots.run(partial(run_child, start, timeout=timeout_ms / 1000))
 
 
 def _start(command: str, event_run: EventRun, context: SpawnContext) -> Child:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import errno
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -55,6 +56,7 @@ class FunctionExecutor(Executor[FunctionSpec]):
 
 
 _EXPIRED: Final = object()
+_ENDINGS: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
 
 async def _within(awaitable: Awaitable[Any], seconds: float) -> Any:
@@ -95,14 +97,17 @@ def _in_thread(function: HookFunction, payload: dict[str, Any]) -> Awaitable[Any
         error: Exception | None = None
         try:
             value = context.run(function, payload)
-        except StopIteration as stop:  # a future refuses it
-            error = RuntimeError(f"the function raised {stop!r}")
+        except (StopIteration, *_ENDINGS) as ending:  # a future refuses it, or it would end more than the hook
+            error = RuntimeError(f"the function raised {ending!r}")
         except Exception as raised:
             error = raised
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(deliver, value, error)
 
-    threading.Thread(target=work, name="llxprt-hooks-function", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="llxprt-hooks-function", daemon=True).start()
+    except RuntimeError as failure:  # Python's word for EAGAIN
+        raise OSError(errno.EAGAIN, str(failure)) from failure
     return _then_awaited(result)
 
 

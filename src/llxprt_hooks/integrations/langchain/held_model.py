@@ -1,0 +1,149 @@
+"""A model whose answer is held back until hooks have seen it.
+
+Middleware of LangChain runs around the model, but callbacks, tracers and streams get tokens from the model itself. So
+AfterModel hooks run inside a model that calls the real one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import reduce
+from operator import add
+from typing import Any, Self, TypeAlias, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk, message_chunk_to_message
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableBinding
+from langchain_core.tracers import context as tracers
+from langsmith import tracing_context
+from pydantic import Field
+
+from llxprt_hooks.integrations.langchain.translator import model_name_of
+from llxprt_hooks.triggers import portal
+
+Finish: TypeAlias = Callable[[AIMessage], Awaitable[AIMessage]]
+
+
+class HeldModel(BaseChatModel):
+    """A model whose answer nobody sees, no callback, tracer or stream, before ``finish`` has returned."""
+
+    inner: Any = Field(repr=False)
+    finish: Any = Field(repr=False)
+    cache: Any = False  # a cached answer would not be shown to hooks
+
+    @classmethod
+    def around(cls, model: Any, finish: Finish, **fields: Any) -> Self:
+        """Return this model around another."""
+        profile, disabled = getattr(model, "profile", None), getattr(model, "disable_streaming", False)
+        return cls(inner=model, finish=finish, profile=profile, disable_streaming=disabled, **fields)
+
+    @property
+    def model_name(self) -> str | None:
+        return model_name_of(self.inner)
+
+    @property
+    def _llm_type(self) -> str:
+        return str(getattr(self.inner, "_llm_type", "hooks"))
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return cast("Mapping[str, Any]", getattr(self.inner, "_identifying_params", {}))
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return self.inner._get_ls_params(stop=stop, **kwargs)
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        bound = self.inner.bind_tools(tools, **kwargs)
+        if isinstance(bound, RunnableBinding) and bound.bound is self.inner:
+            return self.bind(**bound.kwargs)  # callbacks are told the tools, too
+        return self.model_copy(update={"inner": bound})
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        with _unobserved():
+            answer = self.inner.invoke(messages, {"callbacks": []}, stop=stop, **kwargs)
+        return _chat_result(portal.drive(self.finish(answer)))
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        with _unobserved():
+            answer = await self.inner.ainvoke(messages, {"callbacks": []}, stop=stop, **kwargs)
+        return _chat_result(await self.finish(answer))
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        with _unobserved():
+            chunks = list(self.inner.stream(messages, {"callbacks": []}, stop=stop, **kwargs))
+        answer = _joined(chunks)
+        yield from _chunks(portal.drive(self.finish(answer)), answer, chunks)
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        with _unobserved():
+            stream = self.inner.astream(messages, {"callbacks": []}, stop=stop, **kwargs)
+            chunks = [chunk async for chunk in stream]
+        answer = _joined(chunks)
+        for chunk in _chunks(await self.finish(answer), answer, chunks):
+            yield chunk
+
+
+class Summarizer(HeldModel):
+    """A model that announces each call."""
+
+    announce: Any = Field(repr=False)
+
+    @classmethod
+    def around(cls, model: Any, announce: Callable[[], None], **fields: Any) -> Self:  # type: ignore[override]
+        return super().around(model, _unchanged, announce=announce, **fields)
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        self.announce()
+        return super()._generate(*args, **kwargs)
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        self.announce()
+        return await super()._agenerate(*args, **kwargs)
+
+
+async def _unchanged(answer: AIMessage) -> AIMessage:
+    return answer
+
+
+@contextmanager
+def _unobserved() -> Iterator[None]:
+    """Keep tracers and callbacks of the surrounding context, which LangChain adds to any list of callbacks, away."""
+    with ExitStack() as stack:
+        stack.enter_context(tracing_context(enabled=False))
+        variables: list[ContextVar[Any]] = [hook[0] for hook in tracers._configure_hooks]
+        for variable in (tracers.tracing_v2_callback_var, *variables):
+            stack.callback(variable.reset, variable.set(None))
+        yield
+
+
+def _chat_result(answer: AIMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def _joined(chunks: list[Any]) -> AIMessage:
+    return cast("AIMessage", message_chunk_to_message(reduce(add, chunks)))
+
+
+def _chunks(answer: AIMessage, original: AIMessage, chunks: list[Any]) -> Iterator[ChatGenerationChunk]:
+    """Yield the model's own chunks, or a single one if hooks changed the answer."""
+    if answer is original and all(isinstance(chunk, AIMessageChunk) for chunk in chunks):
+        yield from (ChatGenerationChunk(message=chunk) for chunk in chunks)
+        return
+    calls = [
+        ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+        for index, call in enumerate(answer.tool_calls)
+    ]
+    fields = answer.model_dump(exclude={"type", "tool_calls", "invalid_tool_calls"})
+    yield ChatGenerationChunk(message=AIMessageChunk(**fields, tool_call_chunks=calls, chunk_position="last"))

@@ -1,0 +1,774 @@
+"""Agents of LangChain with hooks: tools, models, state and sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from operator import add
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pytest
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    HumanInTheLoopMiddleware,
+    ModelRetryMiddleware,
+    SummarizationMiddleware,
+)
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import InjectedState, ToolNode
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from llxprt_hooks import deny
+from llxprt_hooks.integrations.langchain import HooksMiddleware
+from tests.integrations.langchain_support import (
+    NOTE,
+    ScriptedModel,
+    agent_of,
+    calls,
+    marks,
+    middleware,
+    model_of,
+    results_in,
+    run,
+    says,
+    write_file,
+)
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
+
+MODES = pytest.mark.parametrize("mode", ["sync", "async"])
+STOP = {"continue": False, "stopReason": "budget used up"}
+DENY = {"decision": "deny", "reason": "no keys here"}
+
+
+# Tools.
+
+
+@MODES
+def test_a_blocked_call(sandbox: Project, mode: str) -> None:
+    """The model gets the reason as an error, and the message says that a hook blocked the call."""
+    model = model_of(calls(NOTE), says("done"))
+    result = run(agent_of(model, middleware(sandbox, BeforeTool=sandbox.hook(says=DENY))), mode=mode)
+    message = result["messages"][2]
+    assert (message.content, message.status, message.name) == ("no keys here", "error", "write_file")
+    assert marks(message) == {"blocked": True}
+    assert result["messages"][-1].content == "done"
+    assert result.get("hook_stop_reason") is None
+
+
+@MODES
+def test_rewritten_arguments_are_validated_again(sandbox: Project, mode: str) -> None:
+    """A rewrite that does not fit the tool is an error for the model, as if the model had made it."""
+
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    rewrites = [{"hookSpecificOutput": {"tool_input": given}} for given in ({"a": "40"}, {"a": "many"})]
+    model = model_of(calls(("add", {"a": 1, "b": 2})), calls(("add", {"a": 1, "b": 2})), says("done"))
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook(says=rewrites))
+    result = run(agent_of(model, hooks, tools=[add]), mode=mode)
+    assert results_in(result)[0] == "42"
+    assert "valid integer" in results_in(result)[1]
+    assert result["messages"][1].tool_calls[0]["args"] == {"a": 1, "b": 2}, "the history keeps what was said"
+
+
+@MODES
+def test_context_keeps_the_type_of_a_result(sandbox: Project, mode: str) -> None:
+    """Text is appended to text; a list of blocks gets a block; data in a `Command` stays."""
+
+    @tool
+    def picture() -> list[Any]:
+        """Return blocks."""
+        return [{"type": "text", "text": "a cat"}, {"type": "image", "base64": "aW1n", "mime_type": "image/png"}]
+
+    @tool
+    def handover(call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Return a command."""
+        return Command(update={"messages": [ToolMessage("handed over", tool_call_id=call_id)], "extra": [7]})
+
+    @tool
+    def pairs(call_id: Annotated[str, InjectedToolCallId]) -> list[Any]:
+        """Return a list with a command."""
+        return [Command(update={"messages": [ToolMessage("in a list", tool_call_id=call_id)], "extra": [8]})]
+
+    seen: list[Any] = []
+
+    class ExtraState(AgentState[Any]):
+        extra: Annotated[list[int], add]
+
+    class Extra(AgentMiddleware[Any, Any, Any]):
+        state_schema = ExtraState
+
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            seen.append(handler(request))
+            return seen[-1]
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            seen.append(await handler(request))
+            return seen[-1]
+
+    context = {"hookSpecificOutput": {"additionalContext": "keep it short"}, "systemMessage": "really"}
+    hooks = middleware(sandbox, AfterTool=sandbox.hook(says=context))
+    model = model_of(calls(NOTE, ("picture", {}), ("handover", {}), ("pairs", {})), says("done"))
+    result = run(agent_of(model, hooks, Extra(), tools=[write_file, picture, handover, pairs]), mode=mode)
+    text, blocks, command, listed = (message for message in result["messages"] if isinstance(message, ToolMessage))
+    added = "keep it short\n\n[System] really"
+    assert text.content == f"wrote hello to a.txt\n\n{added}"
+    assert blocks.content[1]["base64"] == "aW1n"  # type: ignore[index]
+    assert blocks.content[2] == {"type": "text", "text": added}
+    assert command.content == f"handed over\n\n{added}"
+    assert listed.content == f"in a list\n\n{added}"
+    assert sorted(result["extra"]) == [7, 8]
+    assert {type(outcome.update) for outcome in seen if isinstance(outcome, Command)} == {dict}
+
+
+@MODES
+def test_injected_arguments_are_neither_shown_nor_lost(sandbox: Project, mode: str) -> None:
+    @tool
+    def count(word: str, state: Annotated[dict[str, Any], InjectedState]) -> str:
+        """Count messages."""
+        return f"{word}: {len(state['messages'])} messages"
+
+    says_input = {"hookSpecificOutput": {"tool_input": {"word": "now", "state": {"messages": []}}}}
+    model = model_of(calls(("count", {"word": "so far"})), says("done"))
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook(says=says_input))
+    result = run(agent_of(model, hooks, tools=[count]), mode=mode)
+    assert results_in(result) == ["now: 2 messages"]
+    assert sandbox.payloads()[0]["tool_input"] == {"word": "so far"}
+
+
+@MODES
+def test_an_unknown_tool_fires_no_event(sandbox: Project, mode: str) -> None:
+    model = model_of(calls(("delete_everything", {})), says("done"))
+    result = run(agent_of(model, middleware(sandbox, BeforeTool=sandbox.hook(), AfterTool=sandbox.hook())), mode=mode)
+    assert "not a valid tool" in results_in(result)[0]
+    assert sandbox.payloads() == []
+
+
+@MODES
+def test_a_tool_that_fails(sandbox: Project, mode: str) -> None:
+    """What a tool raises passes through, and AfterTool does not fire."""
+
+    @tool
+    def crash() -> str:
+        """Fail."""
+        raise OSError("disk full")
+
+    model = model_of(calls(("crash", {})), says("done"))
+    agent = agent_of(model, middleware(sandbox, AfterTool=sandbox.hook()), tools=[crash])
+    with pytest.raises(OSError, match="disk full"):
+        run(agent, mode=mode)
+    assert sandbox.payloads() == []
+
+
+@MODES
+def test_parallel_calls_have_their_hooks_in_parallel(sandbox: Project, mode: str) -> None:
+    """Each hook waits for the other one: in sequence, both would time out and the calls would be blocked."""
+    here = sandbox.note("")
+    meet = f"touch {here}/$$.here; while [ $(ls {here} | grep -c here) -lt 2 ]; do sleep 0.01; done"
+    hook = {"command": sandbox.hook(first=meet), "failClosed": True, "timeout": 20000}
+    other = ("write_file", {"file_path": "b.txt"})
+    result = run(agent_of(model_of(calls(NOTE, other), says("done")), middleware(sandbox, BeforeTool=hook)), mode=mode)
+    assert results_in(result) == ["wrote hello to a.txt", "wrote  to b.txt"]
+
+
+@MODES
+def test_a_sync_call_runs_its_tool_in_the_callers_thread(sandbox: Project, mode: str) -> None:
+    """Hooks run on another event loop, but a tool sees its own thread and what belongs to it."""
+    seen: list[str] = []
+
+    @tool
+    def where() -> str:
+        """Look."""
+        seen.append(threading.current_thread().name)
+        return "here"
+
+    run(
+        agent_of(
+            model_of(calls(("where", {})), says("x")), middleware(sandbox, BeforeTool=sandbox.hook()), tools=[where]
+        ),
+        mode=mode,
+    )
+    assert "llxprt-hooks" not in seen[0]
+
+
+def test_a_sync_agent_inside_a_running_loop(sandbox: Project) -> None:
+    """As in a notebook."""
+    agent = agent_of(model_of(calls(NOTE), says("done")), middleware(sandbox, BeforeTool=sandbox.hook(says=DENY)))
+
+    async def main() -> dict[str, Any]:
+        return run(agent)
+
+    assert results_in(asyncio.run(main())) == ["no keys here"]
+
+
+@MODES
+def test_an_alias(sandbox: Project, mode: str) -> None:
+    """Hooks see the name that they know, in tool events and in restrictions."""
+
+    @tool
+    def shell(command: str) -> str:
+        """Run."""
+        return command
+
+    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["run_shell_command"]}}}
+    hooks = middleware(
+        sandbox,
+        BeforeTool=sandbox.hook("tool"),
+        BeforeToolSelection=sandbox.hook("selection", says=restrict),
+        aliases={"shell": "run_shell_command"},
+    )
+    model = model_of(calls(("shell", {"command": "ls"}), NOTE), says("done"))
+    result = run(agent_of(model, hooks, tools=[shell, write_file]), mode=mode)
+    assert [payload["tool_name"] for payload in sandbox.payloads("tool")] == ["run_shell_command"]
+    assert model.sent[0][1]["tools"] == ["shell"]
+    assert sorted(results_in(result)) == ["ls", "write_file may not be called now. Allowed tools: run_shell_command."]
+
+
+# Stops.
+
+
+@MODES
+@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
+def test_a_stop_by_a_tools_hook(sandbox: Project, mode: str, event: str) -> None:
+    """The model is not called again; the reason is the answer, and in the result."""
+    model = model_of(calls(NOTE, NOTE), says("done"))
+    agent = agent_of(model, middleware(sandbox, **{event: sandbox.hook(says=STOP)}))
+    result = run(agent, mode=mode)
+    assert len(model.sent) == 1
+    assert result["hook_stop_reason"] == "budget used up"
+    assert result["messages"][-1].content == "budget used up"
+    assert marks(result["messages"][-1]) == {"stop_reason": "budget used up"}
+
+
+@MODES
+def test_a_stop_outlives_nodes_before_the_model(sandbox: Project, mode: str) -> None:
+    """Other middleware adds steps between the tools and the model."""
+
+    class Between(AgentMiddleware[Any, Any, Any]):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+            return {"messages": [HumanMessage("reminder")]}
+
+        async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+            return self.before_model(state, runtime)
+
+    model = model_of(calls(NOTE), says("done"))
+    result = run(agent_of(model, middleware(sandbox, AfterTool=sandbox.hook(says=STOP)), Between()), mode=mode)
+    assert len(model.sent) == 1
+    assert result["hook_stop_reason"] == "budget used up"
+
+
+@MODES
+def test_the_next_prompt_starts_again(sandbox: Project, mode: str) -> None:
+    model = model_of(calls(NOTE), says("hello again"))
+    hooks = middleware(sandbox, AfterTool=sandbox.hook(says=STOP))
+    agent = agent_of(model, hooks, checkpointer=InMemorySaver())
+    assert run(agent, mode=mode, thread="t")["hook_stop_reason"] == "budget used up"
+    again = run(agent, "and now?", mode=mode, thread="t")
+    assert again["messages"][-1].content == "hello again"
+    assert again["hook_stop_reason"] is None
+
+
+@MODES
+def test_a_stop_of_a_tool_whose_result_is_the_answer(sandbox: Project, mode: str) -> None:
+    """The run ends without the model. The stop is in the result, and over with the next prompt."""
+
+    @tool(return_direct=True)
+    def final() -> str:
+        """Answer."""
+        return "final answer"
+
+    model = model_of(calls(("final", {})), says("hello again"))
+    hooks = middleware(sandbox, AfterTool=sandbox.hook(says=STOP))
+    agent = agent_of(model, hooks, tools=[final], checkpointer=InMemorySaver())
+    result = run(agent, mode=mode, thread="t")
+    assert result["messages"][-1].content == "final answer"
+    assert result["hook_stop_reason"] == "budget used up"
+    assert run(agent, "and now?", mode=mode, thread="t")["messages"][-1].content == "hello again"
+
+
+@MODES
+def test_a_stop_is_kept_while_another_call_waits_for_a_person(sandbox: Project, mode: str) -> None:
+    """One call of an answer stops the run, another is interrupted. After the interruption, the stop still holds."""
+
+    @tool
+    def ask() -> str:
+        """Ask."""
+        return str(interrupt("really?"))
+
+    model = model_of(calls(NOTE, ("ask", {})), says("done"))
+    stop = {"matcher": "write_file", "hooks": [{"type": "command", "command": sandbox.hook(says=STOP)}]}
+    agent = agent_of(model, middleware(sandbox, AfterTool=stop), tools=[write_file, ask], checkpointer=InMemorySaver())
+    assert "__interrupt__" in run(agent, mode=mode, thread="t")
+    result = run(agent, Command(resume="yes"), mode=mode, thread="t")
+    assert results_in(result) == ["wrote hello to a.txt", "yes"]
+    assert len(model.sent) == 1
+    assert result["hook_stop_reason"] == "budget used up"
+
+
+@MODES
+def test_a_tool_that_asks_a_person_starts_again(sandbox: Project, mode: str) -> None:
+    """LangGraph runs the whole call again when the run is resumed."""
+
+    @tool
+    def ask() -> str:
+        """Ask."""
+        return str(interrupt("really?"))
+
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook("before"), AfterTool=sandbox.hook("after"))
+    agent = agent_of(model_of(calls(("ask", {})), says("done")), hooks, tools=[ask], checkpointer=InMemorySaver())
+    assert "__interrupt__" in run(agent, mode=mode, thread="t")
+    assert results_in(run(agent, Command(resume="yes"), mode=mode, thread="t")) == ["yes"]
+    assert (len(sandbox.payloads("before")), len(sandbox.payloads("after"))) == (2, 1)
+
+
+@MODES
+@pytest.mark.parametrize("event", ["BeforeModel", "BeforeToolSelection"])
+def test_a_stop_before_the_model(sandbox: Project, mode: str, event: str) -> None:
+    model = model_of(says("done"))
+    result = run(agent_of(model, middleware(sandbox, **{event: sandbox.hook(says=STOP)})), mode=mode)
+    assert model.sent == []
+    assert result["hook_stop_reason"] == result["messages"][-1].content == "budget used up"
+
+
+@MODES
+def test_a_stop_after_the_model(sandbox: Project, mode: str) -> None:
+    """The reason takes the place of the answer, whose calls do not run."""
+    model = model_of(calls(NOTE, text="I will write."), says("done"))
+    hooks = middleware(sandbox, AfterModel=sandbox.hook(says=STOP), BeforeTool=sandbox.hook("tool"))
+    result = run(agent_of(model, hooks), mode=mode)
+    assert [message.text for message in result["messages"]] == ["go", "budget used up"]
+    assert result["hook_stop_reason"] == "budget used up"
+    assert len(model.sent) == 1
+    assert sandbox.payloads("tool") == []
+
+
+# Models.
+
+
+@MODES
+def test_a_blocked_request(sandbox: Project, mode: str) -> None:
+    model = model_of(says("done"))
+    result = run(agent_of(model, middleware(sandbox, BeforeModel=sandbox.hook(says=DENY))), mode=mode)
+    assert model.sent == []
+    assert result["messages"][-1].content == "no keys here"
+    assert marks(result["messages"][-1]) == {"blocked": True, "reason": "no keys here"}
+
+
+@MODES
+def test_a_changed_request_is_for_this_call_only(sandbox: Project, mode: str) -> None:
+    changed = {
+        "model": "scripted-2",
+        "messages": [{"role": "user", "content": "my key is ***"}],
+        "config": {"temperature": 0.5, "stopSequences": ["END"]},
+    }
+    model = model_of(says("done"))
+    hooks = middleware(sandbox, BeforeModel=sandbox.hook(says={"hookSpecificOutput": {"llm_request": changed}}))
+    result = run(agent_of(model, hooks, system_prompt="You are a test."), "my key is 123", mode=mode)
+    messages, settings = model.sent[0]
+    assert [str(message.text) for message in messages] == ["You are a test.", "my key is ***"]
+    assert (settings["model"], settings["temperature"], settings["stop"]) == ("scripted-2", 0.5, ["END"])
+    assert result["messages"][0].content == "my key is 123"
+    assert sandbox.payloads()[0]["llm_request"]["messages"] == [{"role": "user", "content": "my key is 123"}]
+
+
+@MODES
+def test_a_message_for_the_next_request_is_in_the_checkpoint(sandbox: Project, mode: str) -> None:
+    """Another process, with the same checkpointer, delivers it; then it is gone."""
+    saver = InMemorySaver()
+    first = middleware(sandbox, AfterModel=sandbox.hook(says=[{"systemMessage": "be brief"}, None, None]))
+    run(agent_of(model_of(says("one")), first, checkpointer=saver), mode=mode, thread="t")
+    model = model_of(says("two"), says("three"))
+    agent = agent_of(model, middleware(sandbox, AfterTool=sandbox.hook("unused")), checkpointer=saver)
+    run(agent, "next", mode=mode, thread="t")
+    run(agent, "and next", mode=mode, thread="t")
+    texts = [[str(message.text) for message in messages] for messages, _ in model.sent]
+    assert texts[0][-1] == "[System] be brief"
+    assert "[System] be brief" not in texts[1]
+
+
+@MODES
+def test_a_restriction_is_held_against_the_answer(sandbox: Project, mode: str) -> None:
+    """The refused call has an error as its result; the other call of the answer runs."""
+
+    @tool
+    def glob(pattern: str) -> str:
+        """Find."""
+        return f"found {pattern}"
+
+    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}}}
+    hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=[restrict]), BeforeTool=sandbox.hook("tool"))
+    model = model_of(calls(NOTE, ("glob", {"pattern": "*"})), says("done"))
+    result = run(agent_of(model, hooks, tools=[write_file, glob]), mode=mode)
+    assert (model.sent[0][1]["tools"], model.sent[0][1]["tool_choice"]) == (["glob"], "any")
+    assert model.sent[1][1]["tools"] == ["write_file", "glob"]
+    refused, ran = (message for message in result["messages"] if isinstance(message, ToolMessage))
+    assert refused.content == "write_file may not be called now. Allowed tools: glob."
+    assert (refused.status, marks(refused)) == ("error", {"restricted": True})
+    assert ran.content == "found *"
+    assert [payload["tool_name"] for payload in sandbox.payloads("tool")] == ["glob"]
+
+
+@MODES
+def test_no_tool_at_all(sandbox: Project, mode: str) -> None:
+    """A provider that cannot be told keeps its tools, except those that it runs itself; calls are refused."""
+    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}
+    hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=[restrict]))
+    model = model_of(calls(NOTE), says("done"))
+    result = run(agent_of(model, hooks, tools=[write_file, {"type": "web_search"}]), mode=mode)
+    assert model.sent[0][1]["tools"] == ["write_file"]
+    assert results_in(result) == ["write_file may not be called now. No tool is allowed."]
+    assert result["messages"][-1].content == "done"
+
+
+@MODES
+def test_a_changed_answer(sandbox: Project, mode: str) -> None:
+    """It keeps the id and the token counts, has no calls, and says that it was changed."""
+    model = model_of(calls(NOTE, text="my key is 123"))
+    says_text = {"hookSpecificOutput": {"llm_response": {"text": "my key is ***"}}}
+    result = run(agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(says=says_text))), mode=mode)
+    answer = result["messages"][-1]
+    assert (answer.content, answer.tool_calls, marks(answer)) == ("my key is ***", [], {"changed": True})
+    assert answer.id
+    assert "123" not in str(result)
+
+
+@MODES
+def test_an_answer_that_hooks_only_repeat_keeps_its_calls(sandbox: Project, mode: str) -> None:
+    repeat = 'printf \'{"hookSpecificOutput": {"llm_response": {"text": "I will write."}}}\''
+    model = model_of(calls(NOTE, text="I will write."), says("I will write."))
+    result = run(agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(first=repeat))), mode=mode)
+    assert results_in(result) == ["wrote hello to a.txt"]
+
+
+@MODES
+def test_a_suppressed_answer_and_a_suppressed_result(sandbox: Project, mode: str) -> None:
+    model = model_of(calls(NOTE), says("done"))
+    hide = sandbox.hook(says={"suppressOutput": True})
+    result = run(agent_of(model, middleware(sandbox, AfterModel=hide, AfterTool=hide)), mode=mode)
+    assert [marks(message) for message in result["messages"][1:]] == [{"suppress_output": True}] * 3
+    assert results_in(result) == ["wrote hello to a.txt"]
+
+
+class Weather(BaseModel):
+    """The weather."""
+
+    degrees: int
+
+
+@MODES
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+def test_structured_output(sandbox: Project, mode: str, strategy: Any) -> None:
+    """It is read from the answer as hooks left it; a text that does not fit is the answer, without structure."""
+    answer = calls(("Weather", {"degrees": 20})) if strategy is ToolStrategy else says('{"degrees": 20}')
+    hooks = middleware(
+        sandbox, AfterModel=sandbox.hook(says=[None, {"hookSpecificOutput": {"llm_response": {"text": "secret"}}}])
+    )
+    agent = agent_of(model_of(answer), hooks, response_format=strategy(Weather))
+    assert run(agent, mode=mode)["structured_response"] == Weather(degrees=20)
+    replaced = run(agent, mode=mode)
+    assert replaced.get("structured_response") is None
+    assert replaced["messages"][-1].content == "secret"
+
+
+@MODES
+def test_structured_output_that_is_wrong_by_itself(sandbox: Project, mode: str) -> None:
+    agent = agent_of(
+        model_of(says("no JSON")),
+        middleware(sandbox, AfterModel=sandbox.hook()),
+        response_format=ProviderStrategy(Weather),
+    )
+    with pytest.raises(Exception, match="Failed to parse structured output"):
+        run(agent, mode=mode)
+
+
+@MODES
+def test_a_restriction_does_not_refuse_structured_output(sandbox: Project, mode: str) -> None:
+    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file"]}}}
+    hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=restrict))
+    agent = agent_of(model_of(calls(("Weather", {"degrees": 20}))), hooks, response_format=ToolStrategy(Weather))
+    result = run(agent, mode=mode)
+    assert result["structured_response"] == Weather(degrees=20)
+    assert results_in(result) == ["Returning structured response: degrees=20"]
+
+
+@MODES
+def test_a_model_that_is_called_again(sandbox: Project, mode: str) -> None:
+    """Middleware that follows may retry: hooks see every answer, and the effects of the last one count."""
+
+    class Flaky(ScriptedModel):
+        def _next(self, messages: Any, stop: Any, kwargs: Any) -> AIMessage:
+            answer = super()._next(messages, stop, kwargs)
+            if len(self.sent) == 1:
+                raise ConnectionError("try again")
+            return answer
+
+    class Twice(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            handler(request)
+            return handler(request)
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            await handler(request)
+            return await handler(request)
+
+    retry = ModelRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)
+    flaky = Flaky(answers=[says("done")], sent=[])
+    hooks = middleware(sandbox, AfterModel=sandbox.hook())
+    assert run(agent_of(flaky, hooks, retry), mode=mode)["messages"][-1].content == "done"
+    assert len(sandbox.payloads()) == 1
+
+    notes: list[dict[str, Any]] = [
+        {"systemMessage": "first", "continue": False, "stopReason": "no"},
+        {"systemMessage": "second"},
+    ]
+    model = model_of(says("done"))
+    hooks = middleware(sandbox, AfterModel=sandbox.hook("twice", says=notes))
+    agent = agent_of(model, Twice(), hooks, checkpointer=InMemorySaver())
+    assert run(agent, mode=mode, thread="t").get("hook_stop_reason") is None
+    run(agent, "next", mode=mode, thread="t")
+    assert [str(message.text) for message in model.sent[-1][0]][-1] == "[System] second"
+    assert len(sandbox.payloads("twice")) == 4
+
+
+@MODES
+def test_an_answer_of_other_middleware_is_shown_to_hooks(sandbox: Project, mode: str) -> None:
+    """Also if it comes from middleware that follows and never asks the model."""
+
+    class Canned(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage("canned secret")
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage("canned secret")
+
+    replace = {"hookSpecificOutput": {"llm_response": {"text": "***"}}}
+    hooks = middleware(sandbox, AfterModel=sandbox.hook(says=replace))
+    agent = agent_of(model_of(says("done")), Canned(), hooks)
+    assert run(agent, mode=mode)["messages"][-1].content == "***"
+
+
+# Sessions, people, and events that nobody waits for.
+
+
+@MODES
+def test_eight_threads_at_once(sandbox: Project, mode: str) -> None:
+    """The `thread_id` of a run is the session id of its hooks, whatever runs beside it."""
+    deny_odd = 'case "$payload" in *\'"session_id":"thread-\'[1357]*) echo "odd thread" >&2; exit 2;; esac'
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook("tool", first=deny_odd), AfterModel=sandbox.hook("model"))
+    threads = [f"thread-{number}" for number in range(8)]
+
+    def agent() -> Any:
+        return agent_of(model_of(calls(NOTE), says("done")), hooks, checkpointer=InMemorySaver())
+
+    if mode == "sync":
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(lambda thread: run(agent(), thread=thread), threads))
+    else:
+
+        async def main() -> list[Any]:
+            given = {"messages": [HumanMessage("go")]}
+            configs = [{"configurable": {"thread_id": thread}} for thread in threads]
+            return await asyncio.gather(*(agent().ainvoke(given, config) for config in configs))
+
+        results = asyncio.run(main())
+    for number, result in enumerate(results):
+        assert results_in(result) == ["odd thread" if number % 2 else "wrote hello to a.txt"]
+    assert sorted(payload["session_id"] for payload in sandbox.payloads("tool")) == threads
+    assert sorted(payload["session_id"] for payload in sandbox.payloads("model")) == sorted([*threads, *threads])
+
+
+@MODES
+def test_agent_and_session_events(sandbox: Project, mode: str) -> None:
+    """SessionStart fires once for a thread, SessionEnd on request."""
+    events = ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent")
+    hooks = middleware(sandbox, **{event: sandbox.hook(event) for event in events})
+    agent = agent_of(model_of(says("one"), says("two")), hooks, checkpointer=InMemorySaver())
+    for prompt in ("first", "second"):
+        run(agent, prompt, mode=mode, thread="t")
+    hooks.end_session("t")
+    assert hooks.hooks.sync.settle() == 0
+    (start,), (end,) = sandbox.payloads("SessionStart"), sandbox.payloads("SessionEnd")
+    assert (start["session_id"], start["source"]) == ("t", "startup")
+    assert (end["session_id"], end["reason"]) == ("t", "exit")
+    before, after = sandbox.payloads("BeforeAgent"), sandbox.payloads("AfterAgent")
+    assert sorted(payload["prompt"] for payload in before) == ["first", "second"]
+    assert sorted((payload["prompt"], payload["prompt_response"]) for payload in after) == [
+        ("first", "one"),
+        ("second", "two"),
+    ]
+
+
+@MODES
+def test_a_thread_that_another_process_began_is_resumed(sandbox: Project, mode: str) -> None:
+    saver = InMemorySaver()
+    run(agent_of(model_of(says("one")), HooksMiddleware(), checkpointer=saver), mode=mode, thread="t")
+    hooks = middleware(sandbox, SessionStart=sandbox.hook())
+    run(agent_of(model_of(says("two")), hooks, checkpointer=saver), mode=mode, thread="t")
+    until(lambda: bool(sandbox.payloads()))
+    assert sandbox.payloads()[0]["source"] == "resume"
+
+
+def test_nodes_only_where_there_are_agent_events(sandbox: Project) -> None:
+    """Each node costs time in every run. Functions may be added until the agent is made."""
+    model = model_of(says("x"))
+    assert set(agent_of(model, middleware(sandbox, BeforeTool=sandbox.hook())).nodes) == {"__start__", "model", "tools"}
+    late = HooksMiddleware(name="mine")
+    late.hooks.on("BeforeAgent", lambda payload: None)
+    assert {"mine.before_agent", "mine.after_agent"} <= set(agent_of(model, late).nodes)
+
+
+def test_two_of_them_in_one_agent(sandbox: Project) -> None:
+    first = HooksMiddleware(name="first")
+    first.hooks.on("BeforeTool", lambda payload: deny("first says no"))
+    second = middleware(sandbox, BeforeTool=sandbox.hook())
+    result = run(agent_of(model_of(calls(NOTE), says("done")), second, first))
+    assert results_in(result) == ["first says no"]
+    assert sandbox.payloads() == []
+
+
+@MODES
+def test_notes_of_two_of_them(sandbox: Project, mode: str) -> None:
+    """Each delivers its own messages for the next model call."""
+    both = []
+    for name in ("first", "second"):
+        hooks = HooksMiddleware(name=name)
+        hooks.hooks.on("AfterModel", lambda payload, name=name: {"systemMessage": f"from {name}"})
+        both.append(hooks)
+    model = model_of(calls(NOTE), says("done"))
+    run(agent_of(model, both[1], both[0]), mode=mode)
+    texts = [str(message.text) for message in model.sent[1][0]]
+    assert sorted(texts[-2:]) == ["[System] from first", "[System] from second"]
+
+
+class Strict(HooksMiddleware):
+    """A subclass of a program."""
+
+    def hook_name(self, tool_name: str) -> str:
+        return f"strict_{tool_name}"
+
+
+def test_a_subclass(sandbox: Project) -> None:
+    hooks = Strict(hooks={}, working_dir=sandbox.root)
+    hooks.hooks.on("BeforeAgent", lambda payload: None)
+    hooks.hooks.on("BeforeTool", lambda payload: deny(payload["tool_name"]))
+    assert results_in(run(agent_of(model_of(calls(NOTE), says("done")), hooks))) == ["strict_write_file"]
+
+
+@MODES
+@pytest.mark.parametrize("interrupt_mode", ["batched", "per_call"])
+def test_a_person_is_asked(sandbox: Project, mode: str, interrupt_mode: Any) -> None:
+    """Notification fires once for each call that waits, not again when the run is resumed."""
+    hooks = middleware(sandbox, Notification=sandbox.hook("asked"), BeforeTool=sandbox.hook("tool"))
+    person = hooks.notifying(HumanInTheLoopMiddleware({"write_file": True}, interrupt_mode=interrupt_mode))
+    assert person.name == "HumanInTheLoopMiddleware"
+    model = model_of(calls(NOTE), says("done"))
+    agent = agent_of(model, hooks, person, checkpointer=InMemorySaver())
+    asked = run(agent, mode=mode, thread="t")["__interrupt__"]
+    assert len(asked) == 1
+    assert sandbox.payloads("tool") == []
+    approve: Any = {"type": "approve"}
+    resume = {asked[0].id: approve} if interrupt_mode == "per_call" else {"decisions": [approve]}
+    result = run(agent, Command(resume=resume), mode=mode, thread="t")
+    assert results_in(result) == ["wrote hello to a.txt"]
+    assert hooks.hooks.sync.settle() == 0
+    (payload,) = sandbox.payloads("asked")
+    assert (payload["notification_type"], payload["session_id"]) == ("ToolPermission", "t")
+    assert payload["message"] == "write_file needs approval"
+    assert payload["details"] == {"tool_name": "write_file", "tool_input": NOTE[1]}
+    assert len(sandbox.payloads("tool")) == 1
+
+
+@MODES
+def test_a_summary_is_announced(sandbox: Project, mode: str) -> None:
+    hooks = middleware(sandbox, PreCompress=sandbox.hook())
+    writer = model_of(says("a summary"))
+    summary = SummarizationMiddleware(
+        model_of(), summarizer=hooks.summarizer(writer), trigger=("messages", 3), keep=("messages", 1)
+    )
+    agent = agent_of(model_of(says("one"), says("two")), hooks, summary, checkpointer=InMemorySaver())
+    run(agent, "first", mode=mode, thread="t")
+    result = run(agent, "second", mode=mode, thread="t")
+    assert "a summary" in result["messages"][0].text
+    assert len(writer.sent) == 1
+    until(lambda: bool(sandbox.payloads()))
+    (payload,) = sandbox.payloads()
+    assert (payload["trigger"], payload["session_id"]) == ("auto", "t")
+
+
+# A graph of one's own.
+
+
+class OwnState(MessagesState):
+    hook_stop_reason: str
+
+
+@MODES
+def test_tool_node(sandbox: Project, mode: str) -> None:
+    """Tools of a graph of one's own have hooks, and the graph can end on a stop."""
+    answers: list[dict[str, Any]] = [{"hookSpecificOutput": {"tool_input": {"file_path": "b.txt"}}}, STOP]
+    hooks = middleware(sandbox, BeforeTool=sandbox.hook(says=answers))
+    model = model_of(calls(NOTE))
+
+    def ask(state: OwnState) -> dict[str, Any]:
+        return {"messages": [model.invoke(state["messages"])]}
+
+    graph = StateGraph(OwnState)
+    graph.add_node("model", ask)
+    graph.add_node("tools", ToolNode([write_file], **hooks.tool_node()))
+    graph.add_edge(START, "model")
+    graph.add_edge("model", "tools")
+    graph.add_conditional_edges(
+        "tools", lambda state: END if state.get("hook_stop_reason") else "model", ["model", END]
+    )
+    result = run(graph.compile(), mode=mode)
+    assert results_in(result) == ["wrote hello to b.txt", "budget used up"]
+    assert result["hook_stop_reason"] == "budget used up"
+    assert marks(result["messages"][-1]) == {"blocked": True, "stop_reason": "budget used up"}
+
+
+@MODES
+def test_tool_node_of_a_graph_without_the_field(sandbox: Project, mode: str) -> None:
+    """The stop is in the marks of the message."""
+    hooks = middleware(sandbox, AfterTool=sandbox.hook(says=STOP))
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([write_file], **hooks.tool_node()))
+    graph.add_edge(START, "tools")
+    result = run(graph.compile(), {"messages": [calls(NOTE)]}, mode=mode)
+    assert results_in(result) == ["wrote hello to a.txt"]
+    assert marks(result["messages"][-1]) == {"stop_reason": "budget used up"}
+
+
+# Settings.
+
+
+def test_three_lines(sandbox: Project) -> None:
+    """Hooks from settings files, which the user approved."""
+    sandbox.configure(BeforeTool=sandbox.hook(says=DENY))
+    sandbox.approve()
+    agent = agent_of(model_of(calls(NOTE), says("done")), HooksMiddleware.load(sandbox.root))
+    assert results_in(run(agent)) == ["no keys here"]
+    assert json.loads(sandbox.project_file.read_text())["enableHooks"]
+
+
+def test_no_other_framework_is_imported() -> None:
+    """Nor a provider's package: a program pays only for what it uses."""
+    code = "import sys, llxprt_hooks.integrations.langchain; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    others = ("agents", "anthropic", "claude_agent_sdk", "fastmcp", "google.adk", "google.genai", "mcp", "openai")
+    assert "langgraph" in loaded
+    assert not {*others, "langchain_openai", "langchain_anthropic", "pydantic_ai"} & set(loaded)
