@@ -9,7 +9,7 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 PYTEST := pytest --numprocesses auto --dist worksteal
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, documentation, fuzzing.
-ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text \
+ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
 	tests/cli/test_cli_hook_type.py
 
 # The tests of the agent frameworks, which need an environment of their own.
@@ -59,9 +59,10 @@ test-integrations: $(INTEGRATION_VENV)/.installed
 	$(INTEGRATION_BIN)/mypy --config-file tests/integrations/mypy.ini
 	$(INTEGRATION_BIN)/$(PYTEST) tests/integrations
 
-# The engine's tests on every installed Python from 3.11 on.
-matrix:
+# The engine's tests on every installed Python from 3.11 on, and warm scripts on every one from 3.8 on.
+matrix: $(VENV)/.installed
 	$(PYTHON) tests/python_matrix.py
+	LLXPRT_TEST_PYTHONS=all $(PYTEST) --dist load tests/warm
 
 docs: $(VENV)/.installed
 	$(SITE)

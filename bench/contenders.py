@@ -86,10 +86,12 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
     core, note = _installed_peer() if with_peer else (None, "not asked for")
     peer = None
     if core is not None:
-        peer = Contender("peer", ["node", str(HERE / "peer.mjs"), str(core), scene.plain, scene.shell], scene)
+        peer = Contender(
+            "peer", ["node", str(HERE / "peer.mjs"), str(core), scene.plain, scene.shell, scene.python], scene
+        )
     return Field(
         floor=Contender("floor", [*floor, str(scene.program), ARGUMENT, scene.bash, scene.shell], scene),
-        ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell], scene),
+        ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell, scene.python], scene),
         peer=peer,
         floor_kind="C" if compiled else "Python (no C compiler here)",
         peer_note=note,

@@ -21,6 +21,7 @@ from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
 from fresh import fresh_lines
+from loading import loading_lines
 from machine import busy, machine
 from mcp_proxy import mcp_proxy_lines
 from model_request import model_request_line
@@ -28,6 +29,7 @@ from scale import Curve, curves
 from scene import Scene
 from spawning import spawning_lines
 from table import markdown_table, table
+from warm import warm_lines
 
 if TYPE_CHECKING:
     from figures import Line
@@ -79,6 +81,10 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         clients = client_lines(rounds=effort.rounds, calls=effort.calls)
         _say("hooks that run …")
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
+        _say("warm hooks …")
+        warm = warm_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
+        _say("loading settings …")
+        loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
         model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
         _say("the MCP proxy …")
@@ -88,7 +94,8 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
     finally:
         field.close()
     *starting, memory = fresh
-    return [*starting, *engine, *clients, *spawning, model, *proxy, memory], drawn, setting
+    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, memory]
+    return lines, drawn, setting
 
 
 def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:

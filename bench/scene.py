@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,21 @@ class Scene:
         scene = cls(folder)
         scene.program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{ANSWER}'\n", encoding="utf-8")
         scene.program.chmod(0o755)
+        scene.script.write_text(f"import json, sys\n\njson.load(sys.stdin)\nprint('{ANSWER}')\n", encoding="utf-8")
         return scene
 
     @property
     def program(self) -> Path:
         return self.folder / "guard.sh"
+
+    @property
+    def script(self) -> Path:
+        return self.folder / "guard.py"
+
+    @property
+    def python(self) -> str:
+        """The same hook as a Python script, with the Python of the benchmark, outside of its virtual environment."""
+        return f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor} {self.script}"
 
     @property
     def plain(self) -> str:

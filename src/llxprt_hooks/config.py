@@ -186,6 +186,11 @@ class Config:
             if self._hook_system is not None:
                 self._hook_system.add(definition)
 
+    @property
+    def warm(self) -> bool:
+        """Whether waiting interpreters may run the hooks that have ``warm``; ``hooksConfig.warm`` can forbid it."""
+        return self.settings is None or self.settings.warm
+
     def inherited_environment(self, scope: HookScope = HookScope.PROJECT) -> Mapping[str, str]:
         """Return the environment that hooks inherit: all of this process's, unless the settings restrict it.
 

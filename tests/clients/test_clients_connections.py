@@ -177,6 +177,26 @@ def test_parsed_answers_have_hooks(server: APIServer) -> None:
         assert response.output_parsed == Weather(city="Oslo")
 
 
+def test_where_json_is_expected_the_reason_is_a_refusal(server: APIServer) -> None:
+    hooks = OpenAIHooks()
+    hooks.hooks.on("BeforeModel", lambda payload: deny("no secrets"))
+    with hooks.wrap(OpenAI(**options(server))) as client:
+        message = (
+            client.chat.completions.parse(model="m", messages=MESSAGES, response_format=Weather).choices[0].message
+        )
+        assert (message.parsed, message.refusal) == (None, "no secrets")
+        response = client.responses.parse(model="m", input="hi", text_format=Weather)
+        assert response.output_parsed is None
+        refusal: Any = response.output[0].content[0]  # type: ignore[union-attr, index]
+        assert refusal.refusal == "no secrets"
+        with client.chat.completions.stream(model="m", messages=MESSAGES, response_format=Weather) as stream:
+            assert stream.get_final_completion().choices[0].message.refusal == "no secrets"
+        with client.responses.stream(model="m", input="hi", text_format=Weather) as events:
+            assert events.get_final_response().output_parsed is None
+        plain = client.responses.create(model="m", input="hi", text={"format": {"type": "text"}})
+        assert plain.output_text == "no secrets"
+
+
 async def test_a_synchronous_client_has_hooks_inside_a_running_loop(server: APIServer) -> None:
     with changing().wrap(OpenAI(**options(server))) as client:
         assert ask(client) == "the hook's answer"

@@ -293,6 +293,18 @@ async def test_arguments_that_change_while_a_guard_looks_at_them_do_not_reach_th
     assert final["own"] is own
 
 
+async def test_arguments_that_nobody_changes_stay_the_same_object() -> None:
+    arguments: dict[str, Any] = {"command": "ls", "options": [{"all": True}], "own": object()}
+    arguments["options"].append(arguments)
+    given: list[dict[str, Any]] = []
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: None)
+
+    await hooks.run_tool("shell", arguments, given.append)
+
+    assert given[0] is arguments
+
+
 @pytest.mark.requirement("HOOK-113")
 @pytest.mark.parametrize("error", [RecursionError(), MemoryError(), OSError(errno.EMFILE, "Too many open files")])
 async def test_where_the_engine_runs_out_of_something_the_call_is_blocked(

@@ -294,3 +294,12 @@ def test_the_older_form_of_tools_survives_and_stays_together() -> None:
     assert added["messages"] == [USER, call, result, {"role": "user", "content": "New."}]
     assert removed["messages"] == [{**call, "content": None}, result]
     assert (removed["functions"], removed["function_call"]) == ([{"name": "glob"}], "auto")
+
+
+@pytest.mark.parametrize("response_format", [None, {"type": "text"}, {"type": "json_object"}])
+def test_the_reason_of_a_block_is_a_refusal_where_json_is_expected(response_format: Any) -> None:
+    request = {"model": "m", "messages": [], "response_format": response_format}
+    (choice,) = TRANSLATOR.reason_response(request, "no secrets")["choices"]
+    message = choice["message"]
+    expected = (None, "no secrets") if response_format == {"type": "json_object"} else ("no secrets", None)
+    assert (message["content"], message["refusal"]) == expected

@@ -218,6 +218,17 @@ def test_other_responses_are_declined() -> None:
         TRANSLATOR.read_response({"object": "chat.completion", "choices": []})
 
 
+@pytest.mark.parametrize("text", [None, {"format": {"type": "text"}}, {"format": {"type": "json_schema"}}])
+def test_the_reason_of_a_block_is_a_refusal_where_json_is_expected(text: Any) -> None:
+    response = TRANSLATOR.reason_response({"model": "m", "input": "hi", "text": text}, "no secrets")
+    (part,) = response["output"][0]["content"]
+    is_refusal = text == {"format": {"type": "json_schema"}}
+    assert (part["type"], part["refusal" if is_refusal else "text"]) == (
+        "refusal" if is_refusal else "output_text",
+        "no secrets",
+    )
+
+
 def test_a_text_that_a_hook_changed_is_not_left_in_its_tokens() -> None:
     tokens = [{"token": "secret", "logprob": 0.0, "bytes": [], "top_logprobs": []}]
     part = {"type": "output_text", "text": "secret", "annotations": [], "logprobs": tokens}

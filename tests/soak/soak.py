@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks
+from llxprt_hooks.process.warm import zygotes
 from tests.soak.soak_faults import BLOCK, Fault, faults
 
 AT_ONCE = 8
@@ -91,7 +92,9 @@ async def soak(events: int, seed: int) -> Report:
 
 async def _fire(chosen: list[Fault], folder: str, report: Report, *, big: bool) -> None:
     commands = list({fault.command: fault for fault in chosen}.values())
-    hooks = [{"type": "command", "command": fault.command, "timeout": fault.timeout} for fault in commands]
+    hooks = [
+        {"type": "command", "command": each.command, "timeout": each.timeout, "warm": each.warm} for each in commands
+    ]
     config = Config(enable_hooks=True, working_dir=folder, hooks={"BeforeTool": [{"hooks": hooks}]})
     arguments = {"content": "x" * (2_000_000 if big else 10)}
     report.events += 1
@@ -121,6 +124,7 @@ def _state() -> dict[str, int]:
 async def _let_go() -> None:
     """Children that were meant to live on have a few seconds to do so."""
     for _ in range(100):
+        zygotes.close()
         gc.collect()
         if not _marked() and not _zombies():
             return

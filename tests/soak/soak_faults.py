@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ class Fault:
     outcome: str = ALLOW
     timeout: float = 20_000.0
     weight: int = 10
+    warm: bool = False
 
 
 _SIGNALS = [
@@ -30,7 +32,8 @@ _SIGNALS = [
 
 def faults(folder: Path) -> list[Fault]:
     """All faults; scripts that they need are written into the folder."""
-    return [*_explicit(), *_exit_codes(), *_signals(), *_hanging(), *_noisy(), *_unstartable(folder), *_families()]
+    of_shell = [*_explicit(), *_exit_codes(), *_signals(), *_hanging(), *_noisy(), *_unstartable(folder), *_families()]
+    return [*of_shell, *_warm(folder)]
 
 
 def _explicit() -> list[Fault]:
@@ -103,3 +106,40 @@ def _families() -> list[Fault]:
         Fault("daemon", "setsid sleep 2 & exit 0"),
         Fault("fork many", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do true & done; wait", weight=3),
     ]
+
+
+_DENY = """print('{"decision": "deny"}', flush=True)"""
+_WARM = {
+    "deny by exit code": ("import sys; print('no', file=sys.stderr); sys.exit(2)", BLOCK, 20_000),
+    "deny by JSON": (_DENY, BLOCK, 20_000),
+    "deny at exit": (f"import atexit; atexit.register(lambda: {_DENY})", BLOCK, 20_000),
+    "deny by os._exit": ("import os; os.closerange(0, 256); os._exit(2)", BLOCK, 20_000),
+    "allow": ("import json, sys; json.load(sys.stdin); print('{}')", ALLOW, 20_000),
+    "exception": (f"{_DENY}; raise ValueError", ALLOW, 20_000),
+    "death": (f"import os; {_DENY}; os.kill(os.getpid(), 9)", ALLOW, 20_000),
+    "abort": ("import os; os.abort()", ALLOW, 20_000),
+    "children": ("import subprocess; subprocess.Popen(['sleep', '2'])", ALLOW, 20_000),
+    "fork": ("import os, time; os.fork() or time.sleep(2)", ALLOW, 20_000),
+    "closed streams": ("import os; os.closerange(0, 3)", ALLOW, 20_000),
+    "syntax error": (f"{_DENY}; if", ALLOW, 20_000),
+    "recursion": ("def f(): f()\nf()", ALLOW, 20_000),
+    "flood": ("import sys; sys.stdout.buffer.write(bytes(12_000_000))", ALLOW, 20_000),
+    "halt": ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", ALLOW, 1500),
+    "hang": ("import time; time.sleep(60)", ALLOW, 1500),
+    "SIGTERM ignored": ("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)", ALLOW, 1500),
+    "thread that hangs": (
+        "import threading as t, time; t.Thread(target=time.sleep, args=(60,)).start()",
+        ALLOW,
+        1500,
+    ),
+}
+
+
+def _warm(folder: Path) -> list[Fault]:
+    """Python scripts for a waiting interpreter."""
+    found = []
+    for number, (kind, (script, outcome, timeout)) in enumerate(_WARM.items()):
+        (folder / f"warm{number}.py").write_text(script)
+        weight = 1 if timeout < 20_000 or kind == "flood" else 10
+        found.append(Fault(f"warm: {kind}", f"{sys.executable} warm{number}.py", outcome, timeout, weight, warm=True))
+    return found

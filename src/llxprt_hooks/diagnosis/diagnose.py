@@ -15,6 +15,7 @@ from llxprt_hooks.diagnosis.checks import (
     script_files,
     script_text,
     switches,
+    warm,
 )
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
 
@@ -62,6 +63,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_extension_path,
     commands.check_exit_one,
     commands.check_imports_from_project,
+    warm.check_warm,
     script_files.check_program,
     script_files.check_script,
     script_text.check_script_text,

@@ -210,6 +210,9 @@ IMPORTS_FROM_PROJECT = Rule(
     _W,
     "This hook runs in every project. A project that nobody approved can bring a module that it imports.",
 )
+NOT_WARM = Rule(
+    "not-warm", _H, "Python starts for every event. With `warm`, an interpreter that waits runs the same script."
+)
 EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
 EXIT_TWO_SILENT = Rule(
     "exit-two-silent",

@@ -82,6 +82,11 @@ class HookConfig(msgspec.Struct, frozen=True):
         return self.executor.describe(self.spec)
 
     @property
+    def warm(self) -> bool:
+        """Whether a waiting interpreter may run the hook."""
+        return self.executor.is_warm(self.spec)
+
+    @property
     def identity(self) -> str:
         """What a hook is called in lists and logs: its name, else its command."""
         return self.name or self.command

@@ -52,6 +52,8 @@ class HookExecutionResult:
     event_id: str = ""
     """The same for all hooks of one event."""
     execution_id: str = ""
+    warm: bool = False
+    """Whether a waiting interpreter ran it."""
 
     def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
         """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
@@ -63,6 +65,7 @@ class HookExecutionResult:
             "type": str(self.hook_config.type),
             "command": self.hook_config.command,
             "duration": self.duration,
+            "warm": self.warm,
             "success": self.success,
             "exit_code": self.exit_code,
             "signal": self.signal,

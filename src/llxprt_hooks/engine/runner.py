@@ -45,9 +45,10 @@ class HookRunner:
         max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
         inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
+        warm: Callable[[], bool] = lambda: True,
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, output_limit, max_processes)
+        self._runtime = Runtime(inherited, output_limit, max_processes, warm)
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
@@ -113,6 +114,7 @@ class HookRunner:
             hook_input=event_run.hook_input,
             event_id=event_run.event_id,
             execution_id=execution_id,
+            warm=verdict.warm,
         )
         must_block = refused or (cause is not None and is_exhaustion(cause))
         if must_block and event_run.event_name.spec.can_block:

@@ -172,6 +172,7 @@ HOOKS_CONFIG: Final = Shape(
         "enabled": _ENABLED,
         "disabled": _DISABLED,
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
+        "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
         "managed": Field(
             _BOOLEAN,
             "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "

@@ -50,6 +50,10 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def output_limit(self) -> int: ...
     @property
     def max_processes(self) -> int: ...
+    @property
+    def warm(self) -> bool:
+        """Whether waiting interpreters may run Python scripts."""
+
     def inherited_environment(self, scope: HookScope) -> Mapping[str, str]:
         """What hooks of a scope inherit of this process's environment; the same object while it is unchanged."""
 
@@ -79,6 +83,7 @@ class HookSystem:
                 max_processes=config.max_processes,
                 observer=config.observer,
                 inherited=config.inherited_environment,
+                warm=lambda: config.warm,
             ),
             HookAggregator(config.translator),
             logger=debug_logger("handler"),

@@ -71,6 +71,7 @@ class Item:
             "sequential": self.definition.sequential,
             "timeout_ms": config.timeout,
             "fail_closed": config.fail_closed,
+            "warm": config.warm,
             "source": self.source,
             "file": self.definition.origin,
             "where": self.definition.where,

@@ -35,6 +35,7 @@ _RESULT_FIELDS = {
     "exit_code": "exit_code",
     "signal": "signal",
     "duration_ms": "duration",
+    "warm": "warm",
     "stdout": "stdout",
     "stderr": "stderr",
     "error": "error",

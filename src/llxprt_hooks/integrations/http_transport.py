@@ -69,7 +69,7 @@ async def call_model(hooks: Hooks, translator: AnyTranslator, body: Any, exchang
         answer = result.response
         if answer is None:
             reason = result.reason or result.stop_reason or ""
-            answer = translator.from_hook_llm_response({"text": reason}, translator.blank_response(call.request))
+            answer = translator.reason_response(call.request, reason)
         return exchange.answer(*_encoded(wire, answer, body), None)
     response = await exchange.send(None if call.request is body else call.request)
     if not exchange.is_answer(response):

@@ -141,6 +141,14 @@ class OpenAIChatTranslator(OpenAITranslator):
             ]
         }
 
+    def reason_response(self, request: Request, reason: str) -> Any:
+        """Return the reason as text; as a refusal if the program expects JSON, which the reason is not."""
+        answer = super().reason_response(request, reason)
+        if field(self.field(request, "response_format"), "type") in (None, "text"):
+            return answer
+        (choice,) = answer["choices"]
+        return {**answer, "choices": [{**choice, "message": {**choice["message"], "content": None, "refusal": reason}}]}
+
     def blank_response(self, request: Request) -> dict[str, Any]:
         return {
             "id": new_id("chatcmpl-"),

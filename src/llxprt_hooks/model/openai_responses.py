@@ -169,6 +169,14 @@ class OpenAIResponsesTranslator(OpenAITranslator):
             **({"output_text": text["text"]} if "output_text" in base else {}),  # SDKs and some servers add it
         }
 
+    def reason_response(self, request: Request, reason: str) -> Any:
+        """Return the reason as text; as a refusal if the program expects JSON, which the reason is not."""
+        answer = super().reason_response(request, reason)
+        if field(field(self.field(request, "text"), "format"), "type") in (None, "text"):
+            return answer
+        (message,) = answer["output"]
+        return {**answer, "output": [{**message, "content": [{"type": "refusal", "refusal": reason}]}]}
+
     def blank_response(self, request: Request) -> dict[str, Any]:
         cached = {"cached_tokens": 0, "cache_write_tokens": 0}
         details = {"input_tokens_details": cached, "output_tokens_details": {"reasoning_tokens": 0}}

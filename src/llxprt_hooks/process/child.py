@@ -19,12 +19,21 @@ if TYPE_CHECKING:
 class Child:
     """A started process, the pipes to its standard streams, and the watch for its end."""
 
-    __slots__ = ("_listed", "_reaped", "feed", "pid", "stderr", "stdout", "watch")
+    __slots__ = ("_listed", "_reaped", "feed", "pid", "stderr", "stdout", "warm", "watch")
 
     def __init__(
-        self, pid: int, feed: Feed | None, stdout: Drain, stderr: Drain, watch: ExitWatch, listed: int | None
+        self,
+        pid: int,
+        feed: Feed | None,
+        stdout: Drain,
+        stderr: Drain,
+        watch: ExitWatch,
+        listed: int | None,
+        *,
+        warm: bool = False,
     ) -> None:
         self.pid = pid
+        self.warm = warm
         self._listed = listed
         self.feed = feed
         self.stdout = stdout

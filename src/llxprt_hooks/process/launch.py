@@ -12,15 +12,21 @@ if TYPE_CHECKING:
 
 
 def launch(
-    argv: Sequence[str], executable: str, streams: Streams, env: Mapping[str, str], cwd: str, started: list[int]
+    argv: Sequence[str],
+    executable: str,
+    streams: Streams,
+    env: Mapping[str, str],
+    cwd: str,
+    started: list[int],
+    *passed: int,
 ) -> None:
     """Start a program in its own session and append its pid to ``started``. The caller has to reap it.
 
     Raises OSError or ValueError if the program cannot be started. The ``filename`` of an OSError is ``cwd`` if that is
     the problem, otherwise the executable. The pid is not returned but appended, so that the caller can kill the process
-    whatever is raised afterwards.
+    whatever is raised afterwards. The descriptors ``passed`` keep their numbers.
     """
-    _Process(started, argv, executable, streams, env, cwd)
+    _Process(started, argv, executable, streams, env, cwd, passed)
 
 
 class _Process(subprocess.Popen[bytes]):
@@ -34,6 +40,7 @@ class _Process(subprocess.Popen[bytes]):
         streams: Streams,
         env: Mapping[str, str],
         cwd: str,
+        passed: Sequence[int],
     ) -> None:
         stdin, stdout, stderr = streams
         try:
@@ -47,6 +54,7 @@ class _Process(subprocess.Popen[bytes]):
                 env=env,
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=passed,
             )
         except (OSError, ValueError):  # Popen has reaped the process, if there was one
             raise

@@ -21,7 +21,7 @@ def kill_and_reap(pid: int) -> None:
     """Kill a process group and reap its leader; abandon it if it cannot be killed."""
     signal_group(pid, signal.SIGKILL)
     deadline = time.monotonic() + _KILL_TIMEOUT
-    while _is_running(pid):
+    while is_running(pid):
         if time.monotonic() >= deadline:
             abandon(pid)
             return
@@ -38,12 +38,12 @@ def abandon(pid: int) -> None:
 def reap_abandoned() -> None:
     """Reap abandoned processes that have ended."""
     for pid in list(_abandoned):
-        if not _is_running(pid):
+        if not is_running(pid):
             with suppress(ValueError):  # another thread removed it
                 _abandoned.remove(pid)
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether a child is running. Reaps it if it is not."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == 0

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 
@@ -54,6 +54,8 @@ class Completed(msgspec.Struct, frozen=True):
     timed_out: bool
     duration: float
     """Milliseconds."""
+    warm: bool = False
+    """A waiting interpreter ran it."""
 
 
 async def run_process(
@@ -91,18 +93,19 @@ async def run_process(
 
 
 async def run_child(
-    start: Callable[[], Child],
+    start: Callable[[], Child | Offer],
     *,
     timeout: float,  # noqa: ASYNC109 - as above
     grace: float = 5.0,
 ) -> Completed:
     """Run a program to its end, like `run_process`, with a function that starts it.
 
-    The function may read the file system. If the event loop forbids that, it is called in a thread.
+    The function may read the file system. If the event loop forbids that, it is called in a thread. It may return an
+    offer to a waiting interpreter instead, which may refuse it.
     """
     loop = asyncio.get_running_loop()
     started = time.monotonic()
-    child = await call_blocking(start, discard=lambda child: _Run(loop, child, grace).close())
+    child = await _begin(loop, start, partial(_discard, loop, grace))
     run = _Run(loop, child, grace)
     try:
         run.connect()
@@ -113,6 +116,56 @@ async def run_child(
     finally:
         run.close()
     return _completed(child, run.exit_code, timed_out=timed_out, started=started)
+
+
+async def _begin(
+    loop: asyncio.AbstractEventLoop, start: Callable[[], Child | Offer], discard: Callable[[Child | Offer], None]
+) -> Child:
+    begun = await call_blocking(start, discard=discard)
+    if isinstance(begun, Child):
+        return begun
+    accepted = await _accepted(loop, begun)
+    return await call_blocking(begun.otherwise, discard=discard) if accepted is None else accepted
+
+
+def _discard(loop: asyncio.AbstractEventLoop, grace: float, begun: Child | Offer) -> None:
+    if isinstance(begun, Child):
+        _Run(loop, begun, grace).close()
+    else:
+        begun.withdraw()
+
+
+async def _accepted(loop: asyncio.AbstractEventLoop, offer: Offer) -> Child | None:
+    """Wait for the answer to an offer. None: it was not accepted."""
+    answer = loop.create_future()
+    loop.add_reader(offer.fd, _resolve, answer)
+    timer = loop.call_later(offer.seconds, _resolve, answer)
+    try:
+        await answer
+    except BaseException:
+        offer.withdraw()
+        raise
+    finally:
+        timer.cancel()
+        loop.remove_reader(offer.fd)
+    return offer.accepted()
+
+
+class Offer(Protocol):
+    """A program that something else may run for us. It runs at most once."""
+
+    fd: int
+    """Readable when there is an answer."""
+    seconds: ClassVar[float]
+    """How long to wait for it."""
+    otherwise: Callable[[], Child]
+    """Starts the program if the offer is not accepted."""
+
+    def accepted(self) -> Child | None:
+        """Return the program that runs; None if it is not accepted, and never will be."""
+
+    def withdraw(self) -> object:
+        """Make sure that it does not run on."""
 
 
 class _Run:
@@ -290,6 +343,7 @@ def _completed(child: Child, status: int | None, *, timed_out: bool, started: fl
         stderr_cut=child.stderr.cut,
         timed_out=timed_out,
         duration=(time.monotonic() - started) * 1000,
+        warm=child.warm,
     )
 
 

@@ -50,6 +50,8 @@ class HookVerdict(msgspec.Struct, frozen=True):
     signal: str | None = None
     stdout: str = ""
     stderr: str = ""
+    warm: bool = False
+    """A waiting interpreter ran it."""
 
 
 def read_outcome(outcome: ProcessOutcome) -> HookVerdict:

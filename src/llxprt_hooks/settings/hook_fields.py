@@ -46,6 +46,8 @@ class HookFields:
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
     """Which variables hooks inherit; ``None`` if the file does not set it."""
+    warm: bool | None
+    """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
     managed: bool
     """Whether the file says that its hooks are managed; only root can say so (D-36)."""
     managed_only: bool
@@ -63,6 +65,7 @@ def read_hook_fields(document: Document) -> HookFields:
         hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
         disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
+        warm=reader.switch(config, "warm"),
         managed=bool(reader.switch(config, MANAGED)),
         managed_only=bool(reader.switch(config, MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),

@@ -39,9 +39,9 @@ def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return merged
 
 
-def merge_switches(switches: Iterable[bool | None]) -> bool:
-    """Return whether hooks are on; off if no level sets it."""
-    return next((switch for switch in switches if switch is not None), False)
+def merge_switches(switches: Iterable[bool | None], default: bool = False) -> bool:
+    """Return whether something, by default the hooks, is on; the default if no level sets it."""
+    return next((switch for switch in switches if switch is not None), default)
 
 
 def merge_lists(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -86,12 +86,15 @@ class HookedToolCall:
         """
         if self._restriction is not None and (refusal := self._restriction.refusal(name_text(self.name))) is not None:
             return ToolResult.failure(refusal, "restricted")
-        self.input = _own_copy(self.input, PAYLOAD_DEPTH, {})
+        given = self.input
+        self.input = own = _own_copy(given, PAYLOAD_DEPTH, {})
         before = self._before = await fire_before_tool_hook(self._config, self.name, self.input)
         if before is not None:
             if before.is_blocking_decision() or before.should_stop_execution():
                 return _refused(before)
-            self.input = _final_input(self.input, before)
+            self.input = _final_input(own, before)
+        if self.input is own and _is_copy(own, given, set()):
+            self.input = given  # callers recognize by it that nothing has changed
         return None
 
     def not_run(self, result: ToolResult) -> ToolResult:
@@ -165,6 +168,20 @@ def _own_copy(value: Any, levels: int, copies: dict[int, Any]) -> Any:
         else:
             own.extend([_own_copy(item, levels - 1, copies) for item in value])
     return copies[id(value)]
+
+
+def _is_copy(own: Any, given: Any, seen: set[int]) -> bool:
+    """Whether the value that was copied still is what it was."""
+    if own is given or id(own) in seen:
+        return True
+    seen.add(id(own))
+    if type(own) is dict and type(given) is dict:
+        return own.keys() == given.keys() and all(_is_copy(item, given.get(name), seen) for name, item in own.items())
+    if type(own) is list and type(given) is list:
+        return len(own) == len(given) and all(
+            _is_copy(item, other, seen) for item, other in zip(own, given, strict=True)
+        )
+    return False
 
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:

@@ -77,6 +77,8 @@ class Settings:
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
     """The disabled hooks, including those of a project that is not approved."""
+    warm: bool
+    """Whether waiting interpreters may run hooks."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
     managed_environment: HookEnvironment
@@ -139,6 +141,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         sources=(*managed, *others),
         disabled=merge_lists(fields.disabled for _, fields in effective),
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
+        warm=merge_switches((fields.warm for _, fields in effective), default=True),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
         extensions=extensions,

@@ -97,6 +97,8 @@ def _print_below(console: Console, item: Item) -> None:
     print_line(console, (f"      {config.command}", "dim"))
     if config.fail_closed:
         print_line(console, ("      blocks when it fails", "dim"))
+    if config.warm:
+        print_line(console, ("      runs warm, if it is a Python script", "dim"))
     if config.description:
         print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 

@@ -95,13 +95,14 @@ def _print_line(record: Record) -> None:
     console = stdout_console()
     hook = " ".join(str(record.get("hook")).split())
     event, duration = str(record.get("event_name")), _duration(record)
+    warm: Part = (" (warm)", "dim") if record.get("warm") else ""
     start: tuple[Part, ...] = ((str(record.get("id"))[:SHORT_ID], "dim"), "  ", (_local_time(record), "dim"))
     if console.width < NARROW:
         print_line(console, *start, f"  {duration.strip()}")
-        print_line(console, f"  {event}  ", (hook, "bold"))
+        print_line(console, f"  {event}  ", (hook, "bold"), warm)
         print_wrapped(console, "  ", *_outcome(record))
     else:
-        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), "  ", *_outcome(record))
+        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), warm, "  ", *_outcome(record))
 
 
 def _outcome(record: Record) -> tuple[Part, ...]:

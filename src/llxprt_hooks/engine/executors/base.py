@@ -70,6 +70,10 @@ class Executor(ABC, Generic[Spec]):
         """Hooks of this type with the same key run once per event (HOOK-091). Empty: their names decide."""
         return self.describe(spec)
 
+    def is_warm(self, spec: Spec) -> bool:
+        """Whether a waiting interpreter may run the hook."""
+        return False
+
     def script_texts(self, spec: Spec) -> Iterable[str]:
         """The texts in which files of the project may be named; their content is approved with the hook."""
         return ()
@@ -87,6 +91,7 @@ class Runtime:
         inherited: Callable[[HookScope], Mapping[str, str]],
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
+        warm: Callable[[], bool] = lambda: True,
     ) -> None:
         self._made: dict[Callable[[], Any], Any] = {}
         self.inherited = inherited
@@ -94,6 +99,8 @@ class Runtime:
         self.output_limit = output_limit
         self.slots = ProcessSlots(max_processes)
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
+        self.warm = warm
+        """Whether waiting interpreters may run Python scripts (D-43)."""
 
     def shared(self, factory: Callable[[], Made]) -> Made:
         """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""

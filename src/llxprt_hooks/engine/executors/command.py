@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,11 +13,13 @@ import msgspec
 from llxprt_hooks.engine.executors.base import Executor, HookScope
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import Child, SpawnError, blocking_is_forbidden, run_child, spawn
+from llxprt_hooks.process.warm import Offer, zygotes
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, cannot_run_block, read_outcome
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
 from llxprt_hooks.shell.command_line import shell_arguments
 from llxprt_hooks.shell.direct_exec import SpawnContext
+from llxprt_hooks.shell.python_start import python_start
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors.base import EventRun
@@ -25,9 +28,10 @@ log = debug_logger("runner")
 
 
 class CommandSpec(msgspec.Struct, frozen=True):
-    """A command line."""
+    """A command line, and whether a waiting interpreter may run it."""
 
     command: str
+    warm: bool = False
 
 
 class CommandExecutor(Executor[CommandSpec]):
@@ -40,15 +44,25 @@ class CommandExecutor(Executor[CommandSpec]):
             "on stdin. `$LLXPRT_PROJECT_DIR` is the project folder, also without quotes.",
             required=True,
         ),
+        "warm": Field(
+            Scalar(Kind.BOOLEAN),
+            "Whether a Python script runs in an interpreter that is already started: the same script, without the time "
+            "that Python takes to start. Any other command runs as usual.",
+            default=False,
+            nullable=True,
+        ),
     }
     described = ("command",)
     example: ClassVar[Mapping[str, object]] = {"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
     def read(self, fields: Mapping[str, Any]) -> CommandSpec:
-        return CommandSpec(fields["command"])
+        return CommandSpec(fields["command"], bool(fields["warm"]))
 
     def describe(self, spec: CommandSpec) -> str:
         return spec.command
+
+    def is_warm(self, spec: CommandSpec) -> bool:
+        return spec.warm
 
     def script_texts(self, spec: CommandSpec) -> tuple[str]:
         return (spec.command,)
@@ -57,7 +71,7 @@ class CommandExecutor(Executor[CommandSpec]):
         runtime = event_run.runtime
         if blocking_is_forbidden():
             event_run.payload()  # not in the thread that starts the hook: the caller may change what it gave us
-        start = partial(_start, spec.command, event_run, runtime.shared(_SpawnContexts).of(event_run))
+        start = partial(_start, spec, event_run, runtime.shared(_SpawnContexts).of(event_run))
         try:  # when fewer processes run than the configuration allows (D-32)
             completed = await runtime.slots.run(partial(run_child, start, timeout=timeout_ms / 1000))
         except SpawnError as error:
@@ -65,7 +79,7 @@ class CommandExecutor(Executor[CommandSpec]):
                 raise
             what = f"{error} Use llxprt-hooks in the main interpreter."
             return HookVerdict(False, output=cannot_run_block(what), error=f"cannot run here: {what}")
-        return read_outcome(
+        verdict = read_outcome(
             ProcessOutcome(
                 exit_code=completed.exit_code,
                 signal=completed.signal,
@@ -75,9 +89,16 @@ class CommandExecutor(Executor[CommandSpec]):
                 timed_out_after=timeout_ms if completed.timed_out else None,
             )
         )
+        return replace(verdict, warm=True) if completed.warm else verdict
 
 
-def _start(command: str, event_run: EventRun, context: SpawnContext) -> Child:
+def _start(spec: CommandSpec, event_run: EventRun, context: SpawnContext) -> Child | Offer:
+    """Offer a script to a waiting interpreter if the hook is for that, or start the program."""
+    offer = _offer(spec, event_run, context) if spec.warm else None
+    return offer or _start_cold(spec.command, event_run, context)
+
+
+def _start_cold(command: str, event_run: EventRun, context: SpawnContext) -> Child:
     """Start the program directly where no shell is needed, and through the shell where one is."""
     event_run.check_start()
     start = partial(spawn, stdin=event_run.payload, cwd=context.directory, output_limit=event_run.runtime.output_limit)
@@ -99,6 +120,27 @@ def _start(command: str, event_run: EventRun, context: SpawnContext) -> Child:
     _shell_arguments.cache_clear()  # the remembered path of the shell is stale
     shell = _shell_arguments(command, os.environ.get("PATH"))
     return start(shell, env=context.environment)
+
+
+def _offer(spec: CommandSpec, event_run: EventRun, context: SpawnContext) -> Offer | None:
+    """Offer a script to a waiting interpreter (D-43). None if there is none for it; nothing has been run then."""
+    direct = context.direct_command(spec.command) if event_run.runtime.warm() else None
+    if direct is None:
+        return None
+    env = context.direct_environment(direct)
+    python = python_start(direct, env, context.directory)
+    if python is None:
+        log.debug("`%s` runs cold: it is not a plain start of a Python script", spec.command)
+        return None
+    event_run.check_start()
+    return zygotes.offer(
+        python,
+        stdin=event_run.payload,
+        env=env,
+        cwd=context.directory,
+        output_limit=event_run.runtime.output_limit,
+        otherwise=partial(_start_cold, spec.command, event_run, context),
+    )
 
 
 @lru_cache(maxsize=1024)

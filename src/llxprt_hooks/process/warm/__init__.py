@@ -1,0 +1,13 @@
+"""Python scripts at the cost of a fork: one waiting interpreter for each executable, flags and start-up environment.
+
+``pool`` starts the interpreters and passes requests to them; ``zygote`` is the program that they run. A warm script
+is a ``Child`` like any other: same pipes, own session and process group, same timeout, kill and output limit.
+
+What a script can see is as in a fresh start, except: the parent process is the zygote; the hash seed is the zygote's,
+unless PYTHONHASHSEED is set; ``/proc`` shows the zygote's command line; and standard-library modules that the zygote
+imported are in ``sys.modules``.
+"""
+
+from llxprt_hooks.process.warm.pool import Offer, PythonStart, ZygotePool, zygotes
+
+__all__ = ["Offer", "PythonStart", "ZygotePool", "zygotes"]

@@ -1,0 +1,103 @@
+"""Recognize a command that starts a Python script, so that a waiting interpreter can run it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.process.warm import PythonStart
+
+if TYPE_CHECKING:
+    from llxprt_hooks.shell.direct_exec import DirectCommand
+
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+_FLAGS = re.compile("-[IEsSuBP]+")
+_MAX_SHEBANG = 255
+
+_HARMLESS_VARIABLES = frozenset(
+    """
+    PYTHONBREAKPOINT PYTHONCOERCECLOCALE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONHOME PYTHONIOENCODING
+    PYTHONNOUSERSITE PYTHONPATH PYTHONPYCACHEPREFIX PYTHONSAFEPATH PYTHONUNBUFFERED PYTHONUSERBASE PYTHONUTF8
+    PYTHONWARNINGS
+    """.split()  # noqa: SIM905
+)
+"""Variables for which a waiting interpreter behaves like a fresh one. Others print or measure at start or end."""
+
+
+def python_start(command: DirectCommand, environment: Mapping[str, str], directory: str) -> PythonStart | None:
+    """Return the start of Python that a command is, or None if it is anything else or has unusual options.
+
+    The interpreter has an absolute path: a waiting one is not started in the directory of the script.
+    """
+    if not all(map(_is_harmless, environment.items())):
+        return None
+    program = os.path.basename(command.executable)  # noqa: PTH119
+    if _PYTHON.fullmatch(program):
+        return _start(command.executable, command.arguments)
+    shebang = _shebang(os.path.join(directory, command.executable))  # noqa: PTH118
+    if not shebang:
+        return None
+    interpreter, arguments = shebang[0], (*shebang, command.executable, *command.arguments[1:])
+    if os.path.basename(interpreter) == "env" and len(shebang) == 2:  # noqa: PTH119
+        found = _in_path(shebang[1], environment.get("PATH", ""))
+        return _start(found, arguments[1:]) if found and _PYTHON.fullmatch(shebang[1]) else None
+    return _start(interpreter, arguments) if _PYTHON.fullmatch(os.path.basename(interpreter)) else None  # noqa: PTH119
+
+
+def _is_harmless(variable: tuple[str, str]) -> bool:
+    name, value = variable
+    if not name.startswith("PYTHON") or not value:
+        return True
+    if name == "PYTHONPATH":  # a relative folder depends on the directory in which the interpreter starts
+        return all(entry.startswith("/") for entry in value.split(":"))
+    return name in _HARMLESS_VARIABLES
+
+
+def _start(executable: str, argv: Sequence[str]) -> PythonStart | None:
+    flags = 0
+    while flags + 1 < len(argv) and _FLAGS.fullmatch(argv[flags + 1]):
+        flags += 1
+    script = argv[flags + 1] if flags + 1 < len(argv) else "-"
+    if script.startswith("-") or not os.path.isabs(executable) or not _is_binary(executable):  # noqa: PTH117
+        return None
+    return PythonStart(executable, tuple(argv), tuple(argv[1 : flags + 1]))
+
+
+def _is_binary(executable: str) -> bool:
+    """Whether a file is a program; a script, as pyenv has it, may choose the interpreter by the directory."""
+    try:
+        found = os.stat(executable)  # noqa: PTH116
+        return _has_no_shebang(executable, found.st_ino, found.st_mtime_ns)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=64)
+def _has_no_shebang(file: str, inode: int, changed: int) -> bool:
+    with open(file, "rb") as opened:  # noqa: PTH123
+        return opened.read(2) != b"#!"
+
+
+def _shebang(file: str) -> list[str]:
+    """The interpreter in the first line and its one argument, as the kernel reads them."""
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123
+            line = opened.read(_MAX_SHEBANG + 1).partition(b"\n")[0]
+    except OSError:
+        return []
+    if not line.startswith(b"#!") or len(line) > _MAX_SHEBANG:
+        return []
+    return os.fsdecode(line[2:].strip(b" \t")).split(None, 1)
+
+
+def _in_path(program: str, path: str) -> str:
+    for folder in path.split(":"):
+        if not folder.startswith("/"):
+            return ""
+        file = os.path.join(folder, program)  # noqa: PTH118
+        if os.access(file, os.X_OK) and not os.path.isdir(file):  # noqa: PTH112
+            return file
+    return ""

@@ -1,0 +1,63 @@
+"""The suggestion to run a Python script in an interpreter that waits."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.diagnosis.diagnosis_marks import DiagnosedProject
+
+PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"))
+
+
+def suggestions(
+    place: DiagnosedProject, command: str, hooks_config: dict[str, Any] | None = None, **fields: Any
+) -> list[str]:
+    place.write("hook.py", "print('{}')")
+    hook = {"type": "command", "command": command, **fields}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}, "hooksConfig": hooks_config or {}}
+    return [each.message for each in place.diagnose_text(json.dumps(settings)) if each.code == "not-warm"]
+
+
+def test_python_hook_is_suggested_with_the_time_that_python_takes(place: DiagnosedProject) -> None:
+    (message,) = suggestions(place, f"{PYTHON} -I hook.py")
+
+    assert message.startswith("every event starts Python, which takes ")
+    assert message.endswith(" ms here")
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_nothing_is_suggested_where_the_hook_says_something(place: DiagnosedProject, warm: bool) -> None:
+    assert not suggestions(place, f"{PYTHON} hook.py", warm=warm)
+
+
+def test_nothing_is_suggested_where_it_is_turned_off(place: DiagnosedProject) -> None:
+    assert not suggestions(place, f"{PYTHON} hook.py", {"warm": False})
+
+
+@pytest.mark.parametrize("command", ["cat", "sh hook.sh | cat", f"{PYTHON} -c pass"])
+def test_nothing_is_suggested_for_other_commands(place: DiagnosedProject, command: str) -> None:
+    assert not suggestions(place, command)
+
+
+def test_interpreter_of_the_project_is_not_run(place: DiagnosedProject) -> None:
+    (place.root / "bin").mkdir()
+    (place.root / "bin/python3").symlink_to(PYTHON)
+
+    (message,) = suggestions(place, f"{place.root}/bin/python3 hook.py")
+
+    assert message == "every event starts Python"
+
+
+def test_interpreter_that_cannot_be_started_has_no_time(place: DiagnosedProject, tmp_path: Path) -> None:
+    broken = tmp_path / "elsewhere" / "python3"
+    broken.parent.mkdir()
+    broken.write_bytes(b"\x7fELF nothing")
+    broken.chmod(0o755)
+
+    assert suggestions(place, f"{broken} hook.py") == ["every event starts Python"]
