@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,7 +88,7 @@ class CommandExecutor(Executor[CommandSpec]):
                 timed_out_after=timeout_ms if completed.timed_out else None,
             )
         )
-        return replace(verdict, warm=True) if completed.warm else verdict
+        return msgspec.structs.replace(verdict, warm=True) if completed.warm else verdict
 
 
 def _start(spec: CommandSpec, event_run: EventRun, context: SpawnContext) -> Child | Offer:
