@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from llxprt_hooks.diagnosis import Diagnostic, diagnose, inspect_file, inspect_project
+from llxprt_hooks.diagnosis.rules import NOT_WARM
 from tests.support.project import Project
 
 _MARK = re.compile("[«»]")
@@ -83,10 +84,12 @@ class DiagnosedProject(Project):
     """A project whose settings are diagnosed."""
 
     def diagnose(self, *tools: str) -> list[Diagnostic]:
-        """All that is found for the project."""
-        return diagnose(inspect_project(self.root, tools))
+        """All that is found for the project, without the suggestion about Python, which many hooks here would get."""
+        return [each for each in diagnose(inspect_project(self.root, tools)) if each.code != NOT_WARM.code]
 
     def diagnose_text(self, text: str | bytes, *tools: str) -> list[Diagnostic]:
-        """All that is found in the project's settings, given their text."""
+        """All that is found in the project's settings, given their text; without that suggestion, too."""
         self.write(self.project_file, text)
-        return diagnose(inspect_file(self.project_file, self.root, tools))
+        return [
+            each for each in diagnose(inspect_file(self.project_file, self.root, tools)) if each.code != NOT_WARM.code
+        ]

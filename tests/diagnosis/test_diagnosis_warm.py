@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from llxprt_hooks.diagnosis import diagnose, inspect_file
+
 if TYPE_CHECKING:
     from tests.diagnosis.diagnosis_marks import DiagnosedProject
 
@@ -21,7 +23,9 @@ def suggestions(
     place.write("hook.py", "print('{}')")
     hook = {"type": "command", "command": command, **fields}
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}, "hooksConfig": hooks_config or {}}
-    return [each.message for each in place.diagnose_text(json.dumps(settings)) if each.code == "not-warm"]
+    place.write(place.project_file, json.dumps(settings))
+    found = diagnose(inspect_file(place.project_file, place.root))
+    return [each.message for each in found if each.code == "not-warm"]
 
 
 def test_python_hook_is_suggested_with_the_time_that_python_takes(place: DiagnosedProject) -> None:

@@ -47,7 +47,8 @@ def test_a_recipe_is_complete(name: str) -> None:
     assert (recipe.trial is None) == (name == FIRST_HOOK)
     hooks = [hook for groups in recipe.hooks.values() for group in groups for hook in group["hooks"]]
     for hook in hooks:
-        assert hook.keys() <= {"type", "name", "command", "timeout", "failClosed"}
+        assert hook.keys() <= {"type", "name", "command", "timeout", "failClosed", "warm"}
+        assert hook.get("warm", False) == hook["command"].startswith("python3")
         assert hook["name"] == name or hook["name"].startswith("chain-")
     run = {shlex.split(hook["command"])[-1].rpartition("/")[2] for hook in hooks}
     assert run == set(recipe.scripts)

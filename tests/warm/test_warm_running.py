@@ -355,17 +355,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-async def test_settings_can_turn_all_of_it_off(project: Project) -> None:
+@pytest.mark.parametrize("switch", [True, False])
+async def test_settings_can_turn_all_of_it_off(project: Project, switch: bool) -> None:
     project.write("hook.py", ALLOWS)
     hook = {"type": "command", "command": f"{sys.executable} hook.py", "warm": True}
     hooks = {"BeforeTool": [{"hooks": [hook]}]}
-    for switch, expected in ((True, True), (False, False)):
-        settings = {"enableHooks": True, "hooks": hooks, "hooksConfig": {"warm": switch}}
-        project.put("project", settings)
-        config = Config.load(project.root)
-        system = config.get_hook_system()
-        assert system is not None
+    project.put("project", {"enableHooks": True, "hooks": hooks, "hooksConfig": {"warm": switch}})
+    system = Config.load(project.root).get_hook_system()
+    assert system is not None
 
-        result = await system.ready_event_handler().fire_before_tool_event("write_file", {})
+    result = await system.ready_event_handler().fire_before_tool_event("write_file", {})
 
-        assert result.results[0].warm is expected
+    assert result.results[0].warm is switch
