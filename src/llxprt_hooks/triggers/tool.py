@@ -179,7 +179,7 @@ def _is_copy(own: Any, given: Any, seen: set[int]) -> bool:
         return own.keys() == given.keys() and all(_is_copy(item, given.get(name), seen) for name, item in own.items())
     if type(own) is list and type(given) is list:
         return len(own) == len(given) and all(
-            _is_copy(item, other, seen) for item, other in zip(own, given, strict=True)
+            _is_copy(item, other, seen) for item, other in zip(own, given, strict=False)
         )
     return False
 
