@@ -56,9 +56,9 @@ test-others: $(VENV)/.installed
 test-trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py --check
 
+# The model tests run again: google-genai has another major version in this environment.
 test-integrations: $(INTEGRATION_VENV)/.installed
 	$(INTEGRATION_BIN)/mypy --config-file tests/integrations/mypy.ini
-	# The model tests again: google-genai has another major version here.
 	$(INTEGRATION_BIN)/pytest $(SPREAD) --doctest-modules tests/integrations tests/model src/llxprt_hooks/integrations
 
 # The engine's tests on every installed Python from 3.11 on, and warm scripts on every one from 3.8 on.
