@@ -91,6 +91,7 @@ clean:
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
 # it fails, pip installs.
+# Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
 $(VENV)/.installed: EXTRAS := dev
 $(INTEGRATION_VENV)/.installed: EXTRAS := dev,integrations
 $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
@@ -98,7 +99,7 @@ $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	@echo "Installing the packages for $(EXTRAS) in $(@D)"
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
-	{ $$pip uv && $(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
+	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
 	{ echo "uv does not work here. Installing with pip"; $$pip --editable '.[$(EXTRAS)]'; } || \
 	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
 	@touch $@
