@@ -33,7 +33,11 @@ def main() -> None:
         scene = Scene.make(Path(folder))
         pair = [
             Contender("here", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell], scene),
-            Contender("other", [str(other_python), str(HERE / "ours.py"), scene.plain, scene.shell], scene),
+            Contender(
+                "other",
+                [str(other_python), str(arguments.other / "bench" / "ours.py"), scene.plain, scene.shell],
+                scene,
+            ),
         ]
         lines = [_line(kind, width, count, pair, scene, arguments.rounds) for kind, width, count in KINDS]
         for each in pair:
