@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import os
 import resource
@@ -383,3 +384,4 @@ def _kernel_state() -> object:
 
 zygotes = ZygotePool()
 """Those of this process: configurations share them."""
+atexit.register(zygotes.close)
