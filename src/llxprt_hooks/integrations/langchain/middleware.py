@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.model import Restriction
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 
-log = debug_logger("integrations:langchain")
+log = debug_logger("integrations")
 
 MessageT = TypeVar("MessageT", AIMessage, ToolMessage)
 
