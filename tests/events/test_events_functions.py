@@ -448,12 +448,12 @@ def test_its_place_is_the_call_that_registered_it() -> None:
     assert [definition.where for definition in hooks.config.function_hooks] == ["hooks.on('BeforeTool')"]
 
 
-async def test_a_function_that_gets_no_thread_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_function_that_fails_closed_and_gets_no_thread_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     hooks = Hooks()
-    hooks.on("BeforeTool", lambda payload: None, name="it", threaded=True)
+    hooks.on("BeforeTool", lambda payload: None, name="it", threaded=True, fail_closed=True)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", failing)
         result, given = await ran(hooks)

@@ -155,10 +155,11 @@ NOTHING_LEFT = """
 import asyncio, os, resource, sys
 from llxprt_hooks import Config, Hooks
 
-command = {"type": "command", "command": "exit 2"}
+closed = sys.argv[2] == "closed"
+command = {"type": "command", "command": "exit 2", "failClosed": closed}
 commands = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [command]}]}))
 functions = Hooks()
-functions.on("BeforeTool", lambda payload: None, threaded=True)
+functions.on("BeforeTool", lambda payload: None, threaded=True, fail_closed=closed)
 
 async def calls():
     for hooks in (commands, functions):
@@ -182,6 +183,15 @@ asyncio.run(main())
 """
 
 
+def without(what: str, failing: str) -> list[str]:
+    """Return what a command hook and a threaded function let a tool say, with nothing left to start them with."""
+    told = subprocess.run(
+        [sys.executable, "-c", NOTHING_LEFT, what, failing], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    return told.stdout.splitlines()
+
+
 @pytest.mark.requirement("HOOK-110")
 @pytest.mark.parametrize(
     ("what", "reasons"),
@@ -190,15 +200,19 @@ asyncio.run(main())
         ("processes", ["allows no further process", "can't start new thread"]),
     ],
 )
-def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks(what: str, reasons: list[str]) -> None:
-    """Otherwise whoever uses up all processes has switched off all guards."""
-    told = subprocess.run(
-        [sys.executable, "-c", NOTHING_LEFT, what], capture_output=True, text=True, timeout=60, check=False
-    )
+def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks_if_it_fails_closed(
+    what: str, reasons: list[str]
+) -> None:
+    """Whoever uses up all processes has not switched off such a guard."""
+    lines = without(what, "closed")
+    assert len(lines) == len(reasons)
+    assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), lines
 
-    lines = told.stdout.splitlines()
-    assert len(lines) == len(reasons), told.stderr
-    assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), told.stdout
+
+@pytest.mark.requirement("HOOK-110")
+@pytest.mark.parametrize("what", ["descriptors", "processes"])
+def test_any_other_hook_that_cannot_be_started_for_lack_of_resources_fails_open(what: str) -> None:
+    assert without(what, "open") == ["RAN", "RAN"]
 
 
 END_OF_STACK = """

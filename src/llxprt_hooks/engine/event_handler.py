@@ -27,7 +27,7 @@ from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, Sess
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.process import is_exhaustion
+from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem, name_text
@@ -345,7 +345,7 @@ class HookEventHandler:
             return envelope
         if isinstance(error, NestingError):
             block = {"decision": "deny", "reason": str(error)}
-        elif is_exhaustion(error):
+        elif is_out_of_stack(error):
             block = cannot_run_block(str(envelope.errors[0])).to_dict()
         elif self._must_not_fail(event_name, plan):
             block = fail_closed_block(str(envelope.errors[0])).to_dict()

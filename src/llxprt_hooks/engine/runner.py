@@ -22,7 +22,7 @@ from llxprt_hooks.engine.executors.base import (
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.process import is_exhaustion
+from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
 from llxprt_hooks.protocol.outputs import DefaultHookOutput, merged_by_key
 from llxprt_hooks.shell.environment import process_environment
@@ -116,7 +116,7 @@ class HookRunner:
             execution_id=execution_id,
             warm=verdict.warm,
         )
-        must_block = refused or (cause is not None and is_exhaustion(cause))
+        must_block = refused or is_out_of_stack(cause)
         if must_block and event_run.event_name.spec.can_block:
             result = _blocked(result)
         elif config.fail_closed:

@@ -51,7 +51,7 @@ caller has no permission to signal.
 
 from llxprt_hooks.process.blocking import blocking_is_forbidden
 from llxprt_hooks.process.child import Child, spawn
-from llxprt_hooks.process.errors import SpawnError, is_exhaustion
+from llxprt_hooks.process.errors import SpawnError, is_out_of_stack
 from llxprt_hooks.process.run import Completed, run_child, run_process
 from llxprt_hooks.process.slots import ProcessSlots
 from llxprt_hooks.process.watchdog import watchdog
@@ -62,7 +62,7 @@ __all__ = [
     "ProcessSlots",
     "SpawnError",
     "blocking_is_forbidden",
-    "is_exhaustion",
+    "is_out_of_stack",
     "run_child",
     "run_process",
     "spawn",

@@ -22,7 +22,7 @@ class SpawnError(Exception):
     @property
     def is_resource_exhaustion(self) -> bool:
         """Whether a second try may succeed once other processes of ours have ended."""
-        return self.__cause__ is not None and is_exhaustion(self.__cause__)
+        return isinstance(self.__cause__, OSError) and self.__cause__.errno in _EXHAUSTION
 
     @property
     def is_unsupported(self) -> bool:
@@ -30,19 +30,18 @@ class SpawnError(Exception):
         return isinstance(self.__cause__, RuntimeError) and not self.started
 
 
-_EXHAUSTION = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+def is_out_of_stack(error: BaseException | None) -> bool:
+    """Whether the stack was too small: a hook was not shown, or not completely, what it guards (D-60).
 
-
-def is_exhaustion(error: BaseException) -> bool:
-    """Whether this process or the system has run out of something: descriptors, processes, memory, the stack.
-
-    >>> is_exhaustion(OSError(errno.EMFILE, "")), is_exhaustion(FileNotFoundError())
+    >>> is_out_of_stack(RecursionError()), is_out_of_stack(OSError())
     (True, False)
     """
-    if isinstance(error, SpawnError):
-        return error.is_resource_exhaustion
-    return isinstance(error, (RecursionError, MemoryError)) or getattr(error, "errno", None) in _EXHAUSTION
+    return isinstance(error, RecursionError) or (
+        isinstance(error, SpawnError) and isinstance(error.__cause__, RecursionError)
+    )
 
+
+_EXHAUSTION = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 _SYSTEM_REASONS = {
     errno.E2BIG: "its arguments and environment together are larger than the system allows",

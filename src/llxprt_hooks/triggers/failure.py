@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.process import is_exhaustion
+from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.settings.hook_groups import hook_entries
 
@@ -25,12 +25,12 @@ def output_after_failure(
     error: Exception,
     subject: str | None = None,
 ) -> DefaultHookOutput | None:
-    """Return a block if nothing is left to run hooks with, or a planned hook has ``failClosed``; otherwise None.
+    """Return a block if the stack is too small for hooks, or a planned hook has ``failClosed``; otherwise None.
 
     With None the agent continues.
     """
     what = f"hook processing failed: {error_text(error)}"
-    if is_exhaustion(error):
+    if is_out_of_stack(error):
         block = cannot_run_block(what)
     elif _must_not_fail(config, handler, event_name, subject):
         block = fail_closed_block(what)

@@ -16,8 +16,6 @@ from llxprt_hooks import Config, GenerateContentParameters
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
 from llxprt_hooks.agent.audience import AgentEvent, AnswerText
 from llxprt_hooks.agent.chat import Chat
-from llxprt_hooks.model import Restriction, resolve_translator
-from llxprt_hooks.model.google_genai import sendable_tool_config
 
 if TYPE_CHECKING:
     from tests.support.agent import AgentProject
@@ -159,48 +157,9 @@ def test_no_caller_knows_the_hook_format() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
         for alias in node.names
     }
-    assert imported <= {"GenerateContentParameters", "Restriction"}
+    assert imported <= {"GenerateContentParameters", "Restriction", "sendable_tool_config"}
     assert not {name for name in names if "hook_llm" in name or name in ("LLMRequest", "LLMResponse")}
     assert not {text for text in texts if text in ("llm_request", "llm_response", "messages", "toolConfig")}
-
-
-# Restriction.
-
-
-def tool_config(mode: Mode | None, names: list[str] | None) -> types.ToolConfig:
-    calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=names)
-    return types.ToolConfig(function_calling_config=calling)
-
-
-@pytest.mark.requirement("HOOK-055", "HOOK-056", "HOOK-057", "HOOK-140")
-@pytest.mark.parametrize(
-    ("mode", "names", "sent", "allowed"),
-    [
-        (Mode.AUTO, None, (Mode.AUTO, None), None),
-        (Mode.ANY, None, (Mode.ANY, None), None),
-        (Mode.NONE, None, (Mode.NONE, None), set()),
-        (Mode.AUTO, ["glob"], (Mode.VALIDATED, ["glob"]), {"glob"}),
-        (Mode.ANY, ["glob"], (Mode.ANY, ["glob"]), {"glob"}),
-        (Mode.VALIDATED, ["glob"], (Mode.VALIDATED, ["glob"]), {"glob"}),
-        (None, ["glob"], (Mode.VALIDATED, ["glob"]), {"glob"}),
-        (Mode.NONE, ["glob"], (Mode.NONE, None), set()),
-        (Mode.AUTO, [], (Mode.NONE, None), set()),
-        (Mode.ANY, [], (Mode.NONE, None), set()),
-        (Mode.ANY, ["glob", "no_such_tool"], (Mode.ANY, ["glob"]), {"glob", "no_such_tool"}),
-        (Mode.ANY, ["no_such_tool"], (Mode.NONE, None), {"no_such_tool"}),
-    ],
-)
-def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(
-    mode: Mode, names: list[str] | None, sent: tuple[Mode, list[str] | None], allowed: set[str] | None
-) -> None:
-    config = tool_config(mode, names)
-    result = sendable_tool_config(config, {"glob", "read_file"})
-    assert result is not None
-    calling = result.function_calling_config
-    assert calling is not None
-    assert (calling.mode, calling.allowed_function_names) == sent
-    restriction = Restriction.of(resolve_translator().to_hook_tool_config(config))
-    assert restriction.allowed == (None if allowed is None else frozenset(allowed))
 
 
 # Answers in pieces.
