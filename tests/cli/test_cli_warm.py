@@ -27,7 +27,7 @@ def test_fire_waits_for_the_interpreter_and_says_that_the_run_was_warm(warm: Cli
     run = warm.run("fire", "BeforeTool", "--json")
 
     assert [result["warm"] for result in run.json["results"]] == [True]
-    assert ", warm, with the start of its interpreter" in warm.run("fire", "BeforeTool").stdout
+    assert " ms, warm\n" in warm.run("fire", "BeforeTool").stdout
 
 
 def test_fire_says_that_a_hook_that_could_be_warm_was_cold(warm: CliProject) -> None:

@@ -44,7 +44,7 @@ def test_nothing_is_suggested_where_it_is_turned_off(place: DiagnosedProject) ->
     assert not suggestions(place, f"{PYTHON} hook.py", {"warm": False})
 
 
-@pytest.mark.parametrize("command", ["cat", "sh hook.sh | cat", f"{PYTHON} -c pass"])
+@pytest.mark.parametrize("command", ["cat", "sh hook.sh | cat", f"{PYTHON} -c pass", f"{PYTHON} missing.py"])
 def test_nothing_is_suggested_for_other_commands(place: DiagnosedProject, command: str) -> None:
     assert not suggestions(place, command)
 

@@ -251,6 +251,7 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 HANDED_ON = {
     "cli/commands/demo.py": "sets variables, reads none",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
+    "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",
 }
 """Files that use the environment otherwise than for variables of fixed names, each with the reason."""

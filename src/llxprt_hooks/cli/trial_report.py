@@ -60,7 +60,7 @@ def _print_plan(console: Console, trial: Trial) -> None:
 
 
 def _print_result(console: Console, result: HookExecutionResult) -> None:
-    warm = ", warm, with the start of its interpreter" if result.warm else ", cold" if result.hook_config.warm else ""
+    warm = ", warm" if result.warm else ", cold" if result.hook_config.warm else ""
     ending = result.signal or ("no exit code" if result.exit_code is None else f"exit code {result.exit_code}")
     print_line(console, (_one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms{warm}")
     for title, text in (("stdout", result.stdout), ("stderr", result.stderr)):

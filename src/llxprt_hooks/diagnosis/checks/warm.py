@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.entries import HookEntry
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.process.warm import PythonStart
 
 _ROUNDS: Final = 3
 _TIMEOUT: Final = 10.0
@@ -33,13 +34,17 @@ def check_warm(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     context = SpawnContext(process_environment(), directory)
     direct = context.direct_command(hook.command)
     python = python_start(direct, context.direct_environment(direct), directory) if direct else None
-    if python is None:
+    if python is None or not Path(directory, _script(python)).is_file():  # another check reports a missing script
         return
     # An interpreter of the project, which nobody may have approved, is not run.
     seconds = None if Path(python.executable).is_relative_to(directory) else _start_time(python.executable)
     taking = "" if seconds is None else f", which takes {seconds * 1000:.0f} ms here"
     fix = 'Add `"warm": true`: an interpreter that waits runs the unchanged script in about a tenth of the time.'
     yield hook.file.at(NOT_WARM, node, f"every event starts Python{taking}", fix)
+
+
+def _script(python: PythonStart) -> str:
+    return python.argv[1 + len(python.flags)]
 
 
 @lru_cache(maxsize=64)

@@ -132,7 +132,7 @@ class _Server:
         self._installation = [(path, _signature(path)) for path in _installation(base_path)]
         self._script_cache = _ScriptCache()
         self._environment: bytes | None = None  # the block that os.environ was set from, if it was
-        self._coerced_locale = os.environ.get("LC_CTYPE")
+        self._coerced_locale = os.environb.get(b"LC_CTYPE")
         self._running: dict[int, int] = {}  # pid -> status socket
         self._ended: dict[int, int] = {}  # status socket -> pid, not reaped yet
         self._waiting: tuple[int, socket.socket] | None = None  # the child that was forked in advance
@@ -484,14 +484,14 @@ def _read(script: str) -> bytes:
     return source
 
 
-def _set_environment(block: bytes, coerced_locale: str | None) -> None:
+def _set_environment(block: bytes, coerced_locale: bytes | None) -> None:
     variables = [entry.partition(b"=")[::2] for entry in block.split(b"\0") if entry]
     for name in list(os.environb):
         del os.environb[name]
     for name, value in variables:
         os.environb[name] = value
     if coerced_locale is not None and b"LC_CTYPE" not in os.environb:
-        os.environ["LC_CTYPE"] = coerced_locale
+        os.environb[b"LC_CTYPE"] = coerced_locale
     if "time" in sys.modules:
         sys.modules["time"].tzset()
 
@@ -552,9 +552,7 @@ def _exit_status(ending: SystemExit) -> int:
     if code is None:
         return 0
     if isinstance(code, int):
-        if not -(2**63) <= code < 2**63:
-            raise ending  # what the interpreter does with it depends on the version
-        return code & 0xFF
+        return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
     if sys.stderr is not None:
         print(code, file=sys.stderr)
     return 1
