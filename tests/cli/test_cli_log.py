@@ -130,6 +130,7 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProj
         "success": True,
         "exit_code": 0,
         "signal": None,
+        "warm": False,
         "stdout": "{}",
         "stderr": "",
         "error": None,
