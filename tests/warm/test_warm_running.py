@@ -158,15 +158,16 @@ async def test_interpreter_that_was_killed_costs_one_cold_start(hook: WarmHook) 
 
 @pytest.mark.slow
 async def test_interpreter_that_always_crashes_is_given_up(hook: WarmHook) -> None:
-    for _ in range(3):
-        await hook.warm()
-        os.kill(hook.zygote(), signal.SIGKILL)
-        until(lambda: not lives(hook.zygote()))
+    crashes = 0
+    for _ in range(10):
+        result = await hook.run(ALLOWS)
+        assert result.success
+        if result.warm:  # it may be cold right after a crash
+            crashes += 1
+            os.kill(hook.zygote(), signal.SIGKILL)
+            until(lambda: not lives(hook.zygote()))
 
-    result = await hook.run(ALLOWS)
-
-    assert result.success
-    assert not result.warm
+    assert crashes == 3
 
 
 async def test_hook_whose_interpreter_is_killed_fails_and_does_not_run_on(hook: WarmHook) -> None:
