@@ -40,7 +40,7 @@ def test_the_demo_is_clean(place: DiagnosedProject) -> None:
 def test_a_recipe_is_clean(place: DiagnosedProject, settings: Path) -> None:
     place.write(place.user_file, '{ "enableHooks": true }')
     place.write(place.project_file, settings.read_bytes())
-    for script in (settings.parent / "hooks").iterdir():
+    for script in filter(Path.is_file, (settings.parent / "hooks").iterdir()):
         place.write(f".llxprt/hooks/{script.name}", script.read_bytes(), 0o755)
 
     assert place.diagnose() == []

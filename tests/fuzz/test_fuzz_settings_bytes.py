@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from llxprt_hooks import Config, HookEventName
 from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.trust import status
 from llxprt_hooks.trust.load import Settings, load_settings
 from llxprt_hooks.trust.status import trust_status
 from tests.fuzz.fuzz_documents import documents
@@ -86,6 +87,7 @@ def hold(world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, place: str, data
     if place == "extension":
         world.put("manifest", {"name": "fuzzed", "version": "1"})
     monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    monkeypatch.setattr(status, "_approved_for_process", {})  # as in a new process
     alone = loaded(world)
     assert "other" in commands(alone)
 

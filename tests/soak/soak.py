@@ -67,6 +67,7 @@ async def soak(events: int, seed: int) -> Report:
     with tempfile.TemporaryDirectory(prefix="llxprt soak $(touch pwned) ") as folder:
         known = faults(Path(folder))
         await _fire(known[:3], folder, report, big=False)  # warms up what is made once
+        zygotes.close()  # those of other tests
         before = _state()
         report.memory_before = _memory()
         started = time.monotonic()

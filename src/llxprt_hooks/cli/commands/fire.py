@@ -16,6 +16,7 @@ from llxprt_hooks.cli.options import EventType, directory_option, json_option
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
 from llxprt_hooks.protocol.json_codec import decode_text
+from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import Trial
@@ -117,7 +118,8 @@ def _hook_input(
         raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
     fields = _json_object(_text(given), "--input") if given is not None else {}
     if fields.get("hook_event_name", event_name) != event_name:
-        raise click.UsageError(f"the input was recorded for {fields['hook_event_name']}, not for {event_name}.")
+        recorded = shorten(escape_for_terminal(str(fields["hook_event_name"])), 80)
+        raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}.")
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
