@@ -152,12 +152,31 @@ class _Proxy:
         server = threading.Thread(target=self._carry_to_client, name="mcp-server", daemon=True)
         client.start()
         server.start()
-        status = self._server.wait()
+        status = self._wait()
         server.join(_DRAIN_SECONDS)
         if self._has_state:
             portal.run(self._finish())
         self._to_client.flush(_FLUSH_SECONDS)
         return status
+
+    def _wait(self) -> int:
+        """Wait for the end of the server, in a way that every signal interrupts.
+
+        A signal that comes right before a blocking call of this thread would not: Python runs its handler only after
+        the call.
+        """
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+        def wait() -> None:
+            self._server.wait()
+            os.write(writing, b"\0")
+
+        threading.Thread(target=wait, name="mcp-wait", daemon=True).start()
+        while self._server.returncode is None:
+            os.read(reading, 1024)
+        return self._server.returncode
 
     def forward_signal(self, number: int, _: object) -> None:
         """Signals are for the server. Whoever sends one to end it does not wait for hooks either."""
