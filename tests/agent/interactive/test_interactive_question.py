@@ -190,6 +190,7 @@ def test_a_line_of_other_spaces_is_not_an_empty_line(project: InteractiveProject
         terminal.see_prompt()
         terminal.enter("go")
         terminal.see("command  ls\n         \\u3000\n")
+        terminal.see("[y/N]")  # what is typed before the question does not answer it
         terminal.enter("n")
         terminal.see_prompt()
 
