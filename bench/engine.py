@@ -47,18 +47,18 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
     disabled = Config(enable_hooks=False, hooks=config_with(10).hooks)
     large = config_with(10_000)
     cases: list[tuple[Line, Wrapper]] = [
-        (Line("hooks disabled: the wrapper over calling the tool", MICROSECONDS, 0.5e-6), _trigger(disabled)),
+        (Line("hooks disabled: the wrapper over calling the tool", MICROSECONDS, 0.5e-6), wrapper(disabled)),
         (Line("hooks disabled: hooks.run_tool over calling the tool", MICROSECONDS, 0.5e-6), Hooks(disabled).run_tool),
-        (Line("enabled, nothing matches, 10 hooks: the wrapper", MICROSECONDS, 3e-6), _trigger(config_with(10))),
-        (Line("enabled, nothing matches, 10,000 hooks: the wrapper", MICROSECONDS, 3e-6), _trigger(large)),
+        (Line("enabled, nothing matches, 10 hooks: the wrapper", MICROSECONDS, 3e-6), wrapper(config_with(10))),
+        (Line("enabled, nothing matches, 10,000 hooks: the wrapper", MICROSECONDS, 3e-6), wrapper(large)),
         (Line("enabled, nothing matches, 10,000 hooks: hooks.run_tool", MICROSECONDS, 3e-6), Hooks(large).run_tool),
     ]
     function = Line("a Python function as hook, whole event", MICROSECONDS, 60e-6)
     hop = Line("hooks.sync: a hop to the background loop and back", MICROSECONDS, 60e-6)
     with asyncio.Runner() as runner, without_collector():
         for _ in range(rounds + 1):
-            for line, wrapper in cases:
-                line.rounds.append(runner.run(overhead(wrapper, calls)))
+            for line, wrapped in cases:
+                line.rounds.append(runner.run(overhead(wrapped, calls)))
             function.rounds.append(runner.run(function_event(calls // 20)))
             hop.rounds.append(sync_hop(calls // 20))
         first = Line("a tool name seen for the first time, 10,000 distinct matchers", MILLISECONDS, 25e-3)
@@ -71,7 +71,7 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
     return lines
 
 
-def _trigger(config: Config) -> Wrapper:
+def wrapper(config: Config) -> Wrapper:
     return partial(execute_tool_with_hooks, config)
 
 

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from chart import line_chart
-from engine import config_with, first_seen, overhead, without_collector
+from engine import config_with, first_seen, overhead, without_collector, wrapper
 from table import table
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def _configured(rounds: int) -> Curve:
             for size in CONFIGURED:
                 config = config_with(size)
                 started = time.perf_counter()
-                runner.run(overhead(config, 1))
+                runner.run(overhead(wrapper(config), 1))
                 ready[size].append((time.perf_counter() - started) * 1e3)
                 first[size].append(runner.run(first_seen(config)) * 1e3)
-                unmatched[size].append(runner.run(overhead(config, 2_000)) * 1e3)
+                unmatched[size].append(runner.run(overhead(wrapper(config), 2_000)) * 1e3)
     series = {"first event": ready, "first seen tool": first, "unmatched call": unmatched}
     return Curve(
         "configured",
