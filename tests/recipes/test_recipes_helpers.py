@@ -17,6 +17,7 @@ import pytest
 
 from llxprt_hooks.recipes import find_recipe
 from tests.recipes.recipe_project import RecipeProject, mode_of, request, response, serving
+from tests.support.processes import until
 
 # pii-redaction
 
@@ -165,7 +166,7 @@ async def test_tests_that_hang_end_with_the_hook(bench: RecipeProject, monkeypat
     told = await bench.context("write_file", file_path="a.py", content="")
 
     assert "took longer than 0.3 s" in told
-    assert not is_running(int((bench.root / "pid").read_text()))
+    until(lambda: not is_running(int((bench.root / "pid").read_text())))
 
 
 def is_running(pid: int) -> bool:
