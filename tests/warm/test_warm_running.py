@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -368,3 +369,46 @@ async def test_settings_can_turn_all_of_it_off(project: Project, switch: bool) -
     result = await system.ready_event_handler().fire_before_tool_event("write_file", {})
 
     assert result.results[0].warm is switch
+
+
+async def test_warm_hook_with_many_descriptors_open_runs_cold_and_its_answer_counts(hook: WarmHook) -> None:
+    await hook.warm()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while opened[-1] < 1100:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+        result = await hook.run("import sys; sys.exit(2)")
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert result.exit_code == 2
+    assert not result.warm
+
+
+async def test_warm_hook_does_not_see_the_environment_of_another(
+    hook: WarmHook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OF_THE_FIRST", "secret")
+    await hook.warm()
+    monkeypatch.delenv("OF_THE_FIRST")
+
+    result = await hook.warm("print(b'OF_THE_FIRST' in open('/proc/self/environ', 'rb').read())")
+
+    assert result.stdout.strip() == "False"
+
+
+async def test_warm_hook_with_a_python_path_runs_cold(
+    hook: WarmHook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module there could be imported by the interpreter that waits, and change what it does with every script."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "socket.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+
+    result = await hook.run("import sys; sys.exit(2)")
+
+    assert (result.exit_code, result.warm) == (2, False)

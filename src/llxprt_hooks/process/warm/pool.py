@@ -50,6 +50,9 @@ _START_VARIABLES = ("HOME", "LANG", "LANGUAGE", "TZ", "PATH", "__PYVENV_LAUNCHER
 _START_PREFIXES = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "OPENSSL_")
 """Variables that an interpreter, or a library it loads, reads when it starts."""
 
+_HIGHEST_DESCRIPTOR = 900
+"""An offer takes about ten more descriptors."""
+
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 
 _INHERITED = (b"Umask", b"Uid", b"Gid", b"Groups", b"SigBlk", b"SigIgn", b"Cap", b"NoNewPrivs", b"Seccomp", b"Cpus_al")
@@ -90,8 +93,11 @@ class ZygotePool:
 
         A zygote that does not run yet is started for the next time.
         """
-        key = (start.executable, start.argv[0], start.flags, _start_variables(env), _inherited_state())
-        zygote = self._zygote(key, start, env)
+        if env.get("PYTHONPATH") or not _has_low_descriptors():
+            return None  # a module there could be imported by the zygote itself; `select` takes only low descriptors
+        variables = _start_variables(env)
+        key = (start.executable, start.argv[0], start.flags, variables, _inherited_state())
+        zygote = self._zygote(key, start, dict(variables))  # of other variables a later hook must not see anything
         if zygote is None or not zygote.is_ready(self.patience):
             log.debug("`%s` runs cold: its zygote is not ready", start.argv[-1])
             return None
@@ -366,6 +372,16 @@ def _request(argv: tuple[str, ...], environment: bytes, cwd: str) -> bytes:
 
 def _start_variables(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(item for item in env.items() if item[0] in _START_VARIABLES or item[0].startswith(_START_PREFIXES))
+
+
+def _has_low_descriptors() -> bool:
+    """Whether new descriptors are far enough below the number from which on `select` raises."""
+    try:
+        descriptor = os.open(os.devnull, os.O_RDONLY)
+    except OSError:
+        return False
+    os.close(descriptor)
+    return descriptor < _HIGHEST_DESCRIPTOR
 
 
 def _inherited_state() -> object:
