@@ -67,7 +67,8 @@ def clean() -> Iterator[None]:
     for pid in left:
         os.kill(pid, signal.SIGKILL)  # this test fails, but not all that follow
     assert left == []
-    assert (_descriptors(), threading.enumerate()) == before
+    assert _descriptors() == before[0]
+    assert set(threading.enumerate()) <= set(before[1])  # one of an earlier test may end meanwhile
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
