@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.session import Session
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.triggers.tool import HookedToolCall
 
@@ -231,10 +230,6 @@ class HooksPlugin(Integration, BasePlugin):
 
     def _has_hooks(self, *events: HookEventName) -> bool:
         return any(self.hooks.has_hooks_for(event) for event in events)
-
-    def session_of(self, session_id: str) -> Session | None:
-        """Return what hooks left for a session, such as its ``stop_reason``."""
-        return self._sessions.get(session_id)
 
 
 class _Summarizer(BaseEventsSummarizer):
