@@ -25,7 +25,7 @@ SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
 	matrix docs demo soak bench trace format clean
 
-# While you work: under a minute on two cores.
+# While you work: about a minute on two cores.
 check: $(VENV)/.installed
 	@$(SIDE_BY_SIDE) 'lint doctest' check-engine
 
