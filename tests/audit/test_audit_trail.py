@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,14 +18,12 @@ from llxprt_hooks.audit.spool import spool_files
 from llxprt_hooks.audit.stream import StreamReader
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.protocol.json_codec import write_payload
-from tests.support.nats import NatsServer, needs_nats
+from tests.support.nats_server import NatsServer
 from tests.support.processes import until
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
     from tests.support.project import Project
-
-pytestmark = needs_nats
 
 AGENT = """
 import asyncio, os, sys, time
@@ -49,11 +46,11 @@ asyncio.run(main(int(sys.argv[1])))
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "jetstream")
+def server() -> Iterator[NatsServer]:
+    server = NatsServer()
     server.start()
     yield server
-    server.stop()
+    server.close()
 
 
 def _configure(sandbox: Project, server: NatsServer, command: str = "true", **audit: Any) -> None:
