@@ -19,6 +19,10 @@ from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 DEFAULT_TIMEOUT = 60_000.0
 """Milliseconds (HOOK-120)."""
 
+ENFORCE: Final = "enforce"
+OBSERVE: Final = "observe"
+"""The modes of a hook (D-80)."""
+
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 
 HOOK_FIELDS: Final[Mapping[str, Field]] = {
@@ -39,6 +43,12 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
         "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
         "blocks. For BeforeTool and BeforeModel; without it a failed hook allows.",
         default=False,
+        nullable=True,
+    ),
+    "mode": Field(
+        Scalar(Kind.STRING, choices=(ENFORCE, OBSERVE)),
+        "`observe`: the hook runs and is logged with what it would have decided, and changes nothing.",
+        default=ENFORCE,
         nullable=True,
     ),
 }
