@@ -41,7 +41,7 @@ def execution(
         output=None if output is None else DefaultHookOutput(output),
         error=None if error is None else HookExecutionError(error),
         duration=duration,
-        **{"exit_code": 0, **fields},
+        **{"exit_code": 0, "hook_input": {"tool_name": "write_file"} if event.spec.is_about_tool else {}, **fields},
     )
 
 
@@ -117,6 +117,7 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProj
         "event_id": "",
         "session_id": "s-1",
         "project": str(recorded.root),
+        "tool_name": "write_file",
         "command": "./secrets",
         "failed": False,
         "blocked": True,

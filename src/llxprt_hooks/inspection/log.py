@@ -117,6 +117,7 @@ class HookLog(HookObserver):
             "timestamp": timestamp(),
             "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
+            "tool_name": result.hook_input.get("tool_name"),
             "command": execution.pop("command"),
             "failed": result.error is not None,
             **_decision(result),
