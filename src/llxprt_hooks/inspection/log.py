@@ -128,6 +128,7 @@ class HookLog(HookObserver):
             "timestamp": ended,
             "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
+            "tool_name": result.hook_input.get("tool_name"),
             "command": execution.pop("command"),
             "failed": failed,
             **_decision(result.event_name, result.output, failed=failed),
