@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
+    "model-proxy": "Run hooks around the model calls of any agent.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
     "demo": "Show what hooks can do, in a few seconds.",
