@@ -463,6 +463,7 @@ async def serving(
         proxy,
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         lifespan="off",
         ws="none",
         server_header=False,
