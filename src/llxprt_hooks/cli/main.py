@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "Run the agent with your hooks.",
     "fire": "Run the hooks of one event, without an agent.",
-    "list": "List hooks, where they are configured, and whether they may run.",
+    "list": "List hooks, where they come from, and whether they may run.",
     "enable": "Enable a hook.",
     "disable": "Disable a hook.",
     "trust": "Approve the hooks of a project.",

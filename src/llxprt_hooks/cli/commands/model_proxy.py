@@ -31,8 +31,8 @@ _PORT = 8790
     "--upstream",
     "given",
     multiple=True,
-    metavar="[NAME=]URL",
-    help="Where requests go. NAME is anthropic or openai. Default: their APIs.",
+    metavar="URL",
+    help="Where requests go; anthropic=URL or openai=URL for one of them. Default: their own APIs.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help=f"Default: {_PORT}; any with AGENT.")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
@@ -142,7 +142,7 @@ async def _run_alone(serving: Serving) -> int:
 async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
     running = await _entered(serving)
     try:
-        return await _run(agent, _environment(running.base_urls))
+        return await _run(agent, _environment(os.environ, running.base_urls))
     finally:
         await serving.__aexit__(None, None, None)
 
@@ -188,11 +188,9 @@ def _has_it(number: int) -> bool:
         return False
 
 
-def _environment(base_urls: Mapping[str, str]) -> dict[str, str]:
+def _environment(own: Mapping[str, str], base_urls: Mapping[str, str]) -> dict[str, str]:
     from llxprt_hooks.settings.environment import AGENT_VARIABLE
 
     # A proxy of the user's is for other machines.
-    direct = {
-        name: ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"])) for name in ("NO_PROXY", "no_proxy")
-    }
-    return {**os.environ, **direct, **base_urls, AGENT_VARIABLE: "1"}
+    direct = {name: ",".join(filter(None, [own.get(name), "127.0.0.1,localhost"])) for name in ("NO_PROXY", "no_proxy")}
+    return {**own, **direct, **base_urls, AGENT_VARIABLE: "1"}
