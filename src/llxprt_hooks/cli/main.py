@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "Run the agent with your hooks.",
     "fire": "Run the hooks of one event, without an agent.",
-    "list": "List hooks, where they are configured, and whether they may run.",
+    "list": "List hooks, where they come from, and whether they may run.",
     "enable": "Enable a hook.",
     "disable": "Disable a hook.",
     "trust": "Approve the hooks of a project.",
@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "stats": "Show how often hooks ran and how long they took.",
     "inspect": "Watch events live in the browser.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
+    "model-proxy": "Run hooks around the model calls of any agent.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
     "demo": "Show what hooks can do, in a few seconds.",
