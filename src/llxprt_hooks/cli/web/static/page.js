@@ -644,6 +644,7 @@ function openFire(event) {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: event.id, input: value }),
       });
       result.replaceChildren(...fireResult(event, fired));
+      result.scrollIntoView({ block: "nearest", behavior: "smooth" });
     } catch (problem) {
       result.replaceChildren(h("p", { className: "error" }, problem.message));
     } finally {
@@ -671,7 +672,7 @@ function fireResult(event, fired) {
   const parts = [
     h("div", { className: "verdict" },
       h("span", { className: "note" }, "Recorded"), badge(compared.before.decision), h("span", { className: "arrow" }, "→"),
-      h("span", { className: "note" }, "now"), badge(compared.after.decision),
+      h("span", { className: "note" }, "now"), ran ? badge(compared.after.decision) : h("span", { className: "note" }, "nothing"),
       h("p", { id: "fire-verdict" }, !ran ? "No hook ran." : compared.changed.length ? `Different: ${compared.changed.join(", ")}.` : "The same decision."),
       compared.after.reason && h("p", {}, compared.after.reason)),
   ];
