@@ -60,7 +60,7 @@ def command(all_projects: bool, as_json: bool, project: str) -> int:
     return 0
 
 
-_HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95", "max")
+_HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", "max ms")
 
 
 def _print_figures(figures: list[Figures]) -> None:
