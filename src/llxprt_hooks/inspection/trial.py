@@ -58,6 +58,18 @@ class Trial:
     result: AggregatedHookResult | None = None
     """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Settings files that cannot be read, so that nobody knows which hooks they have."""
+
+    @property
+    def not_run(self) -> str | None:
+        """Why hooks that are configured could not be run, if so; not because of a matcher or a switch."""
+        if self.unreadable:
+            return f"these settings cannot be read: {', '.join(self.unreadable)}"
+        count = sum(hook.skip is Skip.NOT_APPROVED for hook in self.plan)
+        if not count:
+            return None
+        return f"{count} hook{' is' if count == 1 else 's are'} not approved; `llxprt-hooks trust` approves hooks"
 
     @property
     def running(self) -> list[PlannedHook]:
@@ -142,7 +154,7 @@ async def attempt(
         *_why_nothing_runs(settings, plan, event_name),
         *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
-    return Trial(event_name, plan, result, hints)
+    return Trial(event_name, plan, result, hints, [str(each.file) for each in settings.unreadable.values()])
 
 
 def meaning(result: HookExecutionResult) -> str:

@@ -62,7 +62,7 @@ def command(all_projects: bool, as_json: bool, project: str) -> int:
 
 
 _COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would block": "would_block"}
-_TIMES = {"p50 ms": "p50", "p95": "p95", "max": "max"}
+_TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
 def _print_figures(figures: list[Figures]) -> None:
