@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs demo soak bench trace format clean
+	matrix docs dist demo soak bench trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -69,6 +69,11 @@ matrix: $(VENV)/.installed
 docs: $(VENV)/.installed
 	$(SITE)
 	@echo "open $(CURDIR)/build/site/index.html"
+
+# A wheel and a source archive in dist/. The wheel is built from the archive, so both are complete.
+dist: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build
 
 demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo
