@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs dist demo soak bench trace format clean
+	matrix docs dist lock demo soak bench trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -75,6 +75,12 @@ dist: $(VENV)/.installed
 	rm -rf dist
 	$(BIN)/python -m build
 
+# The exact versions that the other targets install, on every supported Python and system.
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+lock: $(VENV)/.installed
+	$(LOCK) --extra dev --output-file constraints/dev.txt pyproject.toml
+	$(LOCK) --extra dev --extra integrations --output-file constraints/integrations.txt pyproject.toml
+
 demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo
 
@@ -96,15 +102,18 @@ clean:
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
 # it fails, pip installs.
+PACKAGES = --constraint $(CONSTRAINTS) --editable '.[$(EXTRAS)]'
 # Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
 $(VENV)/.installed: EXTRAS := dev
+$(VENV)/.installed: CONSTRAINTS := constraints/dev.txt
 $(INTEGRATION_VENV)/.installed: EXTRAS := dev,integrations
-$(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
+$(INTEGRATION_VENV)/.installed: CONSTRAINTS := constraints/integrations.txt
+$(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml constraints/dev.txt constraints/integrations.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(@D)
 	@echo "Installing the packages for $(EXTRAS) in $(@D)"
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
-	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
-	{ echo "uv does not work here. Installing with pip"; $$pip --editable '.[$(EXTRAS)]'; } || \
+	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(PACKAGES); } || \
+	{ echo "uv does not work here. Installing with pip"; $$pip $(PACKAGES); } || \
 	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
 	@touch $@
