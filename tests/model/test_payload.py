@@ -206,6 +206,7 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-071")
 def test_importing_the_translator_imports_no_sdk() -> None:
     code = """

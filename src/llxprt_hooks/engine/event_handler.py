@@ -257,7 +257,7 @@ class HookEventHandler:
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             if not in_asyncio_task():
-                return self._fire_outside_asyncio(event_name)
+                return self._fire_outside_asyncio(event_name, plan)
             stage = "translation"
             own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
@@ -283,13 +283,15 @@ class HookEventHandler:
         self._report_end(event_id, event_name, aggregated, wall_time)
         return aggregated
 
-    def _fire_outside_asyncio(self, event_name: HookEventName) -> AggregatedHookResult:
+    def _fire_outside_asyncio(self, event_name: HookEventName, plan: ExecutionPlan) -> AggregatedHookResult:
         """Block an event whose hooks cannot be awaited, because the caller runs on another event loop, or on none.
 
         The triggers do not get here: they run the hooks on a background loop (D-42).
         """
         self._log.error("%s: hooks cannot run: %s", event_name, NEEDS_ASYNCIO)
         envelope = build_failure_envelope(RuntimeError(NEEDS_ASYNCIO), "execution", {"eventName": event_name.value})
+        if plan.observes_only:
+            return envelope
         block = cannot_run_block(NEEDS_ASYNCIO).to_dict()
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
@@ -341,7 +343,7 @@ class HookEventHandler:
         self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
         event = {} if event_name is None else {"eventName": event_name.value}
         envelope = build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
-        if event_name is None:
+        if event_name is None or (plan is not None and plan.observes_only):
             return envelope
         if isinstance(error, NestingError):
             block = {"decision": "deny", "reason": str(error)}
@@ -373,7 +375,8 @@ class NestingError(HookStageError):
 
 def _needs_all_levels(event_name: HookEventName, plan: ExecutionPlan) -> bool:
     """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
-    return event_name.spec.can_block and (event_name.spec.is_about_tool or plan.fail_closed)
+    can_block = event_name.spec.can_block and not plan.observes_only
+    return can_block and (event_name.spec.is_about_tool or plan.fail_closed)
 
 
 def _changes_are_too_deep(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:

@@ -31,10 +31,11 @@ from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("log")
 
@@ -108,7 +109,7 @@ class HookLog(HookObserver):
 
     def _record(self, result: HookExecutionResult) -> dict[str, Any]:
         execution = result.to_dict(LOGGED_TEXT)
-        del execution["output"]  # may repeat the payload; its effects are recorded below
+        del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below
         if not self._payloads and _REPEATS_PAYLOAD in result.stdout:
             execution["stdout"] = ""
         record = {
@@ -119,7 +120,8 @@ class HookLog(HookObserver):
             "project": self._project,
             "command": execution.pop("command"),
             "failed": result.error is not None,
-            **_decision(result),
+            **_decision(result, result.output),
+            "observed": _decision(result, result.observed) if result.hook_config.observe else None,
             **execution,
         }
         bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
@@ -192,11 +194,11 @@ def _payload(result: HookExecutionResult) -> dict[str, Any]:
     return {"payload": result.hook_input} if size <= LARGEST_PAYLOAD else {"payload_bytes": size}
 
 
-def _decision(result: HookExecutionResult) -> dict[str, Any]:
+def _decision(result: HookExecutionResult, answer: DefaultHookOutput | None) -> dict[str, Any]:
     """Return the decision of a hook; of the fields it changes, only the names."""
-    if result.output is None:
+    if answer is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    output = create_specific_hook_output(result.event_name, result.output.to_dict())
+    output = create_specific_hook_output(result.event_name, answer.to_dict())
     blocked = is_blocked(result.event_name, output)
     counts = blocked or result.error is None  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked else output.get_stop_reason()
@@ -204,7 +206,7 @@ def _decision(result: HookExecutionResult) -> dict[str, Any]:
     return {
         "blocked": blocked,
         "stopped": counts and output.should_stop_execution(),
-        "reason": reason if counts else None,
+        "reason": reason[:LOGGED_TEXT] if counts and reason else None,
         "effects": [name[:_LONGEST_EFFECT] for name in islice(changed, _MOST_EFFECTS)],
     }
 
@@ -293,6 +295,12 @@ class LogReader:
 def read_log(file: Path | None = None, where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
     """Return the recorded executions, oldest first."""
     return LogReader(file, where).read()
+
+
+def observed_decision(record: Record) -> Mapping[str, Any]:
+    """Return what a hook in observe mode would have decided; empty for other hooks."""
+    observed = record.get("observed")
+    return observed if isinstance(observed, dict) else {}
 
 
 def recorded_duration(record: Record) -> float | None:

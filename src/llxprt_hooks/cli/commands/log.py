@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -106,16 +107,30 @@ def _print_line(record: Record) -> None:
 
 
 def _outcome(record: Record) -> tuple[Part, ...]:
+    from llxprt_hooks.inspection.log import observed_decision
+
     reason = " ".join(str(record.get("reason") or "").split())
     if record.get("blocked"):
         return ("blocked", "red"), _after_colon(reason)
+    if would := _would_have(observed_decision(record)):
+        return ("observed", "cyan"), f": {would}"
     if record.get("failed"):
         return ("failed", "yellow"), _after_colon(" ".join(str(record.get("error")).split()))
     if record.get("stopped"):
         return ("stopped", "yellow"), _after_colon(reason)
-    changed = record.get("effects")
-    effects = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
-    return ("allowed", "green"), f" with {effects}" if effects else ""
+    return ("allowed", "green"), f" with {effects}" if (effects := _effects(record)) else ""
+
+
+def _would_have(observed: Mapping[str, Any]) -> str:
+    for field in ("blocked", "stopped"):
+        if observed.get(field):
+            return f"would have {field}{_after_colon(' '.join(str(observed.get('reason') or '').split()))}"
+    return f"would have allowed with {effects}" if (effects := _effects(observed)) else ""
+
+
+def _effects(decision: Mapping[str, Any]) -> str:
+    changed = decision.get("effects")
+    return ", ".join(map(str, changed)) if isinstance(changed, list) else ""
 
 
 def _after_colon(text: str) -> str:

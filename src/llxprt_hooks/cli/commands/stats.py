@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def command(as_json: bool, project: str | None) -> int:
     """Show for each hook how often it ran, failed and blocked, and how long it took, slowest first.
 
     The data comes from the log that `llxprt-hooks log` shows. 50 % of the executions took at most p50, 95 % at most
-    p95. The bars show p95.
+    p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts what they would have blocked.
 
     \b
     Examples:
@@ -52,13 +53,17 @@ def command(as_json: bool, project: str | None) -> int:
     return 0
 
 
-_HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", "max ms")
+_COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would block": "would_block"}
+_TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
 def _print_figures(figures: list[Figures]) -> None:
     console = stdout_console()
-    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in _HEADINGS)
-    table = aligned([headings, *map(_row, figures)], right=range(2, len(_HEADINGS)))
+    observed = any(each.would_block for each in figures)
+    counts = {heading: field for heading, field in _COUNTS.items() if observed or field != "would_block"}
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
+    rows = [_row(each, counts.values()) for each in figures]
+    table = aligned([headings, *rows], right=range(2, len(headings)))
     room = console.width - max(row.cell_len for row in table) - 2
     if room < SHORTEST_BAR:
         _print_cards(console, figures)
@@ -70,10 +75,10 @@ def _print_figures(figures: list[Figures]) -> None:
         console.print(row, soft_wrap=True)
 
 
-def _row(each: Figures) -> tuple[Part, ...]:
-    counts = (str(count) for count in (each.count, each.failed, each.blocked))
-    times = (f"{time:.1f}" for time in (each.p50, each.p95, each.max))
-    return (" ".join(each.hook.split()), "bold"), each.event, *counts, *times
+def _row(each: Figures, counts: Iterable[str]) -> tuple[Part, ...]:
+    counted = (str(getattr(each, field)) for field in counts)
+    times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
+    return (" ".join(each.hook.split()), "bold"), each.event, *counted, *times
 
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
@@ -82,7 +87,9 @@ def _print_cards(console: Console, figures: list[Figures]) -> None:
         print_line(console, (" ".join(each.hook.split()), "bold"))
         print_line(console, f"  {each.event}")
         print_wrapped(
-            console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked"
+            console,
+            f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked",
+            f", {each.would_block} would have blocked" if each.would_block else "",
         )
         print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
         print_line(console, (f"  {bar}", "cyan"))
