@@ -37,7 +37,7 @@ PHRASES = {
     r"hardly meant": "probably a mistake",
     r"(?:object|record|entry) a line": "one … per line",
     r"beyond all": "out of range",
-    r"(?:is|are|be) taken over|takes? over (?:the|those|your|hooks)": "migrate, copy",
+    r"(?:is|are|be) taken over|takes? over (?:those|your|hooks)": "migrate, copy",
     r"\w+'s affair": "does not affect …",
     r"by (?:its|a \w+'s) being": "use a verb",
     r"side by side": "in parallel",

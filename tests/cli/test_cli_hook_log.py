@@ -24,7 +24,7 @@ from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.inspection.log import log_file, read_log
+from llxprt_hooks.inspection.log import LogReader, log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.settings import atomic
 from tests.support.processes import DEADLINE
@@ -182,15 +182,15 @@ async def test_a_full_log_whose_lock_is_held_holds_up_nothing(
     with lock_held():
         for _ in range(30):
             assert await blocks(log)
-    written = len(read_log())
+    written = len(LogReader(events=True).read())
     assert log_file().stat().st_size < 4000 + 1000
     assert await blocks(log)
 
-    assert len(read_log()) == written + 1
+    assert len(LogReader(events=True).read()) == written + 2
     told = [record.getMessage() for record in caplog.records if record.name.endswith(":log")]
     assert len(told) == 2
     assert "another process holds the lock" in told[0]
-    assert told[1] == f"executions are recorded again; {30 - written} were not"
+    assert told[1] == f"executions are recorded again; {60 - written} records were not written"
 
 
 def test_a_record_is_bounded_whatever_a_hook_printed() -> None:

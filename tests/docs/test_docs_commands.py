@@ -249,7 +249,6 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 """Not looked at: scripts that are copied into projects and are the user's own there, with variables of their own."""
 
 HANDED_ON = {
-    "cli/commands/demo.py": "sets variables, reads none",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
+    "inspect": "Watch events live in the browser.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
@@ -137,6 +138,10 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         return ExitStatus.INTERRUPTED
     except (OSError, ExceptionGroup) as error:
         return _report_os_error(error)
+    except SystemExit as ended:
+        if ended.code != 1:  # shell completion
+            raise
+        return _report_os_error(BrokenPipeError())  # click catches it, and exits with 1
     return int(status or ExitStatus.OK)
 
 
@@ -168,13 +173,14 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report_os_error(error: Exception) -> ExitStatus:
-    """Print an operating system error, usually about writing output. A broken pipe needs no message."""
+    """Print an operating system error, usually about writing output. After ``| head`` there is nothing to report."""
     while isinstance(error, ExceptionGroup):  # raised in one of several tasks
         error = error.exceptions[0]
     if not isinstance(error, OSError):
         raise error
-    if not isinstance(error, BrokenPipeError):
-        where = error.filename or "standard output"
-        click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise Python tries to flush stdout again at exit
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.READER_LEFT
+    where = error.filename or "standard output"
+    click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     return ExitStatus.FAILED

@@ -51,8 +51,11 @@ project_option = click.option(
     "-C",
     "project",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    default=".",
     metavar="DIR",
-    help="Only executions in this project folder.",
+    help="The project folder. Default: the current folder.",
 )
+
+all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

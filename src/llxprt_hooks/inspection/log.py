@@ -1,8 +1,9 @@
-"""The log of executions: which hook ran when, its decision, its output, its duration.
+"""The log of executions: which hook ran when, its decision, its output, its duration; and what its event came to.
 
-A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads contain the data the agent
-works on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs
-opt in with ``Config(observer=HookLog(project))``.
+A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, or one
+event: its plan and the merged decision, after the executions of its hooks. Payloads contain the data the agent works
+on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs opt in
+with ``Config(observer=HookLog(project))``.
 
 Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
 for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from llxprt_hooks.engine.observer import HookObserver, new_id
 from llxprt_hooks.engine.reporting import LOGGED_TEXT
-from llxprt_hooks.engine.results import is_blocked
+from llxprt_hooks.engine.results import HookStageError, is_blocked
+from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.process import blocking_is_forbidden
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.engine.observer import EventEnded
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("log")
@@ -99,33 +103,66 @@ class HookLog(HookObserver):
         self._later = _WriteLater()
 
     def hook_ended(self, result: HookExecutionResult) -> None:
+        self._write(partial(self._execution, result, timestamp()))
+
+    def event_ended(self, event: EventEnded) -> None:
+        self._write(partial(self._event, event, timestamp()))
+
+    def _write(self, record: Callable[[], Record]) -> None:
         if not self._usable:
             return
-        record = self._record(result)
         if not blocking_is_forbidden():
-            self._append(record)
-        elif not self._later.call(partial(self._append, record)):
+            self._append(record())
+        elif not self._later.call(lambda: self._append(record())):
             self._drop(f"{MOST_PENDING} records wait to be written")
 
-    def _record(self, result: HookExecutionResult) -> dict[str, Any]:
+    def _execution(self, result: HookExecutionResult, ended: str) -> Record:
+        payloads, failed = self._records_payloads(), result.error is not None
         execution = result.to_dict(LOGGED_TEXT)
         del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below
-        if not self._payloads and _REPEATS_PAYLOAD in result.stdout:
+        if not payloads and _REPEATS_PAYLOAD in result.stdout:
             execution["stdout"] = ""
         record = {
             "id": execution.pop("execution_id") or new_id(),
             "event_id": execution.pop("event_id"),
-            "timestamp": timestamp(),
+            "timestamp": ended,
             "session_id": self.session_id or result.hook_input.get("session_id", ""),
             "project": self._project,
+            "tool_name": result.hook_input.get("tool_name"),
             "command": execution.pop("command"),
-            "failed": result.error is not None,
-            **_decision(result, result.output),
-            "observed": _decision(result, result.observed) if result.hook_config.observe else None,
+            "failed": failed,
+            **_decision(result.event_name, result.output, failed=failed),
+            "observed": _decision(result.event_name, result.observed, failed=failed)
+            if result.hook_config.observe
+            else None,
             **execution,
         }
         bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
-        return {**bounded, **_payload(result)} if self._payloads else bounded
+        return {**bounded, **_complete("payload", result.hook_input)} if payloads else bounded
+
+    def _event(self, event: EventEnded, ended: str) -> Record:
+        aggregated, plan = event.processed.aggregated, event.plan
+        output, results = aggregated.final_output, aggregated.results
+        session_id = results[0].hook_input.get("session_id", "") if results else ""
+        record = {
+            "event_id": event.event_id,
+            "timestamp": ended,
+            "session_id": self.session_id or session_id,
+            "project": self._project,
+            "event_name": event.event_name.value,
+            "subject": event.subject,
+            "hooks": [config.identity[:LOGGED_TEXT] for config in plan.hook_configs] if plan else [],
+            "sequential": plan is not None and plan.sequential,
+            "wall_time": event.wall_time,
+            **_decision(event.event_name, output, failed=False),
+            "errors": [str(error)[:LOGGED_TEXT] for error in aggregated.errors if isinstance(error, HookStageError)],
+        }
+        bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
+        with_output = output is not None and self._records_payloads()
+        return {**bounded, **_complete("output", output.to_dict())} if output and with_output else bounded
+
+    def _records_payloads(self) -> bool:
+        return self._payloads or is_recording(self._file.parent)
 
     def _append(self, record: dict[str, Any]) -> None:
         try:
@@ -167,7 +204,7 @@ class HookLog(HookObserver):
     def _report_dropped(self) -> None:
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
-            log.warning("executions are recorded again; %d were not", dropped)
+            log.warning("executions are recorded again; %d records were not written", dropped)
 
 
 class _WriteLater:
@@ -189,18 +226,18 @@ class _WriteLater:
         return True
 
 
-def _payload(result: HookExecutionResult) -> dict[str, Any]:
-    size = len(write_json(result.hook_input))
-    return {"payload": result.hook_input} if size <= LARGEST_PAYLOAD else {"payload_bytes": size}
+def _complete(name: str, value: Mapping[str, Any]) -> Record:
+    size = len(write_json(value))
+    return {name: value} if size <= LARGEST_PAYLOAD else {f"{name}_bytes": size}
 
 
-def _decision(result: HookExecutionResult, answer: DefaultHookOutput | None) -> dict[str, Any]:
-    """Return the decision of a hook; of the fields it changes, only the names."""
-    if answer is None:
+def _decision(event_name: HookEventName, output: DefaultHookOutput | None, *, failed: bool) -> Record:
+    """Return the decision of a hook or an event; of the fields it changes, only the names."""
+    if output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    output = create_specific_hook_output(result.event_name, answer.to_dict())
-    blocked = is_blocked(result.event_name, output)
-    counts = blocked or result.error is None  # a failed hook has no other effect
+    output = create_specific_hook_output(event_name, output.to_dict())
+    blocked = is_blocked(event_name, output)
+    counts = blocked or not failed  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked else output.get_stop_reason()
     changed = sorted(output.hook_specific_output or {}) if counts else []
     return {
@@ -247,13 +284,21 @@ class LogFilter:
 
 
 class LogReader:
-    """Reads the records of a log, oldest first, and remembers how far it has read.
+    """Reads the records of a log, oldest first, and remembers how far it has read: executions, with ``events`` also
+    those of events.
 
     Skips lines that are not records. If the file is rotated meanwhile, reads the rest of it, then the new one.
     """
 
-    def __init__(self, file: Path | None = None, where: LogFilter = LogFilter()) -> None:  # noqa: B008  # it is frozen
+    def __init__(
+        self,
+        file: Path | None = None,
+        where: LogFilter = LogFilter(),  # noqa: B008  # it is frozen
+        *,
+        events: bool = False,
+    ) -> None:
         self._file = file or log_file()
+        self._events = events
         self._where = where
         self._inode: int | None = None
         self._position = 0
@@ -269,7 +314,7 @@ class LogReader:
                         records += self._read_on(older)
                 self._inode, self._position = inode, 0
             records += self._read_on(newest)
-        return [record for record in records if self._where.matches(record)]
+        return [record for record in records if ("hook" in record or self._events) and self._where.matches(record)]
 
     def follow(self) -> Iterator[Record]:
         """Yield new records as they are added, forever."""
@@ -322,7 +367,7 @@ def _read_record(line: bytes) -> Record | None:
         record = read_json(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) and "hook" in record else None
+    return record if isinstance(record, dict) and ("hook" in record or "hooks" in record) else None
 
 
 def _opened(file: Path) -> BinaryIO:
