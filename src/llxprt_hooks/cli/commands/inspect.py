@@ -12,6 +12,7 @@ import click
 
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.cli.web.access import Access
@@ -47,9 +48,7 @@ def command(port: int, no_open: bool, record: bool, directory: str) -> int:
     try:
         from llxprt_hooks.cli.web.server import listen, serve
     except ImportError as error:
-        raise click.ClickException(
-            f"the inspector needs extra packages ({error}): pip install 'llxprt-hooks[inspect]'"
-        ) from error
+        raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
     from llxprt_hooks.inspection.log import log_file
     from llxprt_hooks.inspection.recording import recording
 
@@ -83,5 +82,5 @@ def _announce(access: Access, no_open: bool, record: bool) -> None:
 
 
 def _has_screen() -> bool:
-    """Whether a browser would have a window. A browser for text would take over the terminal."""
+    """Whether a browser would have a window. A text browser would occupy the terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -104,5 +104,7 @@ class Feed:
         for queue in self._pages:
             if queue.qsize() < _MOST_WAITING:
                 queue.put_nowait(news)
-            elif news is not None:  # the page reads too slowly; it connects again, and starts with what is there then
+            elif (
+                news is not None
+            ):  # the page reads too slowly; it connects again, and starts with the events of that time
                 queue.put_nowait(None)
