@@ -15,8 +15,8 @@ from llxprt_hooks.inspection.timeline import Decision, decision_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.engine.results import HookExecutionResult
-    from llxprt_hooks.inspection.log import Record
     from llxprt_hooks.inspection.timeline import TimelineEvent
     from llxprt_hooks.inspection.trial import Trial
 
