@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import create_sdk_mcp_server, tool
+from mcp.types import ToolAnnotations
 
 if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig
@@ -42,7 +43,10 @@ def tool_server(tools: Tools) -> McpSdkServerConfig:
             text = outcome if isinstance(outcome, str) else json.dumps(outcome)
             return {"content": [{"type": "text", "text": text}]}
 
-        return tool(function.__name__, function.__doc__, {"type": "object", "properties": properties})(call)
+        schema = {"type": "object", "properties": properties}
+        # Only calls of tools that change nothing run in parallel.
+        annotations = ToolAnnotations(readOnlyHint=True)
+        return tool(function.__name__, function.__doc__, schema, annotations=annotations)(call)
 
     return create_sdk_mcp_server("t", tools=[made(function) for function in tools.functions])
 

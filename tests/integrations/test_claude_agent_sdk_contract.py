@@ -16,6 +16,7 @@ from claude_agent_sdk import (
     StreamEvent,
     TextBlock,
     ToolResultBlock,
+    ToolUseBlock,
     UserMessage,
 )
 
@@ -26,6 +27,7 @@ from tests.integrations.claude_support import PREFIX, offline, text_of, tool_ser
 from tests.integrations.contract import (
     EFFECTS,
     SHELL,
+    TOOL_NAMES,
     Check,
     Driver,
     Effect,
@@ -58,9 +60,9 @@ def _not_set(scenario: Scenario, outcome: Outcome) -> None:
 
 
 def _with_reminders(scenario: Scenario, outcome: Outcome) -> None:
-    """The program's reminders are part of the user's message."""
+    """The program adds messages of its own after the user's."""
     (before,), (after,) = scenario.project.payloads("before"), scenario.project.payloads("after")
-    assert before["llm_request"]["messages"][-1]["content"].endswith("say hello")
+    assert {"role": "user", "content": "say hello"} in before["llm_request"]["messages"]
     assert after["llm_request"]["messages"] == before["llm_request"]["messages"]
     assert after["llm_response"]["candidates"][0]["content"]["parts"] == ["hello"]
 
@@ -143,16 +145,22 @@ class ClaudeDriver(Driver):
 
     async def _converse(self, client: ClaudeSDKClient, prompt: str, outcome: Outcome) -> None:
         await client.query(prompt)
+        calls: list[tuple[str, list[str]]] = []
         async for message in client.receive_response():
             if isinstance(message, AssistantMessage):
+                calls += [(block.id, []) for block in message.content if isinstance(block, ToolUseBlock)]
                 outcome.text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
             elif isinstance(message, UserMessage) and isinstance(message.content, list):
-                blocks = [block for block in message.content if isinstance(block, ToolResultBlock)]
-                outcome.results += [text_of(block.content) for block in blocks]
+                for block in message.content:
+                    if isinstance(block, ToolResultBlock):  # in the order in which the calls ended
+                        next(results for call, results in calls if call == block.tool_use_id and not results).append(
+                            text_of(block.content)
+                        )
             elif isinstance(message, StreamEvent) and message.event["type"] == "content_block_delta":
                 outcome.shown.append(message.event["delta"].get("text", ""))
             elif isinstance(message, ResultMessage) and message.is_error:
                 outcome.error = RuntimeError(str(message.result or message.errors))
+        outcome.results += [result for _, results in calls for result in results]
 
 
 def _answer(turn: Any) -> str | list[ModelCall]:
@@ -170,7 +178,7 @@ def _request(body: dict[str, Any]) -> Request:
         )
     ]
     choice = body.get("tool_choice", {}).get("type")
-    declared = frozenset(tool["name"].removeprefix(PREFIX) for tool in body.get("tools", ()))
+    declared = TOOL_NAMES & {tool["name"].removeprefix(PREFIX) for tool in body.get("tools", ())}
     allowed = frozenset([body["tool_choice"]["name"].removeprefix(PREFIX)]) if choice == "tool" else declared
     return Request(
         texts=[

@@ -310,7 +310,8 @@ def _readable(connection: _Connection) -> Headers:
 
 def _is_prompt(translator: AnyTranslator, body: Any) -> bool:
     """Whether a request starts a new turn: it ends with what the user said, not with the result of a tool."""
-    turns = translator.turns(body)
+    # Agents add messages of their own at the end, with the time and the like.
+    turns = [turn for turn in translator.turns(body) if turn.role != "system"]
     return bool(turns) and turns[-1].role == "user" and bool(turns[-1].text) and not turns[-1].results
 
 
