@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "trust": "Approve the hooks of a project.",
     "untrust": "Withdraw the approval of a project's hooks.",
     "doctor": "Check that hooks work on this machine.",
+    "test": "Run the tests for hooks.",
     "validate": "Find mistakes in hook settings, and how to fix them.",
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
