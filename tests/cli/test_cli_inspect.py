@@ -75,7 +75,7 @@ def test_the_token_opens_the_page_only_and_becomes_a_cookie(inspector: Inspector
 
 def test_another_host_name_is_refused_even_with_the_cookie(inspector: Inspector) -> None:
     with inspector.client() as client:
-        port = client.base_url.port
+        port = client.base_url.port or 0
         assert client.get("/api/events").status_code == 200
         assert client.get("/api/events", headers={"Host": f"localhost:{port}"}).status_code == 200
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
