@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs demo soak bench trace format clean
+	matrix docs pictures demo soak bench trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -69,6 +69,10 @@ matrix: $(VENV)/.installed
 docs: $(VENV)/.installed
 	$(SITE)
 	@echo "open $(CURDIR)/build/site/index.html"
+
+# The pictures of docs/inspector.md, which need chromium and chromium-driver.
+pictures: $(VENV)/.installed
+	$(BIN)/python -m docs.pictures.draw_inspector
 
 demo: $(VENV)/.installed
 	$(BIN)/llxprt-hooks demo
