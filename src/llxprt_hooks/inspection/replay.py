@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.timeline import TimelineEvent
     from llxprt_hooks.inspection.trial import Trial
 
-_CONTEXT = 3
+_CONTEXT = 4
 """Unchanged lines shown around a difference."""
 
 _MOST_LINES = 2000
