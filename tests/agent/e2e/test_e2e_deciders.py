@@ -56,7 +56,8 @@ def test_a_blocked_model_call_names_its_hook(project: AgentProject, output: str)
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"])
 def test_a_stop_names_its_hook(project: AgentProject, event: str, output: str) -> None:
     stop = guard("""echo '{"continue": false, "stopReason": "enough"}'""", name="halt")
-    project.configure(**{event: [stop, guard("true", name="lint")]})
+    hooks: dict[str, Any] = {event: [stop, guard("true", name="lint")]}
+    project.configure(**hooks)
 
     run = project.play("-o", output, answers=[answer(call("glob", pattern="*")), answer("Done.")])
 
