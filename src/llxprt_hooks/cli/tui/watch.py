@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.inspection.timeline import View
 
 STYLES: Mapping[Decision, str] = {
