@@ -52,6 +52,7 @@ class CommandExecutor(Executor[CommandSpec]):
         ),
     }
     described = ("command",)
+    is_process = True
     example: ClassVar[Mapping[str, object]] = {"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
     def read(self, fields: Mapping[str, Any]) -> CommandSpec:
