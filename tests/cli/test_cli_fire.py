@@ -276,6 +276,7 @@ def test_json_has_the_names_that_others_rely_on(world: CliProject) -> None:
         "stderr": "",
         "error": None,
         "output": {"decision": "deny", "reason": "not today"},
+        "observed": None,
     }
     assert document["final_output"] == {"decision": "deny", "reason": "not today"}
     assert (document["blocked"], document["should_stop"], document["reason"]) == (True, False, "not today")

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
 from llxprt_hooks.cli.hook_names import recorded_names
-from llxprt_hooks.cli.options import EventType, all_projects_option, json_option, project_option
+from llxprt_hooks.cli.options import (
+    EventType,
+    all_projects_option,
+    credentials_option,
+    json_option,
+    nats_option,
+    project_option,
+    stream_option,
+)
 from llxprt_hooks.cli.terminal import (
     Part,
     aligned,
@@ -57,6 +66,9 @@ Record = dict[str, Any]
     help="The number of latest executions to show.",
 )
 @all_projects_option
+@nats_option
+@stream_option
+@credentials_option
 @json_option
 @project_option
 def command(
@@ -68,6 +80,9 @@ def command(
     blocked: bool,
     count: int,
     all_projects: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
     as_json: bool,
     project: str,
 ) -> int:
@@ -79,32 +94,41 @@ def command(
     `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
     of hooks only with --log-payloads. You can combine filters.
 
+    `log verify` checks the hash chains of the audit trail: with --nats of all agents, otherwise of the records that
+    are waiting to be sent. It exits with 1 if a record is missing or was changed.
+
     \b
     Examples:
       llxprt-hooks log --failed
       llxprt-hooks log --follow --event BeforeTool
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
+      llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
     from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.inspection.log import LogFilter, LogReader
 
-    # An ID is enough to find an execution, wherever it was.
+    source = None if nats is None else audit_stream(nats, stream, credentials)
+    if execution == VERIFY:
+        return verify_chains(source, as_json=as_json)
+    # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
+    all_projects = all_projects or nats is not None
     within = None if all_projects or execution else project
-    reader = LogReader(where=LogFilter(execution, event, hook, within, failed, blocked))
-    records = reader.read()
+    where = LogFilter(execution, event, hook, within, failed, blocked)
+    reader = LogReader(where=where)
+    records = reader.read() if source is None else source.read(where)
     latest = records[-count:]
     show = print_json if as_json else _print_full if execution else _Lines(latest, show_project=all_projects).print
     for record in latest:
         show(record)
     if follow:
         _announce_following()
-        for record in reader.follow():
+        for record in reader.follow() if source is None else source.follow(where):
             show(record)
     if execution and not records:
         raise click.ClickException(f"no recorded execution has the id {execution}")
     if not records and not as_json:
-        click.echo(nothing_found(within), err=True)
+        click.echo(nothing_found(within) if source is None else "the stream has no such execution", err=True)
     return 0
 
 
@@ -132,13 +156,14 @@ class _Lines:
         self._times = _widest(map(_short_time, records))
         self._projects = _widest(map(_project, records))
         self._places = _widest(map(_place, records))
+        self._words = max(len("blocked"), _widest(_outcome(record)[0] for record in records))
 
     def print(self, record: Record) -> None:
         word, style, details = _outcome(record)
         start: list[Part] = [
             (f"{str(record.get('id'))[:SHORT_ID]:<{SHORT_ID}}  ", "dim"),
             (f"{_short_time(record):<{self._times}}  ", "dim"),
-            (f"{word:<7}", style),
+            (f"{word:<{self._words}}", style),
         ]
         project: Part = (f"{_project(record):<{self._projects}}  ", "cyan") if self._show_project else ""
         place = f"{_place(record):<{self._places}}"
@@ -175,16 +200,31 @@ def _one_line(value: object) -> str:
 
 def _outcome(record: Record) -> tuple[str, str, str]:
     """Return the decision, its style, and the reason or what was changed."""
+    from llxprt_hooks.inspection.log import observed_decision
+
     reason = _one_line(record.get("reason") or "")
     if record.get("blocked"):
         return "blocked", "red", reason
+    if would := _would_have(observed_decision(record)):
+        return "observed", "cyan", would
     if record.get("failed"):
         return "failed", "yellow", _one_line(record.get("error"))
     if record.get("stopped"):
         return "stopped", "yellow", reason
-    changed = record.get("effects")
-    effects = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
-    return "allowed", "green", f"changes {effects}" if effects else ""
+    return "allowed", "green", f"changes {effects}" if (effects := _effects(record)) else ""
+
+
+def _would_have(observed: Mapping[str, Any]) -> str:
+    for field in ("blocked", "stopped"):
+        if observed.get(field):
+            reason = _one_line(observed.get("reason") or "")
+            return f"would have {field}: {reason}" if reason else f"would have {field}"
+    return f"would have changed {effects}" if (effects := _effects(observed)) else ""
+
+
+def _effects(decision: Mapping[str, Any]) -> str:
+    changed = decision.get("effects")
+    return ", ".join(map(str, changed)) if isinstance(changed, list) else ""
 
 
 def _duration(record: Record) -> str:
