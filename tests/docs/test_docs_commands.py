@@ -250,6 +250,7 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 
 HANDED_ON = {
     "cli/commands/demo.py": "sets variables, reads none",
+    "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
+    "serve": "Run hooks for agents in other processes and on other machines.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
