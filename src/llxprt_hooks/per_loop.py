@@ -34,7 +34,7 @@ class PerLoop(Generic[Key, T]):
         return await asyncio.shield(opening)  # others may wait for it, too
 
     def forget(self, key: Key) -> None:
-        """Open the object anew when it is next asked for on this loop. The caller has closed it."""
+        """Open the object again when it is next asked for on this loop. The caller has closed it."""
         opened = self._loops.get(asyncio.get_running_loop())
         if opened is not None:
             opened.tasks.pop(key, None)

@@ -240,8 +240,10 @@ def test_every_kind_of_line_of_a_stream(shop: Path) -> None:
 # Environment variables.
 
 READ_BY_LIBRARIES = {
+    "ANTHROPIC_BASE_URL": "the table of APIs in proxy/model_http",
     "GOOGLE_GEMINI_BASE_URL": "google-genai",
     "HOME": "pathlib, for the home folder",
+    "OPENAI_BASE_URL": "the table of APIs in proxy/model_http",
     "_LLXPRT_HOOKS_COMPLETE": "click",
 }
 
@@ -249,7 +251,7 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 """Not looked at: scripts that are copied into projects and are the user's own there, with variables of their own."""
 
 HANDED_ON = {
-    "cli/commands/demo.py": "sets variables, reads none",
+    "cli/commands/model_proxy.py": "the agent inherits it",
     "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "process/warm/zygote.py": "becomes that of the script that it runs",

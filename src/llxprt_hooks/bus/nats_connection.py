@@ -18,6 +18,7 @@ import msgspec
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.per_loop import PerLoop
 from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -193,9 +194,7 @@ def _imported_client() -> type[Client]:
     try:
         from nats.aio.client import Client
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"NATS needs an extra package ({error}): pip install 'llxprt-hooks[nats]'", name=error.name
-        ) from error
+        raise ModuleNotFoundError(missing_extra("NATS", "nats", error), name=error.name) from error
     return Client
 
 

@@ -102,6 +102,8 @@ def _how_it_ended(result: HookExecutionResult) -> str:
 
 
 def _consequence(event_name: HookEventName, result: HookExecutionResult) -> str:
+    if result.hook_config.observe:
+        return "changes nothing, because it only observes"
     if not is_blocked(event_name, result.output):
         return "changes nothing"
     return "blocks because failClosed is set" if result.hook_config.fail_closed else "blocks"

@@ -9,7 +9,7 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
-from llxprt_hooks.inspection.effects import effects
+from llxprt_hooks.inspection.effects import effects, would_have
 from llxprt_hooks.inspection.hints import hints_on
 from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
 from llxprt_hooks.inspection.log_suppression import without_warnings
@@ -40,6 +40,7 @@ _RESULT_FIELDS = {
     "stderr": "stderr",
     "error": "error",
     "output": "output",
+    "observed": "observed",
 }
 """The field names in ``fire --json``, and those of a hook's result."""
 
@@ -57,6 +58,18 @@ class Trial:
     result: AggregatedHookResult | None = None
     """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Settings files that cannot be read, so that nobody knows which hooks they have."""
+
+    @property
+    def not_run(self) -> str | None:
+        """Why hooks that are configured could not be run, if so; not because of a matcher or a switch."""
+        if self.unreadable:
+            return f"these settings cannot be read: {', '.join(self.unreadable)}"
+        count = sum(hook.skip is Skip.NOT_APPROVED for hook in self.plan)
+        if not count:
+            return None
+        return f"{count} hook{' is' if count == 1 else 's are'} not approved; `llxprt-hooks trust` approves hooks"
 
     @property
     def running(self) -> list[PlannedHook]:
@@ -141,16 +154,23 @@ async def attempt(
         *_why_nothing_runs(settings, plan, event_name),
         *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
     ]
-    return Trial(event_name, plan, result, hints)
+    return Trial(event_name, plan, result, hints, [str(each.file) for each in settings.unreadable.values()])
 
 
 def meaning(result: HookExecutionResult) -> str:
     """Describe what a hook's result means for its event."""
-    blocks = result.output is not None and result.output.is_blocking_decision()
-    if result.error is not None and not blocks:
+    if result.hook_config.observe:
+        would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
+        return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
+    if not _counts(result):
         return "nothing: a hook that failed counts as not run"
     found = effects(result.event_name, result.output) if result.output else []
     return "; ".join(found) or "allowed, nothing changed"
+
+
+def _counts(result: HookExecutionResult) -> bool:
+    """Return whether an answer has effects: that of a failed hook has them only if it blocks."""
+    return result.error is None or (result.answer is not None and result.answer.is_blocking_decision())
 
 
 def _planned(definition: HookDefinition) -> dict[str, Any]:
@@ -160,6 +180,7 @@ def _planned(definition: HookDefinition) -> dict[str, Any]:
         "matcher": definition.matcher,
         "source": definition.origin,
         "timeout_ms": definition.config.timeout,
+        "mode": definition.config.mode,
     }
 
 

@@ -35,6 +35,18 @@ _CLIENT: Final = {
     HookEventName.NOTIFICATION: _BY_THE_PROGRAM,
 }
 
+_NO_TOOL = "the agent runs its tools itself, and the proxy only sees its model calls"
+_NOT_IN_CALLS = "the proxy only sees the agent's model calls"
+
+_MODEL_PROXY: Final = {
+    HookEventName.BEFORE_TOOL: _NO_TOOL,
+    HookEventName.AFTER_TOOL: _NO_TOOL,
+    HookEventName.BEFORE_AGENT: _NOT_IN_CALLS,
+    HookEventName.AFTER_AGENT: _NOT_IN_CALLS,
+    HookEventName.PRE_COMPRESS: _NOT_IN_CALLS,
+    HookEventName.NOTIFICATION: _NOT_IN_CALLS,
+}
+
 UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "adk": {},
     "anthropic": _CLIENT,
@@ -42,6 +54,7 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "langchain": {},
     "mcp": _MCP,
     "mcp-proxy": _MCP,
+    "model-proxy": _MODEL_PROXY,
     "openai": _CLIENT,
     "openai-agents": {
         HookEventName.PRE_COMPRESS: "the SDK has no common place where history is compressed",

@@ -24,6 +24,7 @@ from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, Shape
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     import httpx
@@ -210,9 +211,7 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
         import certifi
         import httpx
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"hooks of type `http` need an extra package ({error}): pip install 'llxprt-hooks[http]'", name=error.name
-        ) from error
+        raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
     context.load_verify_locations(certifi.where())  # some containers have none
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=DEFAULT_MAX_PROCESSES, keepalive_expiry=5.0)
