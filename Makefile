@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs dist lock demo pictures soak bench trace format clean
+	matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -95,6 +95,10 @@ soak: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run.py
+
+# 200 agents ask four workers, which are killed one by one, while the NATS server is restarted: about half a minute.
+fleet: $(VENV)/.installed
+	$(BIN)/python bench/fleet.py
 
 trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py
