@@ -13,8 +13,8 @@ DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
 	tests/cli/test_cli_hook_type.py
 
-# The tests of the agent frameworks, which need an environment of their own.
-INTEGRATION_VENV := .venv-integrations
+# The tests of the agent frameworks, which need an environment of their own. With NEWEST=1, one with the newest releases.
+INTEGRATION_VENV := .venv-integrations$(if $(NEWEST),-newest)
 INTEGRATION_BIN := $(INTEGRATION_VENV)/bin
 
 # Some machines and containers set it. Compiling every module again in each of thousands of processes takes minutes.
@@ -87,19 +87,20 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(INTEGRATION_VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .venv-integrations .venv-integrations-newest .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
 # it fails, pip installs.
 # Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
 $(VENV)/.installed: EXTRAS := dev
 $(INTEGRATION_VENV)/.installed: EXTRAS := dev,integrations
+$(INTEGRATION_VENV)/.installed: OVERRIDES := $(if $(NEWEST),--overrides tests/integrations/newest.txt)
 $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(@D)
 	@echo "Installing the packages for $(EXTRAS) in $(@D)"
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
-	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
-	{ echo "uv does not work here. Installing with pip"; $$pip --editable '.[$(EXTRAS)]'; } || \
+	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(OVERRIDES) --editable '.[$(EXTRAS)]'; } || \
+	{ test -z "$(OVERRIDES)" && echo "uv does not work here. Installing with pip" && $$pip --editable '.[$(EXTRAS)]'; } || \
 	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
 	@touch $@
