@@ -386,7 +386,7 @@ async def test_an_answer_that_no_translator_reads_raises_where_a_hook_must_see_i
 def test_a_missing_sdk_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     from llxprt_hooks.model import registry
 
-    missing = registry.TRANSLATORS["openai-chat"]._replace(module="not_installed", extra="agent")
+    missing = registry.TRANSLATORS["openai-chat"]._replace(module="not_installed")
     monkeypatch.setitem(registry.TRANSLATORS, "missing-sdk", missing)
     hooks = Hooks()
     hooks.on("BeforeModel", lambda payload: None)

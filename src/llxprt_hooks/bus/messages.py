@@ -97,6 +97,15 @@ def message_channel(message: Message) -> str:
     return MessageBusType[value] if value in MessageBusType.__members__ else value
 
 
+def message_correlation_id(message: Message) -> str:
+    """Return the correlation id of a message of any shape; empty if it has none."""
+    if not isinstance(message, Mapping):
+        return message.correlation_id
+    fields = message.get("payload", message)
+    value = fields.get("correlationId") if isinstance(fields, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
     """A request of any shape, and the function that builds a response of the same shape."""
@@ -144,6 +153,16 @@ def encode_message(message: Message, *, wrapped: bool = False) -> bytes:
         return write_json(message)
     fields = _fields_of_request(message) if isinstance(message, HookExecutionRequest) else _fields_of(message)
     return write_json({"type": message.type.name, "payload": fields} if wrapped else {"type": message.type, **fields})
+
+
+def encode_request(event_name: str, payload: bytes, correlation_id: str) -> bytes:
+    """Encode a request whose input is JSON already.
+
+    >>> encode_request("BeforeTool", b"{}", "c1")
+    b'{"type":"hook-execution-request","eventName":"BeforeTool","correlationId":"c1","input":{}}'
+    """
+    head = {"type": MessageBusType.HOOK_EXECUTION_REQUEST, "eventName": event_name, "correlationId": correlation_id}
+    return b'%s,"input":%s}' % (write_json(head)[:-1], payload)
 
 
 def decode_message(data: bytes) -> Mapping[str, Any]:
