@@ -20,10 +20,11 @@ from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.model import HookFormat
 from llxprt_hooks.model.payload import has_request_shape, has_response_shape
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
@@ -142,10 +143,17 @@ class LoadedHooks:
     registry: HookRegistry
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
-        """Read the settings. Runs nothing."""
+    def load(
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        observer: HookObserver | None = None,
+        named_file: Path | None = None,
+    ) -> LoadedHooks:
+        """Read the settings. Runs nothing. A ``named_file`` takes the place of the project's own settings."""
         with without_warnings():
-            config = Config.load(directory, observer=observer)
+            config = Config(working_dir=directory, observer=observer)
+            config.use(load_settings(directory, named_file=named_file))
             registry = HookRegistry(config)
             registry.initialize()
         return cls(config, registry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,12 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     "Missing fields get example values.",
 )
 @click.option(
+    "--from-log",
+    "recorded",
+    metavar="ID",
+    help="Use the input of a recorded execution, by its id in `llxprt-hooks log`. It must have been recorded.",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
 )
 @json_option
@@ -51,6 +58,7 @@ def command(
     tool_name: str | None,
     tool_input: str | None,
     given: str | None,
+    recorded: str | None,
     dry_run: bool,
     as_json: bool,
     directory: str,
@@ -71,9 +79,17 @@ def command(
       llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": "a.py", "content": "x"}'
       llxprt-hooks fire AfterModel --dry-run
       llxprt-hooks fire BeforeTool --input @recorded.json --json
+      llxprt-hooks fire BeforeTool --from-log 1f3a9c02
     """
     event_name = HookEventName(event)
-    hook_input = _hook_input(event_name, tool_name, tool_input, given)
+    if given is not None and recorded is not None:
+        raise click.UsageError("--input and --from-log both give the input. Use only one of them.")
+    fields: Mapping[str, Any] = {}
+    if given is not None:
+        fields = _json_object(_text(given), "--input")
+    elif recorded is not None:
+        fields = _recorded_payload(recorded)
+    hook_input = _hook_input(event_name, tool_name, tool_input, fields)
     return asyncio.run(_fire(directory, event_name, hook_input, dry_run=dry_run, as_json=as_json))
 
 
@@ -112,11 +128,11 @@ def _status(trial: Trial) -> ExitStatus:
 
 
 def _hook_input(
-    event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
+    event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
-    fields = _json_object(_text(given), "--input") if given is not None else {}
+    fields = dict(given)
     if fields.get("hook_event_name", event_name) != event_name:
         recorded = shorten(escape_for_terminal(str(fields["hook_event_name"])), 80)
         raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}.")
@@ -126,6 +142,20 @@ def _hook_input(
         fields["tool_input"] = _json_object(tool_input, "--args")
     named = fields.get("tool_name")
     return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
+
+
+def _recorded_payload(execution: str) -> dict[str, Any]:
+    """Return what a recorded hook was sent, by the id of its execution or the beginning of that."""
+    from llxprt_hooks.inspection.backtest import HOW_TO_RECORD
+    from llxprt_hooks.inspection.log import LogFilter, read_log
+
+    found = read_log(where=LogFilter(execution=execution))
+    if not found:
+        raise click.ClickException(f"no recorded execution has the id {execution}")
+    payload = found[-1].get("payload")
+    if not isinstance(payload, dict):
+        raise click.ClickException(f"the input of {execution} was not recorded. {HOW_TO_RECORD}")
+    return payload
 
 
 def _text(given: str) -> str:
