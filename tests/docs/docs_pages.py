@@ -29,7 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SITE_ONLY = {"index.md", "overview.md", "changes.md"}  # they include other pages, for the site
+SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"}
+"""Pages that include other pages, for the site."""
+
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
 WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
 """Pages whose blocks are steps in one folder, and the name of that folder."""

@@ -249,8 +249,10 @@ def test_every_kind_of_line_of_a_stream(shop: Path) -> None:
 # Environment variables.
 
 READ_BY_LIBRARIES = {
+    "ANTHROPIC_BASE_URL": "the table of APIs in proxy/model_http",
     "GOOGLE_GEMINI_BASE_URL": "google-genai",
     "HOME": "pathlib, for the home folder",
+    "OPENAI_BASE_URL": "the table of APIs in proxy/model_http",
     "_LLXPRT_HOOKS_COMPLETE": "click",
 }
 
@@ -258,7 +260,7 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 """Not looked at: scripts that are copied into projects and are the user's own there, with variables of their own."""
 
 HANDED_ON = {
-    "cli/commands/demo.py": "sets variables, reads none",
+    "cli/commands/model_proxy.py": "the agent inherits it",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "inspection/hook_tests.py": "sets variables that a test file names",
     "process/warm/zygote.py": "becomes that of the script that it runs",
@@ -268,7 +270,7 @@ HANDED_ON = {
 
 
 def test_every_environment_variable() -> None:
-    rows = {code(row["variable"])[0] for row in table(PAGE, "variable")}
+    rows = {name for row in table(PAGE, "variable") for name in code(row["variable"])}
     read: set[str] = set()
     handed_on: set[str] = set()
     for file in sorted(SOURCES.rglob("*.py")):

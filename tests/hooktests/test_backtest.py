@@ -1,4 +1,4 @@
-"""``llxprt-hooks backtest``: recorded events, fired again, and which decisions would change (D-81)."""
+"""``llxprt-hooks backtest``: recorded events, fired again, and which decisions would change (D-85)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from llxprt_hooks import Config, HookLog
 from llxprt_hooks.inspection.backtest import HOW_TO_RECORD
 from llxprt_hooks.inspection.log import read_log
+from llxprt_hooks.inspection.trial import LoadedHooks
 from tests.support.project import APPROVED, hooks_of
 
 if TYPE_CHECKING:
@@ -156,6 +157,31 @@ async def test_model_events_are_replayed_from_hook_format(world: CliProject) -> 
     assert changes(run.json) == [("BeforeModel", "", "allow", "block", 1, 1)]
 
 
+async def test_what_several_hooks_came_to_is_what_was_recorded(world: CliProject) -> None:
+    """In model events a later decision lifts an earlier block, so a hook may block and its event is not blocked."""
+    deny, allow = (f"""echo '{{"decision": "{word}", "reason": "r"}}'""" for word in ("deny", "allow"))
+    world.configure(BeforeModel=[deny, allow])
+    request = {"model": "m", "messages": [{"role": "user", "content": "hello there"}]}
+    await record(world, {"llm_request": request}, event="BeforeModel")
+
+    assert world.run("backtest", "--json").json["changed"] == 0
+    stricter = world.run("backtest", "--json", "--settings", settings(world, BeforeModel=deny)).json
+    assert changes(stricter) == [("BeforeModel", "", "allow", "block", 1, 1)]
+
+
+def test_no_audit_trail_gets_what_is_replayed(world: CliProject) -> None:
+    audit = {"nats": {"servers": ["nats://127.0.0.1:1"]}}
+    hooks = {"enableHooks": True, "hooks": hooks_of({"BeforeTool": "true"}), "hooksConfig": {"audit": audit}}
+    world.put("user", hooks)
+
+    with world.inside():
+        replayed = LoadedHooks.load_unrecorded(world.root)
+
+    assert replayed.config.settings is not None
+    assert replayed.config.settings.audit is not None
+    assert replayed.config.observer is None
+
+
 async def test_events_without_payload_are_counted_and_advice_says_how_to_record(world: CliProject) -> None:
     world.configure(BeforeTool="true")
     nothing = world.run("backtest")
@@ -167,7 +193,7 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
     assert without.status == 1
     assert "nothing to replay: 1 recorded event without its input" in without.sentence()
     [line] = world.run("log", "--json").json_lines
-    assert HOW_TO_RECORD in world.run("fire", "BeforeTool", "--from-log", line["id"]).stderr
+    assert "is not recorded" in world.run("fire", "--from-log", line["id"]).sentence()
 
     await record(world, shell("ls"))
     run = world.run("backtest")
@@ -176,7 +202,7 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
 
 
 async def test_records_of_other_projects_and_broken_records_are_left_out(recorded: CliProject) -> None:
-    [*lines] = recorded.log_file.read_text().splitlines()
+    lines = recorded.log_file.read_text().splitlines()
     first = json.loads(lines[0])
     broken = [
         {**first, "event_id": "1", "event_name": "Unknown"},

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "Run the agent with your hooks.",
     "fire": "Run the hooks of one event, without an agent.",
-    "list": "List hooks, where they are configured, and whether they may run.",
+    "list": "List hooks, where they come from, and whether they may run.",
     "enable": "Enable a hook.",
     "disable": "Disable a hook.",
     "trust": "Approve the hooks of a project.",
@@ -37,7 +37,10 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
+    "inspect": "Show events live in the browser.",
+    "watch": "Show events live in the terminal.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
+    "model-proxy": "Run hooks around the model calls of any agent.",
     "init": "Add ready-made hooks to a project.",
     "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
     "demo": "Show what hooks can do, in a few seconds.",
@@ -139,6 +142,10 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         return ExitStatus.INTERRUPTED
     except (OSError, ExceptionGroup) as error:
         return _report_os_error(error)
+    except SystemExit as ended:
+        if ended.code != 1:  # shell completion
+            raise
+        return _report_os_error(BrokenPipeError())  # click catches it, and exits with 1
     return int(status or ExitStatus.OK)
 
 
@@ -170,13 +177,14 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report_os_error(error: Exception) -> ExitStatus:
-    """Print an operating system error, usually about writing output. A broken pipe needs no message."""
+    """Print an operating system error, usually about writing output. After ``| head`` there is nothing to report."""
     while isinstance(error, ExceptionGroup):  # raised in one of several tasks
         error = error.exceptions[0]
     if not isinstance(error, OSError):
         raise error
-    if not isinstance(error, BrokenPipeError):
-        where = error.filename or "standard output"
-        click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise Python tries to flush stdout again at exit
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.READER_LEFT
+    where = error.filename or "standard output"
+    click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     return ExitStatus.FAILED

@@ -246,12 +246,13 @@ class HookEventHandler:
         *,
         accept_unmarked: bool = False,
     ) -> AggregatedHookResult:
-        stage, plan, event_id, wall_time = "planning", None, "", 0.0
+        stage, plan, subject, event_id, wall_time = "planning", None, None, "", 0.0
         try:
             matched_field = event_name.spec.matched_field
             if matched_field:
                 fields = {**fields, matched_field: name_text(fields[matched_field])}
-            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
+                subject = fields[matched_field]
+            plan = self._planner.create_execution_plan(event_name, subject)
             if plan is None:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
@@ -280,7 +281,7 @@ class HookEventHandler:
             aggregated = self._failure(error, stage, event_name, plan)
             if plan is not None:
                 event_id = event_id or self._report_start(event_name, plan, {})
-        self._report_end(event_id, event_name, aggregated, wall_time)
+        self._report_end(event_id, event_name, aggregated, wall_time, plan, subject)
         return aggregated
 
     def _fire_outside_asyncio(self, event_name: HookEventName, plan: ExecutionPlan) -> AggregatedHookResult:
@@ -309,7 +310,13 @@ class HookEventHandler:
         return event_id
 
     def _report_end(
-        self, event_id: str, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float
+        self,
+        event_id: str,
+        event_name: HookEventName,
+        aggregated: AggregatedHookResult,
+        wall_time: float,
+        plan: ExecutionPlan | None = None,
+        subject: str | None = None,
     ) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
@@ -317,7 +324,7 @@ class HookEventHandler:
             if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
                 return
             processed = self.process_common_hook_output_fields(aggregated)
-            event = EventEnded(event_id, event_name, processed, wall_time)
+            event = EventEnded(event_id, event_name, processed, wall_time, plan, subject)
             report_end(self._log, event)
         except Exception as error:
             self._log.warning("%s: logging its results failed: %s", event_name, error)

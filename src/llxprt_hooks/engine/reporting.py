@@ -90,7 +90,7 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         "%s: %s%s, which %s",
         event_name,
         result.error,
-        "" if result.hook_config.executor.in_process else _how_it_ended(result),
+        _how_it_ended(result) if result.hook_config.executor.is_process else "",
         _consequence(event_name, result),
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )

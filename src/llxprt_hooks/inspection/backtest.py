@@ -1,4 +1,4 @@
-"""Back-testing: recorded events, fired at hooks again, and which decisions would change (D-81).
+"""Back-testing: recorded events, fired at hooks again, and which decisions would change (D-85).
 
 The log has what each hook decided and, if the user asked for that, what it was sent. ``recorded_events`` puts the
 records of one event together; ``replay`` fires them again, several at once.
@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.hook_tests import Decision, Outcome
 from llxprt_hooks.inspection.log_suppression import without_warnings
+from llxprt_hooks.inspection.timeline import Decision as Logged
+from llxprt_hooks.inspection.timeline import Timeline, decision_of
 from llxprt_hooks.protocol.inputs import input_problem, name_text
 
 if TYPE_CHECKING:
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
+    from llxprt_hooks.inspection.timeline import TimelineEvent
     from llxprt_hooks.inspection.trial import LoadedHooks
 
 HOW_TO_RECORD: Final = (
-    "What hooks are sent is recorded only if you ask for it: run the agent with `llxprt-hooks run --log-payloads`, or "
-    "pass `HookLog(project, payloads=True)` as the observer of your program."
+    "What hooks are sent is recorded only if you ask for it: run the agent with `llxprt-hooks run --log-payloads`, "
+    "keep `llxprt-hooks inspect --record` open meanwhile, or pass `HookLog(project, payloads=True)` as the observer of "
+    "your program."
 )
 
 AT_ONCE: Final = 2 * (os.cpu_count() or 1)
@@ -179,16 +183,13 @@ class Report:
 def recorded_events(records: Iterable[Record], *, since: datetime | None = None, only: str | None = None) -> Recording:
     """Put the records of each event together, oldest first.
 
-    An event is blocked if any hook blocked it, and stopped if any stopped it. With ``only``, what the hook with that
-    name decided is what counts; where it did not run, it decided nothing.
+    With ``only``, what the hook with that name decided is what counts; where it did not run, it decided nothing.
     """
-    grouped: dict[str, list[Record]] = {}
-    for record in records:
-        if since is None or _is_since(record, since):
-            grouped.setdefault(str(record.get("event_id") or record.get("id")), []).append(record)
-    events = [_event(group, only) for group in grouped.values()]
-    usable = [event for event in events if event is not None]
-    return Recording(usable, len(events) - len(usable))
+    timeline = Timeline()
+    timeline.add(records)
+    chosen = [each for each in timeline.events.values() if since is None or each.seconds >= since.timestamp()]
+    usable = [event for each in chosen if (event := _event(each, only)) is not None]
+    return Recording(usable, len(chosen) - len(usable))
 
 
 async def replay(hooks: LoadedHooks, recording: Recording, *, on_done: Callable[[], None] = lambda: None) -> Report:
@@ -210,30 +211,27 @@ async def replay(hooks: LoadedHooks, recording: Recording, *, on_done: Callable[
     return Report([task.result() for task in tasks], recording.without_payload)
 
 
-def _event(records: list[Record], only: str | None) -> RecordedEvent | None:
-    first = records[0]
-    payload = first.get("payload")
+def _event(recorded: TimelineEvent, only: str | None) -> RecordedEvent | None:
+    """Return an event of the log; None if its input was not recorded, or does not fit the event any more."""
+    payload = recorded.payload
     try:
-        event = HookEventName(str(first.get("event_name")))
+        event = HookEventName(recorded.event_name)
     except ValueError:
         return None
-    if not isinstance(payload, dict) or input_problem(event, payload):
+    if payload is None or input_problem(event, payload):
         return None
-    counting = [record for record in records if only in (None, record.get("hook"))]
-    blocked = [record for record in counting if record.get("blocked")]
-    stopped = [record for record in counting if record.get("stopped")]
-    decision = Decision.BLOCK if blocked else Decision.STOP if stopped else Decision.ALLOW
-    reason = next((str(record.get("reason")) for record in blocked or stopped), None)
-    return RecordedEvent(str(first.get("id")), str(first.get("timestamp")), event, payload, decision, reason)
+    decision, reason = recorded.decision, recorded.reason
+    if only is not None:
+        decided = {decision_of(each): each.get("reason") for each in recorded.executions if each.get("hook") == only}
+        decision = min(decided, key=list(Logged).index, default=Logged.ALLOWED)
+        reason = str(decided.get(decision) or "")
+    counts = _DECISIONS.get(decision, Decision.ALLOW)
+    identity, why = str(recorded.executions[0].get("id")), reason if reason and decision in _DECISIONS else None
+    return RecordedEvent(identity, recorded.timestamp, event, payload, counts, why)
+
+
+_DECISIONS: Final = {Logged.BLOCKED: Decision.BLOCK, Logged.STOPPED: Decision.STOP}
 
 
 def _as_logged(decision: Decision) -> Decision:
     return decision if decision in (Decision.BLOCK, Decision.STOP) else Decision.ALLOW
-
-
-def _is_since(record: Record, since: datetime) -> bool:
-    try:
-        recorded = datetime.fromisoformat(str(record.get("timestamp")))
-    except ValueError:
-        return False
-    return recorded.tzinfo is not None and recorded >= since

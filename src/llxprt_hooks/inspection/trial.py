@@ -64,6 +64,18 @@ class Trial:
     result: AggregatedHookResult | None = None
     """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Settings files that cannot be read, so that nobody knows which hooks they have."""
+
+    @property
+    def not_run(self) -> str | None:
+        """Why hooks that are configured could not be run, if so; not because of a matcher or a switch."""
+        if self.unreadable:
+            return f"these settings cannot be read: {', '.join(self.unreadable)}"
+        count = sum(hook.skip is Skip.NOT_APPROVED for hook in self.plan)
+        if not count:
+            return None
+        return f"{count} hook{' is' if count == 1 else 's are'} not approved; `llxprt-hooks trust` approves hooks"
 
     @property
     def running(self) -> list[PlannedHook]:
@@ -143,19 +155,26 @@ class LoadedHooks:
     registry: HookRegistry
 
     @classmethod
-    def load(
-        cls,
-        directory: str | os.PathLike[str],
-        *,
-        observer: HookObserver | None = None,
-        named_file: Path | None = None,
-    ) -> LoadedHooks:
-        """Read the settings. Runs nothing. A ``named_file`` takes the place of the project's own settings."""
+    def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
+        """Read the settings. Runs nothing."""
         with without_warnings():
-            config = Config(working_dir=directory, observer=observer)
+            return cls._of(Config.load(directory, observer=observer))
+
+    @classmethod
+    def load_unrecorded(cls, directory: str | os.PathLike[str], named_file: Path | None = None) -> LoadedHooks:
+        """Read the settings, for events that are not news, so that no audit trail gets them.
+
+        A ``named_file`` takes the place of the project's own settings.
+        """
+        with without_warnings():
+            config = Config(working_dir=directory)
             config.use(load_settings(directory, named_file=named_file))
-            registry = HookRegistry(config)
-            registry.initialize()
+            return cls._of(config)
+
+    @classmethod
+    def _of(cls, config: Config) -> LoadedHooks:
+        registry = HookRegistry(config)
+        registry.initialize()
         return cls(config, registry)
 
     def enforcing(self) -> LoadedHooks:
@@ -196,7 +215,8 @@ class LoadedHooks:
             *_why_nothing_runs(settings, plan, event_name),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
         ]
-        return Trial(event_name, plan, result, hints)
+        unreadable = [str(each.file) for each in settings.unreadable.values()]
+        return Trial(event_name, plan, result, hints, unreadable)
 
 
 def meaning(result: HookExecutionResult) -> str:

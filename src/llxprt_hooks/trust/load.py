@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.settings.audit import AuditRule
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.hook_fields import HookFields
     from llxprt_hooks.settings.jsonc import Node
@@ -78,6 +79,8 @@ class Settings:
     """The disabled hooks, including those of a project that is not approved."""
     warm: bool
     """Whether waiting interpreters may run hooks."""
+    audit: AuditRule | None
+    """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
     managed_environment: HookEnvironment
@@ -115,7 +118,7 @@ class Settings:
 def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | None = None) -> Settings:
     """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.
 
-    A ``named_file`` takes the place of the project's own settings. The user named it, so it needs no approval (D-81).
+    A ``named_file`` takes the place of the project's own settings. The user named it, so it needs no approval (D-85).
     """
     project = absolute_project(project_dir)
     levels = read_levels(project)
@@ -148,6 +151,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
         disabled=merge_lists(fields.disabled for _, fields in effective),
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        audit=next((fields.audit for _, fields in reversed(effective) if fields.audit), None),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
         extensions=extensions,

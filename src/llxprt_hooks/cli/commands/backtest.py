@@ -93,7 +93,7 @@ def command(
     if named_file is not None:
         refuse_below_agent()
         _check_settings(named_file)
-    hooks = LoadedHooks.load(directory, named_file=named_file)
+    hooks = LoadedHooks.load_unrecorded(directory, named_file)
     _check_hooks(hooks, only)
     recording = _recording(directory, event, since, only)
     print_wrapped(stderr_console(), ("Hooks run for real: what they write, send or count happens again.", "yellow"))
@@ -140,9 +140,9 @@ def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
 
 def _recording(directory: str, event: str | None, since: datetime | None, only: str | None) -> Recording:
     from llxprt_hooks.inspection.backtest import HOW_TO_RECORD, recorded_events
-    from llxprt_hooks.inspection.log import LogFilter, read_log
+    from llxprt_hooks.inspection.log import LogFilter, LogReader
 
-    records = read_log(where=LogFilter(event=event, project=os.path.realpath(directory)))
+    records = LogReader(where=LogFilter(event=event, project=os.path.realpath(directory)), events=True).read()
     recording = recorded_events(records, since=since, only=only)
     if not recording.events:
         count = recording.without_payload
