@@ -126,7 +126,7 @@ $(VENV)/.installed: $(VENV)/.base
 $(VENV)/.base $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml constraints/dev.txt constraints/integrations.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	@echo "Installing '$(PACKAGE)' in $(@D): $(DURATION)" >&2
-	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
 	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(PACKAGES); } || \
 	{ echo "uv does not work here. Installing with pip"; $$pip $(PACKAGES); } || \
