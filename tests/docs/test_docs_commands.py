@@ -256,6 +256,7 @@ OF_RECIPES = SOURCES / "llxprt_hooks" / "recipes" / "collection"
 
 HANDED_ON = {
     "cli/commands/model_proxy.py": "the agent inherits it",
+    "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "inspection/hook_tests.py": "sets variables that a test file names",
     "process/warm/zygote.py": "becomes that of the script that it runs",

@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "stats": "Show how often hooks ran and how long they took.",
     "inspect": "Show events live in the browser.",
     "watch": "Show events live in the terminal.",
+    "serve": "Run hooks for agents in other processes and on other machines.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
     "model-proxy": "Run hooks around the model calls of any agent.",
     "init": "Add ready-made hooks to a project.",
