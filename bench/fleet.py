@@ -22,7 +22,7 @@ import httpx
 from figures import TIMES, Line, middle
 from nats.aio.client import Client
 
-from llxprt_hooks import Config, fire_before_tool_hook
+from llxprt_hooks import Config, HookLog, fire_before_tool_hook
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -132,7 +132,9 @@ def _measure_nats(nats: Line, worker: Line, scene: Scene, rounds: int, calls: in
         serving = started.enter_context(_process(command, environment, stream="stderr"))
         while "ready" not in _line_of(serving, "stderr"):
             pass
-        asyncio.run(_nats_rounds(nats, worker, url, _config(hook, project), rounds, calls))
+        os.environ |= environment  # the same settings, log and comparison with what was approved as in the worker
+        local = Config.load(project, observer=HookLog(project))
+        asyncio.run(_nats_rounds(nats, worker, url, local, rounds, calls))
 
 
 async def _nats_rounds(nats: Line, worker: Line, url: str, local: Config, rounds: int, calls: int) -> None:
@@ -159,8 +161,8 @@ async def _nats_rounds(nats: Line, worker: Line, url: str, local: Config, rounds
     worker.beside = f"{1 / median(there_wide[1:]):.0f}/s, here {1 / median(here_wide[1:]):.0f}/s"
 
 
-def _config(hook: dict[str, Any], folder: Path | None = None) -> Config:
-    return Config(enable_hooks=True, working_dir=folder, hooks={"BeforeTool": [{"hooks": [hook]}]})
+def _config(hook: dict[str, Any]) -> Config:
+    return Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]})
 
 
 async def _fired(config: Config) -> None:
