@@ -98,7 +98,7 @@ bench: $(VENV)/.installed
 
 # 200 agents ask four workers, which are killed one by one, while the NATS server is restarted: about half a minute.
 fleet: $(VENV)/.installed
-	$(BIN)/python bench/fleet.py
+	$(BIN)/python bench/fleet_load.py
 
 trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FLEET = Path(__file__).parents[2] / "bench" / "fleet.py"
+FLEET = Path(__file__).parents[2] / "bench" / "fleet_load.py"
 
 
 @pytest.mark.slow
