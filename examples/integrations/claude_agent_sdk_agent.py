@@ -1,7 +1,7 @@
 """An agent of the Claude Agent SDK with two hooks. It needs no key and no network.
 
-One hook blocks writing a private key, the other removes phone numbers from what the model is sent. The SDK's own program
-runs, with a scripted API on this machine.
+One hook blocks writing a private key, the other removes phone numbers from what the model is sent. The SDK's own
+program runs, with a scripted API on this machine.
 """
 
 import asyncio
