@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs demo soak bench trace format clean
+	matrix docs dist lock demo pictures soak bench trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -70,8 +70,25 @@ docs: $(VENV)/.installed
 	$(SITE)
 	@echo "open $(CURDIR)/build/site/index.html"
 
-demo: $(VENV)/.installed
-	$(BIN)/llxprt-hooks demo
+# A wheel and a source archive in dist/. The wheel is built from the archive, so both are complete.
+dist: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build
+
+# The exact versions that the other targets install, on every supported Python and system.
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+lock: $(VENV)/.installed
+	$(LOCK) --extra dev --output-file constraints/dev.txt pyproject.toml
+	$(LOCK) --extra dev --extra integrations --output-file constraints/integrations.txt pyproject.toml
+
+# The first thing that many people run: it installs the package itself, and nothing for development.
+demo: $(VENV)/.base
+	@$(BIN)/llxprt-hooks demo
+
+# The pictures of README.md and, with chromium and chromium-driver, of docs/inspector.md.
+pictures: $(VENV)/.installed
+	$(BIN)/python docs/pictures/draw_demo.py
+	$(BIN)/python -m docs.pictures.draw_inspector
 
 soak: $(VENV)/.installed
 	$(BIN)/python -m tests.soak.soak $(EVENTS)
@@ -91,15 +108,23 @@ clean:
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
 # it fails, pip installs.
+PACKAGES = --constraint $(CONSTRAINTS) --editable '$(PACKAGE)'
 # Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
-$(VENV)/.installed: EXTRAS := dev
-$(INTEGRATION_VENV)/.installed: EXTRAS := dev,integrations
-$(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(@D)
-	@echo "Installing the packages for $(EXTRAS) in $(@D)"
+$(VENV)/.base $(VENV)/.installed: CONSTRAINTS := constraints/dev.txt
+$(INTEGRATION_VENV)/.installed: CONSTRAINTS := constraints/integrations.txt
+$(VENV)/.base: PACKAGE := .
+$(VENV)/.base: DURATION := about 10 seconds
+$(VENV)/.installed: PACKAGE := .[dev]
+$(VENV)/.installed: DURATION := about a minute
+$(INTEGRATION_VENV)/.installed: PACKAGE := .[dev,integrations]
+$(INTEGRATION_VENV)/.installed: DURATION := one or two minutes
+$(VENV)/.installed: $(VENV)/.base
+$(VENV)/.base $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml constraints/dev.txt constraints/integrations.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
+	@echo "Installing '$(PACKAGE)' in $(@D): $(DURATION)" >&2
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
-	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python --editable '.[$(EXTRAS)]'; } || \
-	{ echo "uv does not work here. Installing with pip"; $$pip --editable '.[$(EXTRAS)]'; } || \
+	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(PACKAGES); } || \
+	{ echo "uv does not work here. Installing with pip"; $$pip $(PACKAGES); } || \
 	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
 	@touch $@

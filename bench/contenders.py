@@ -1,4 +1,4 @@
-"""The three that run the same hooks side by side: the operating system's floor, ours, and the Node peer.
+"""The three that run the same hooks, each in turn: the operating system's floor, ours, and the Node peer.
 
 Each is a process of its own that waits for orders, so that a round can go from one to the other within milliseconds.
 """

@@ -72,7 +72,7 @@ class Line:
         return Verdict.MET if met else Verdict.MISSED
 
     def cells(self) -> tuple[str, ...]:
-        """What stands in the table."""
+        """A row of the table."""
         budget = "" if self.budget is None else ("≥ " if self.at_least else "≤ ") + self.unit.write(self.budget)
         if self.skipped:
             return self.what, "", "", budget, f"{self.verdict}: {self.skipped}", ""

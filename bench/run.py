@@ -1,10 +1,10 @@
-"""The benchmark: every line of the budget table, measured side by side, and the cost curves.
+"""The benchmark: every line of the budget table, measured in turn, and the cost curves.
 
     python bench/run.py            all of it, some minutes
     python bench/run.py --quick    less exact, under a minute
 
-Prints tables, writes JSON and pictures. A budget that is missed is shown, and is no failure: figures of a busy machine
-are no proof of anything.
+Prints tables, writes JSON and pictures. A budget that is missed is shown, but does not fail: figures of a busy machine
+prove nothing.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Scene:
         }
 
     def environment(self) -> dict[str, str]:
-        """The environment of every contender and thereby of its hooks: no shell start-up files, no debugging."""
+        """The environment of every contender and its hooks: no shell start-up files, no debugging."""
         unwanted = ("BASH_ENV", "ENV", "DEBUG", "NODE_OPTIONS", "PYTHONPATH", "PYTHONDEVMODE")
         kept = {name: value for name, value in os.environ.items() if name not in unwanted}
         names = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-# The pages link to files as a Git host has them. These three are on the site under another name, because `index.md`,
-# `overview.md` and `changes.md` include them. Another page outside this folder is an error, another file a download.
+# The pages link to files as a Git host has them. These are on the site under another name, as pages that
+# include them. Another page outside this folder is an error, another file a download.
 INCLUDED_BY = {
     HERE / "README.md": "index",
     HERE.parent / "README.md": "overview",
     HERE.parent / "CHANGELOG.md": "changes",
+    HERE.parent / "CONTRIBUTING.md": "contributing",
+    HERE.parent / "CODE_OF_CONDUCT.md": "conduct",
+    HERE.parent / "SECURITY.md": "reporting",
 }
 
 project = "llxprt-hooks"

@@ -54,7 +54,9 @@ def _environment(version: str, python: str) -> Path:
     if not installed.exists() or installed.stat().st_mtime < project.stat().st_mtime:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], check=True)
+        subprocess.run(
+            [*pip, "--constraint", str(ROOT / "constraints" / "dev.txt"), "--editable", f"{ROOT}[dev]"], check=True
+        )
         installed.touch()
     return folder
 

@@ -1,4 +1,4 @@
-"""Draws docs/pictures/event.svg: the way of an event through the modules."""
+"""Draws docs/pictures/event.svg: how an event flows through the modules."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.engine.definitions import HookSet
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT, HookScope
+from llxprt_hooks.engine.observer import Observers
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings import Extension, Level, merge_hooks
@@ -125,6 +126,11 @@ class Config:
             max_processes=max_processes,
         )
         config._use(settings)
+        if settings.audit is not None:
+            from llxprt_hooks.audit.trail import AuditTrail
+
+            audit = AuditTrail(settings.audit, config.working_dir)
+            config.observer = audit if observer is None else Observers(audit, observer)
         if watched is not None:
             watched.start(config)
         return config

@@ -1,4 +1,4 @@
-"""Text for people: escape it for a terminal, shorten it, suggest the closest name."""
+"""Text for people: escape it for a terminal, shorten it, suggest the closest name, advise what to install."""
 
 from __future__ import annotations
 
@@ -115,3 +115,15 @@ def closest(name: str, candidates: Iterable[str], *, similarity: float = 0.75) -
 def letters(name: str) -> str:
     """Reduce a name to its letters and digits in lower case, so that spellings can be compared."""
     return "".join(char for char in name.casefold() if char.isalnum())
+
+
+def missing_extra(subject: str, extra: str, error: ImportError) -> str:
+    """Explain that packages of an optional extra are missing, and how to install them.
+
+    The command works although no package index has llxprt-hooks: pip and uv keep the installed version and add the
+    packages of the extra.
+
+    >>> print(missing_extra("the agent", "agent", ImportError("No module named 'google'")))
+    the agent needs packages that are not installed (No module named 'google'); run pip install 'llxprt-hooks[agent]'
+    """
+    return f"{subject} needs packages that are not installed ({error}); run pip install 'llxprt-hooks[{extra}]'"

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import html
+import re
+import runpy
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli import COMMAND, CliProject
+import llxprt_hooks.cli.demo
+from tests.support.cli import COMMAND, CliProject, ended
 from tests.support.processes import DEADLINE
 from tests.support.project import files_in
 
 EFFECTS = {
-    "block": ("no-secrets", "BeforeTool", "blocks it: the content contains an access key"),
-    "rewritten argument": ("dry-run", "BeforeTool", "rewrites the arguments: "),
-    "injected context": ("house-rules", "AfterTool", "adds for the model: House rule"),
-    "restricted tool": ("look-only", "BeforeToolSelection", "allows only: read_file, list_directory"),
-    "redacted answer": ("redact", "AfterModel", "replaces the answer"),
-    "synthetic answer": ("answer-book", "BeforeModel", "answers in the model's place"),
-    "stop": ("budget", "AfterTool", "stops the agent: the budget for this session is used up"),
+    "block": ("no-secrets", "BeforeTool", "blocks it: access keys do not belong in files"),
+    "rewrite": ("dry-run", "BeforeTool", "rewrites the arguments: "),
+    "inject": ("house-rules", "AfterTool", "adds for the model: Rule: "),
+    "redact": ("redact", "AfterModel", "replaces the answer"),
+    "restrict": ("look-only", "BeforeToolSelection", "allows only: read_file, glob"),
+    "answer": ("answer-book", "BeforeModel", "blocks it: the answer is known; answers in the"),
+    "stop": ("budget", "AfterTool", "stops the agent: the budget is used up"),
 }
 
 SEEN = (
-    "    blocked the content contains an access key",
-    "    this would remove the folder build",
-    "    House rule: contact data never leaves this machine.",
-    "  Everything is ready. Please ask [redacted] before the release.",
-    "    restricted write_file may not be called now.",
-    "  Paris. (From the answer book; the model was not asked.)",
-    "  the agent stopped",
+    "  ✗ the tool did not run",
+    "  ✓ stdout: would remove build",
+    "  Write to [redacted] before the release.",
+    "  ✗ write_file may not be called now.",
+    "  Paris, says the answer book.",
+    "effect    hook         what the model saw",
+    "block     no-secrets   access keys do not belong in files",
+    "rewrite   dry-run      stdout: would remove build",
+    "inject    house-rules  Ada approves releases. Rule: keep contact data private.",
+    "redact    redact       Write to [redacted]",
+    "restrict  look-only    write_file may not be called now.",
+    "answer    answer-book  nothing: it was not called",
+    "stop      budget       nothing more: the agent stopped",
+    "Next: llxprt-hooks init",
 )
 """What became of it, in the order in which it happens."""
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+
+NOT_IN_THE_BASE_PACKAGE = ("google", "pydantic", "prompt_toolkit", "openai", "anthropic", "httpx")
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +55,26 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, CliProject, Pa
     for level in ("user", "system", "project"):
         world.configure(level=level, BeforeTool=f"touch {world.folder}/ran-{level}; exit 2")
     temporary = world.folder / "temporary"
+    packages = world.folder / "packages"
+    packages.mkdir()
+    for package in NOT_IN_THE_BASE_PACKAGE:
+        (packages / f"{package}.py").write_text("raise ImportError('the demo needs the base package only')\n")
     temporary.mkdir()
     before = files_in(world.folder)
-    ended = subprocess.run(
+    done = subprocess.run(
         [COMMAND, "demo"],
         cwd=world.root,
-        env=world.environment(TMPDIR=str(temporary), LLXPRT_TRUST_PROJECT_HOOKS="1"),
+        env=world.environment(
+            TMPDIR=str(temporary), PYTHONPATH=str(packages), PYTHONDONTWRITEBYTECODE="1", LLXPRT_TRUST_PROJECT_HOOKS="1"
+        ),
         capture_output=True,
         text=True,
         timeout=DEADLINE,
         check=False,
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     assert files_in(world.folder) == before
-    return ended.stdout, world, temporary
+    return done.stdout, world, temporary
 
 
 @pytest.mark.parametrize(("hook", "event", "effect"), EFFECTS.values(), ids=EFFECTS)
@@ -61,6 +82,23 @@ def test_demo_shows_each_effect_with_the_hook_that_caused_it(
     shown: tuple[str, CliProject, Path], hook: str, event: str, effect: str
 ) -> None:
     assert f"  ⚓ {hook} ({event}) {effect}" in shown[0]
+
+
+def test_demo_explains_itself(shown: tuple[str, CliProject, Path]) -> None:
+    lines = shown[0].splitlines()
+    source = Path(llxprt_hooks.cli.demo.__file__).parent / "project" / "hooks" / "no-secrets.sh"
+
+    assert lines[0] == "A recorded agent works, and 7 hooks watch. Lines with ⚓ are hooks."
+    for number, effect in enumerate(EFFECTS, start=1):
+        assert any(line.startswith(f"{number}/7 {effect.upper()}: a hook ") for line in lines)
+    assert "".join(f"  │ {line}\n" for line in source.read_text().splitlines()) in shown[0]
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_demo_prints_the_reason_of_a_block_once_before_its_table(shown: tuple[str, CliProject, Path]) -> None:
+    scenes = shown[0].partition("what the model saw")[0]
+
+    assert scenes.count("access keys do not belong in files") == 2  # the hook's effect, and the hook's source
 
 
 def test_demo_shows_what_became_of_it(shown: tuple[str, CliProject, Path]) -> None:
@@ -75,4 +113,36 @@ def test_demo_leaves_nothing_behind(shown: tuple[str, CliProject, Path]) -> None
     _, world, temporary = shown
 
     assert list(temporary.iterdir()) == []
-    assert sorted(each.name for each in world.folder.iterdir()) == ["etc", "home", "project", "temporary"]
+    assert sorted(each.name for each in world.folder.iterdir()) == ["etc", "home", "packages", "project", "temporary"]
+
+
+def test_demo_waits_for_enter_after_each_scene(world: CliProject) -> None:
+    child = world.terminal("llxprt-hooks demo --step", columns=80)
+    for number in range(1, 8):
+        child.expect_exact("Press Enter to continue")
+        assert child.before is not None
+        assert f"{number}/7 " in child.before
+        assert f"{number + 1}/7 " not in child.before
+        child.sendline("")
+    rest, status = ended(child)
+
+    assert status == 0
+    assert "what the model saw" in rest
+
+
+def test_demo_does_not_wait_where_nobody_can_press_enter(world: CliProject) -> None:
+    run = world.run("demo", "--step", stdin="\n\n")
+
+    assert run.status == 0
+    assert "what the model saw" in run.stdout
+
+
+def test_picture_shows_the_demo_of_today() -> None:
+    drawing = runpy.run_path(str(PICTURES / "draw_demo.py"))["draw"]()
+
+    assert words(drawing) == words((PICTURES / "demo.svg").read_text()), "run `make pictures`"
+
+
+def words(svg: str) -> list[str]:
+    """The text in a picture, which does not depend on the version of the library that draws it."""
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]

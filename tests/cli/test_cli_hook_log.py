@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks.audit.record import LARGEST_PAYLOAD
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.inspection.log import log_file, read_log
+from llxprt_hooks.inspection.log import LogReader, log_file, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.settings import atomic
 from tests.support.processes import DEADLINE
@@ -124,13 +125,13 @@ def test_an_answer_that_may_repeat_the_payload_is_recorded_only_with_payloads(su
 
 
 def test_of_a_payload_that_is_too_large_only_the_size_is_recorded() -> None:
-    large = replace(execution(), hook_input={"prompt": "x" * hook_log.LARGEST_PAYLOAD})
+    large = replace(execution(), hook_input={"prompt": "x" * LARGEST_PAYLOAD})
 
     HookLog(payloads=True).hook_ended(large)
 
     [record] = read_log()
     assert "payload" not in record
-    assert record["payload_bytes"] > hook_log.LARGEST_PAYLOAD
+    assert record["payload_bytes"] > LARGEST_PAYLOAD
 
 
 def test_only_the_user_can_read_it_whatever_the_umask(home: Path) -> None:
@@ -182,15 +183,15 @@ async def test_a_full_log_whose_lock_is_held_holds_up_nothing(
     with lock_held():
         for _ in range(30):
             assert await blocks(log)
-    written = len(read_log())
+    written = len(LogReader(events=True).read())
     assert log_file().stat().st_size < 4000 + 1000
     assert await blocks(log)
 
-    assert len(read_log()) == written + 1
+    assert len(LogReader(events=True).read()) == written + 2
     told = [record.getMessage() for record in caplog.records if record.name.endswith(":log")]
     assert len(told) == 2
     assert "another process holds the lock" in told[0]
-    assert told[1] == f"executions are recorded again; {30 - written} were not"
+    assert told[1] == f"executions are recorded again; {60 - written} records were not written"
 
 
 def test_a_record_is_bounded_whatever_a_hook_printed() -> None:

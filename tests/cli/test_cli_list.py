@@ -170,6 +170,7 @@ def test_json_tells_programs_what_runs_and_why_not(world: CliProject) -> None:
         "sequential": True,
         "timeout_ms": 2500,
         "fail_closed": True,
+        "mode": "enforce",
         "warm": False,
         "source": "project",
         "file": str(world.project_file),

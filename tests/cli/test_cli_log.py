@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ def execution(
         output=None if output is None else DefaultHookOutput(output),
         error=None if error is None else HookExecutionError(error),
         duration=duration,
-        **{"exit_code": 0, **fields},
+        **{"exit_code": 0, "hook_input": {"tool_name": "write_file"} if event.spec.is_about_tool else {}, **fields},
     )
 
 
@@ -74,14 +76,14 @@ def hooks(lines: list[Any]) -> list[str]:
 def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded: CliProject) -> None:
     run = recorded.run("log")
 
-    lines = [" ".join(line.split()[3:]) for line in run.stdout.splitlines()]
+    lines = [" ".join(line.split()[2:]) for line in run.stdout.splitlines()]
     assert lines == [
-        "BeforeTool 1.5 ms guard allowed",
-        "BeforeTool 20.0 ms secrets blocked: holds a key",
-        "BeforeTool 1.5 ms broken failed: hook `broken` exited with code 3",
-        "AfterTool 1.5 ms budget stopped: enough",
-        "AfterModel 1.5 ms redact allowed with llm_response",
-        "BeforeTool 1.5 ms closed blocked: it must not fail",
+        "allowed 1.5 ms BeforeTool write_file guard",
+        "blocked 20.0 ms BeforeTool write_file secrets: holds a key",
+        "failed 1.5 ms BeforeTool write_file broken: hook `broken` exited with code 3",
+        "stopped 1.5 ms AfterTool write_file budget: enough",
+        "allowed 1.5 ms AfterModel redact: changes llm_response",
+        "blocked 1.5 ms BeforeTool write_file closed: it must not fail",
     ]
     assert run.stderr == ""
 
@@ -94,13 +96,16 @@ FILTERS: dict[str, tuple[list[str], list[str]]] = {
     "blocked": (["--blocked"], ["secrets", "closed"]),
     "several": (["--failed", "--blocked", "--event", "BeforeTool"], ["closed"]),
     "folder": (["-C", "."], ["guard", "secrets", "broken", "budget", "redact", "closed"]),
-    "another folder": (["-C", ".."], []),
+    "another folder": (["-C", ".."], ["foreign"]),
+    "all folders": (["--all", "-n", "2"], ["closed", "foreign"]),
 }
 
 
 @pytest.mark.parametrize(("arguments", "expected"), FILTERS.values(), ids=FILTERS)
 @pytest.mark.usefixtures("recorded")
-def test_filters(call: Call, arguments: list[str], expected: list[str]) -> None:
+def test_filters(world: CliProject, call: Call, arguments: list[str], expected: list[str]) -> None:
+    record(world, execution("foreign"), project=world.folder)
+
     run = call("log", *arguments, "--json")
 
     assert hooks(run.json_lines) == expected
@@ -117,12 +122,14 @@ def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProj
         "event_id": "",
         "session_id": "s-1",
         "project": str(recorded.root),
+        "tool_name": "write_file",
         "command": "./secrets",
         "failed": False,
         "blocked": True,
         "stopped": False,
         "reason": "holds\na key",
         "effects": [],
+        "observed": None,
         "event_name": "BeforeTool",
         "hook": "secrets",
         "type": "command",
@@ -142,11 +149,48 @@ def test_one_execution_in_full(recorded: CliProject) -> None:
 
     shown = recorded.run("log", broken["id"][:6]).stdout
 
-    assert "command     ./broken\n" in shown
-    assert "exit_code   3\n" in shown
-    assert "stderr      line one\n            line two\n" in shown
-    assert "failed      yes\n" in shown
-    assert "signal      -\n" in shown
+    assert shown.splitlines()[2:] == [
+        "decision    failed: hook `broken` exited with code 3",
+        "event       BeforeTool, tool write_file",
+        "hook        broken",
+        "command     ./broken",
+        "duration    1.5 ms",
+        "ended with  exit code 3",
+        f"project     {recorded.root}",
+        "session     s-1",
+        "stderr",
+        "  line one",
+        "  line two",
+    ]
+
+
+def test_an_execution_is_found_by_its_id_in_any_project(recorded: CliProject) -> None:
+    record(recorded, execution("foreign"), project=recorded.folder)
+    identity = recorded.run("log", "--all", "--hook", "foreign", "--json").json_lines[0]["id"]
+
+    assert "hook        foreign\n" in recorded.run("log", identity).stdout
+
+
+def test_all_projects_have_a_column(recorded: CliProject) -> None:
+    record(recorded, execution("foreign"), project=recorded.folder / "a-long-name-of-a-folder")
+
+    lines = recorded.run("log", "--all").stdout.splitlines()
+
+    assert "ms  project       BeforeTool write_file  guard" in lines[0]
+    assert "ms  a-long-name…  BeforeTool write_file  foreign" in lines[-1]
+
+
+def test_the_date_is_shown_of_other_days_only(recorded: CliProject) -> None:
+    year = datetime.now().astimezone().year
+    first, second, *others = recorded.log_file.read_text().splitlines(keepends=True)
+    day = r'"timestamp":"\d+-\d+-\d+'
+    last_year = re.sub(day, f'"timestamp":"{year - 1}-06-15', first)
+    recorded.log_file.write_text("".join([last_year, second, *others]))
+
+    lines = recorded.run("log").stdout.splitlines()
+
+    assert re.match(rf"[0-9a-f]{{8}}  {year - 1}-06-15  allowed ", lines[0])
+    assert re.match(r"[0-9a-f]{8}  \d\d:\d\d:\d\d    blocked ", lines[1])
 
 
 def test_an_unknown_id_is_an_error(recorded: CliProject) -> None:
@@ -168,7 +212,8 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, com
 def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
-    assert run.stderr == "no recorded execution matches\n"
+    assert run.stderr == "no recorded execution matches in this project; --all looks in all projects\n"
+    assert recorded.run("log", "--all", "--hook", "nobody").stderr == "no recorded execution matches\n"
 
 
 def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:
@@ -176,7 +221,7 @@ def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:
         file.write(b'{"id": "cut off\n\xff\xfe\n[]\n{}\n7\n{"hook": 7, "timestamp": [], "duration": "x", "id": null}\n')
     record(recorded, execution("last"))
 
-    run = recorded.run("log")
+    run = recorded.run("log", "--all")
 
     assert run.status == 0
     assert "last" in run.stdout.splitlines()[-1]
@@ -207,8 +252,19 @@ def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: CliProjec
     lines = recorded.run("log", COLUMNS="40").stdout.splitlines()
 
     assert max(map(len, lines)) <= 40
-    assert [line for line in lines if "secrets" in line] == ["  BeforeTool  secrets"]
-    assert "  blocked: holds a key" in lines
+    assert "  secrets: holds a key" in lines
+    assert any(re.fullmatch(r"[0-9a-f]{8}  [0-9:]{8}  blocked", line) for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all"]])
+def test_a_terminal_of_80_columns_breaks_no_line(recorded: CliProject, arguments: list[str]) -> None:
+    record(recorded, execution("python3 -c '" + "import this; " * 20, E.BEFORE_TOOL_SELECTION))
+
+    lines = recorded.run("log", *arguments, COLUMNS="80").stdout.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert any(re.fullmatch(r"[0-9a-f]{8}  \S+  failed +1.5 ms .* BeforeTool write_file", line) for line in lines)
+    assert "          broken: hook `broken` exited with code 3" in lines
 
 
 # Following.
@@ -309,6 +365,7 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
         "count": 100,
         "failed": 0,
         "blocked": 0,
+        "would_block": 0,
         "p50": 50.0,
         "p95": 95.0,
         "max": 100.0,
@@ -322,23 +379,21 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
 def test_stats_draw_a_bar_for_each_hook(recorded: CliProject) -> None:
     lines = recorded.run("stats", COLUMNS="100").stdout.splitlines()
 
-    assert lines[0].split() == [
-        "hook",
-        "event",
-        "count",
-        "failed",
-        "blocked",
-        "p50",
-        "ms",
-        "p95",
-        "ms",
-        "max",
-        "ms",
-        "p95",
-    ]
+    assert lines[0].split() == ["hook", "event", "count", "failed", "blocked", "p50", "ms", "p95", "ms", "max", "ms"]
     bars = {line.split()[0]: line.count("█") for line in lines[1:]}
     assert bars["secrets"] > bars["guard"] >= 1
     assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("columns", [80, 100, 10000])
+def test_stats_of_a_long_command_stay_a_table(recorded: CliProject, columns: int) -> None:
+    record(recorded, execution("python3 -c '" + "import this; " * 20, E.BEFORE_TOOL_SELECTION))
+
+    lines = recorded.run("stats", COLUMNS=str(columns)).stdout.splitlines()
+
+    assert len(lines) == 1 + len(RAN) + 1
+    assert max(map(len, lines)) <= min(columns, 140)
+    assert any(re.match(r"python3 -c.*…  BeforeToolSelection ", line) for line in lines)
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -357,6 +412,8 @@ def test_stats_of_one_project(recorded: CliProject) -> None:
     record(recorded, execution("foreign"), project=elsewhere)
 
     assert hooks(recorded.run("stats", "--json", "-C", str(elsewhere)).json) == ["foreign"]
+    assert "foreign" not in hooks(recorded.run("stats", "--json").json)
+    assert {"foreign", "guard"} < set(hooks(recorded.run("stats", "--json", "--all").json))
 
 
 @pytest.mark.parametrize(

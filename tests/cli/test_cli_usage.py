@@ -137,7 +137,21 @@ def test_every_command_takes_a_folder(call: Call, name: str) -> None:
     assert (run.status, run.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", ["list", "fire BeforeTool", "stats", "log", "trust --dry-run"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "list --json",
+        "fire BeforeTool",
+        "stats --all",
+        "log --all",
+        "trust --dry-run",
+        "schema",
+        "init --list",
+        "demo",
+        "--help",
+    ],
+)
 def test_a_reader_who_has_gone_is_no_reason_for_words(world: CliProject, command: str) -> None:
     world.configure(BeforeTool=[f"echo {number}" for number in range(300)])
     world.log_file.parent.mkdir(parents=True)
@@ -154,7 +168,7 @@ def test_a_reader_who_has_gone_is_no_reason_for_words(world: CliProject, command
     )
 
     assert ended.stderr == ""
-    assert ended.returncode in (0, 1)
+    assert ended.returncode in (0, 141)
 
 
 def test_a_full_disk_is_one_sentence(world: CliProject) -> None:

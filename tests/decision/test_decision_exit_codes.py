@@ -457,6 +457,7 @@ async def test_much_stderr_beside_exit_code_0_is_cut_and_costs_nothing(run_hook:
 # Odd bytes through a real pipe
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-016b")
 async def test_an_odd_but_explicit_deny_blocks_through_a_real_process(run_hook: Any, tmp_path: Path) -> None:
     program = tmp_path / "hook.py"

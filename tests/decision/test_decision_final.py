@@ -170,6 +170,7 @@ failures = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-092", "HOOK-098", "HOOK-110")
 @settings(max_examples=150, deadline=None)
 @given(st.data())

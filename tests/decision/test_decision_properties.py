@@ -128,6 +128,7 @@ def test_whatever_hooks_print_nothing_raises_and_only_an_explicit_block_blocks(
         json.dumps(result.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-110", "HOOK-016b", "HOOK-064", "HOOK-157")
 @settings(max_examples=120, deadline=None)
 @given(events, any_json | hook_fields)
@@ -155,6 +156,7 @@ def test_whatever_json_a_hook_prints_nothing_raises_and_only_an_explicit_block_b
     assert output.should_stop_execution() == (spoken(ending).get("continue") is False)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-070", "HOOK-066", "HOOK-068", "HOOK-198")
 @settings(max_examples=80, deadline=None)
 @given(endings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from llxprt_hooks.diagnosis.excerpt import excerpt
 from tests.diagnosis.diagnosis_marks import (
     DiagnosedProject,
     command,
@@ -91,6 +92,29 @@ CASES = {
     "another word for the type": ("unknown-type", hook('"type": «"shell"», "command": "true"'), "`command`"),
     "Claude's type": ("unknown-type", hook('"type": «"prompt"», "name": "x"'), "from a script"),
     "a plugin": ("plugin-type", hook('"type": «"plugin"», "name": "x"'), "command"),
+    "a url without a scheme": ("failing-hook", hook('"type": "http", "url": «"policy"»'), "fails each time"),
+    "a url that others can read": ("failing-hook", hook('"type": "http", "url": «"http://example.com"»'), "fails"),
+    "a variable that is not listed": (
+        "doubtful-value",
+        hook('"type": "http", "url": "https://a.b", "headers": «{\n "A": "$NOT_LISTED" }»'),
+        "Check",
+    ),
+    "a variable that is not set": (
+        "doubtful-value",
+        hook('"type": "http", "url": "https://a.b", "headers": «{\n "A": "$NOT_SET" }», "allowedEnvVars": ["NOT_SET"]'),
+        "Check",
+    ),
+    "a header that cannot be sent": (
+        "invalid-value",
+        hook('"type": "http", "url": "https://a.b", "headers": «{\n "A": 7 }»'),
+        "skipped",
+    ),
+    "a server without a scheme": ("failing-hook", hook('"type": "nats", "servers": «["a.b"]»'), "fails"),
+    "a wildcard as a subject": (
+        "failing-hook",
+        hook('"type": "nats", "servers": ["nats://a.b"], "subject": «"a.>"»'),
+        "fails",
+    ),
     "failClosed that is idle": ("fail-closed-no-effect", field('"failClosed": «true»', "AfterTool"), "BeforeTool"),
     # Time-outs.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
@@ -289,6 +313,18 @@ def test_what_is_under_a_wrong_event_is_checked_too(place: DiagnosedProject) -> 
     text = settings('"PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "Command", "command": "true" }] }]')
 
     assert [each.code for each in place.diagnose_text(text)] == ["unknown-event", "matcher-claude-tool", "unknown-type"]
+
+
+@pytest.mark.parametrize("headers", ['{ "A": "s3cret", "B": 7 }', '"s3cret"', '["s3cret"]'])
+def test_secret_values_are_not_quoted(place: DiagnosedProject, headers: str) -> None:
+    text = hook(f'"type": "http", "url": "https://a.b", "headers": {headers}, "timeout": 5')
+
+    found = place.diagnose_text(text)
+
+    assert len(found) == 2
+    for each in found:
+        assert "s3cret" not in str((each.to_dict(), excerpt(each, 200)))
+        assert '"timeout": 5' in "".join(excerpt(each, 200))
 
 
 def test_a_tool_of_ones_own_can_be_made_known(place: DiagnosedProject) -> None:

@@ -102,6 +102,7 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-155", "HOOK-188")
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(command=commands(), name=st.sampled_from(range(len(PROJECTS))), changes=environments)

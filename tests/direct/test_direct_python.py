@@ -119,8 +119,13 @@ def test_interpreter_with_a_relative_path(tmp_path: Path) -> None:
     ("variables", "plain"),
     [
         ({"PYTHONUNBUFFERED": "1"}, True),
-        ({"PYTHONPATH": "/one:/two"}, True),
-        ({"PYTHONPATH": "one"}, False),
+        ({"PYTHONPATH": "/one:/two"}, False),
+        ({"PYTHONPATH": ""}, True),
+        ({"PYTHONHOME": "/one"}, True),
+        ({"PYTHONHOME": "one"}, False),
+        ({"PYTHONUSERBASE": "one"}, False),
+        ({"PYTHONPYCACHEPREFIX": "one"}, False),
+        ({"HOME": "one"}, False),
         ({"PYTHONFAULTHANDLER": ""}, True),
         ({"PYTHONFAULTHANDLER": "1"}, False),
         ({"PYTHONSTARTUP": "x", "PYTHONINSPECT": "1"}, False),
@@ -128,3 +133,11 @@ def test_interpreter_with_a_relative_path(tmp_path: Path) -> None:
 )
 def test_variables_of_python(tmp_path: Path, variables: dict[str, str], plain: bool) -> None:
     assert (start(tmp_path, f"{PYTHON} script.py", **variables) is not None) is plain
+
+
+@pytest.mark.parametrize("flag", ["-I", "-sE"])
+def test_variables_that_python_does_not_read(tmp_path: Path, flag: str) -> None:
+    variables = {"PYTHONPATH": "one", "PYTHONFAULTHANDLER": "1", "PYTHONHOME": "one"}
+
+    assert start(tmp_path, f"{PYTHON} {flag} script.py", **variables) is not None
+    assert start(tmp_path, f"{PYTHON} {flag} script.py", HOME="one") is None

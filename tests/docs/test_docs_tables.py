@@ -116,9 +116,9 @@ def test_matchers(row: dict[str, str]) -> None:
     assert [name for name in code(row["does not select"]) if matches(name)] == []
 
 
-def test_what_matchers_are_held_against() -> None:
-    rows = [row for row in table(SETTINGS, "event") if row["a matcher is held against"] != "nothing"]
-    documented = {event: code(row["a matcher is held against"])[0] for row in rows for event in code(row["event"])}
+def test_what_matchers_are_compared_with() -> None:
+    rows = [row for row in table(SETTINGS, "event") if row["a matcher is compared with"] != "nothing"]
+    documented = {event: code(row["a matcher is compared with"])[0] for row in rows for event in code(row["event"])}
     assert documented == {event.value: spec.matched_field for event, spec in EVENTS.items() if spec.matched_field}
 
 

@@ -169,6 +169,7 @@ def test_its_input_is_validated(extended: Extended, fields: dict[str, Any], prob
     assert not (extended.project / "payload").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_it(extended: Extended) -> None:
     extended.configure(group("echo not on a Friday >&2; exit 2", matcher="staging"), group("true", matcher="moon"))
 

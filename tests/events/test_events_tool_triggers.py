@@ -516,6 +516,7 @@ def test_the_search_for_discarded_results_finds_them(code: str, found: bool) -> 
     assert [discarded(around) for _, _, around in trigger_calls(ast.parse(code))] == [found]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-134")
 def test_no_caller_in_the_package_discards_the_result_of_a_trigger() -> None:
     calls = [

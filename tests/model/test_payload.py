@@ -206,6 +206,7 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-071")
 def test_importing_the_translator_imports_no_sdk() -> None:
     code = """
@@ -225,5 +226,5 @@ def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.delitem(sys.modules, "llxprt_hooks.model.google_genai")
     registry._translator_named.cache_clear()
 
-    with pytest.raises(TranslationError, match=r"needs google-genai, .* pip install 'llxprt-hooks\[agent\]'"):
+    with pytest.raises(TranslationError, match=r"translator google-genai needs .* pip install 'llxprt-hooks\[agent\]'"):
         resolve_translator()

@@ -100,6 +100,7 @@ def test_the_chat_sdk_assembles_what_is_written() -> None:
     assert final.choices[1].message.refusal == "Not that."
 
 
+@pytest.mark.slow
 def test_responses_streams_are_read_by_the_sdk() -> None:
     client = openai_client(streamed(RESPONSES, responses_response()))
 

@@ -22,7 +22,7 @@ from tests.support.processes import until
 # pii-redaction
 
 PERSONAL = {
-    "Write to ada.l+x@mail.example.org.": "Write to [e-mail].",
+    "Write to ada.l+x@mail.example.org.": "Write to [email].",
     "Card 4111 1111 1111 1111, please": "Card [card], please",
     "5500-0000-0000-0004": "[card]",
     "DE89 3704 0044 0532 0130 00 is hers": "[account] is hers",
@@ -65,8 +65,8 @@ async def test_personal_data_is_found_across_parts_and_in_every_form_of_an_answe
     bench.init("pii-redaction")
     parts = {"candidates": [{"content": {"role": "model", "parts": ["ada@exam", "ple.org"]}}]}
 
-    assert (await redacted(bench, parts) or {})["candidates"][0]["content"]["parts"] == ["[e-mail]"]
-    assert (await redacted(bench, {"text": "ada@example.org"}) or {})["text"] == "[e-mail]"
+    assert (await redacted(bench, parts) or {})["candidates"][0]["content"]["parts"] == ["[email]"]
+    assert (await redacted(bench, {"text": "ada@example.org"}) or {})["text"] == "[email]"
     assert await redacted(bench, {"candidates": []}) is None
 
 
@@ -404,9 +404,9 @@ async def test_an_answer_that_is_not_whole_is_not_kept(given: dict[str, Any], be
 async def test_what_is_kept_is_what_was_shown(bench: RecipeProject) -> None:
     bench.init("response-cache")
 
-    await prompt(bench, "Who?", "ada@example.org", session_id="one", shown="[e-mail]")
+    await prompt(bench, "Who?", "ada@example.org", session_id="one", shown="[email]")
 
-    assert await prompt(bench, "Who?", "ada@example.org", session_id="two") == "[e-mail]"
+    assert await prompt(bench, "Who?", "ada@example.org", session_id="two") == "[email]"
 
 
 async def test_an_old_answer_is_asked_for_again(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,7 @@ async def test_a_configuration_limits_how_many_hooks_run_at_once(project: Path) 
     assert max(seen) <= 3
 
 
+@pytest.mark.slow
 async def test_the_timeout_of_a_hook_that_waits_counts_from_its_start(project: Path) -> None:
     hook = {"type": "command", "command": "sleep 0.3; exit 2", "timeout": 3000}
     hooks = {"BeforeTool": [{"hooks": [hook]}]}

@@ -93,6 +93,7 @@ def check(before: str, after: str, expected: object) -> None:
 fewer = settings(max_examples=60, deadline=None)
 
 
+@pytest.mark.slow
 @fewer
 @given(files(), events, groups)
 def test_a_group_is_added_and_nothing_else_changes(
@@ -121,6 +122,7 @@ def test_a_top_level_value_is_set_and_nothing_else_changes(
     assert COMMENT.findall(after) == [comment for comment in before if comment not in inside]
 
 
+@pytest.mark.slow
 @fewer
 @given(files(), names, st.booleans())
 def test_a_name_is_listed_or_not_and_nothing_else_changes(

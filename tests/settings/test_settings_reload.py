@@ -367,6 +367,7 @@ def test_the_thread_survives_whatever_a_reload_raises(project: Project, warned: 
     assert _watching()
 
 
+@pytest.mark.slow
 def test_the_thread_ends_with_the_configuration(project: Project, warned: Callable[[str], None]) -> None:
     config = Config.load(project.root, watch=True)
     assert _watching()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,12 +28,13 @@ pytestmark = pytest.mark.slow
 PROBE = Path(__file__).with_name("probe.py")
 SUPPORTED = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 PATIENCE = 60.0
+BASE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"))
 
 
 def _pythons() -> Iterator[Any]:
     """The Python of these tests; with LLXPRT_TEST_PYTHONS=all, as in `make matrix`, all that are installed."""
-    own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
-    yield pytest.param(str(own), id="own")
+    own = Path(BASE_PYTHON)
+    yield pytest.param(BASE_PYTHON, id="own")
     if os.environ.get("LLXPRT_TEST_PYTHONS") != "all":
         return
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
@@ -56,7 +60,9 @@ ENVIRONMENT = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "LANG": "C.UT
 def pool() -> Iterator[ZygotePool]:
     pool = ZygotePool()
     pool.patience = PATIENCE
-    yield pool
+    with pytest.MonkeyPatch.context() as patched:  # each test needs another one
+        patched.setattr("llxprt_hooks.process.warm.pool._RECENT_SECONDS", 0.0)
+        yield pool
     pool.close()
 
 
@@ -277,6 +283,92 @@ async def test_warm_interpreter_starts_again_when_something_is_installed(pool: Z
     assert before == b"False\n"
     assert changed is None
     assert after == b"True\n"
+
+
+@pytest.mark.parametrize("edited", ["sitecustomize.py", "early.py", "early.pth"])
+async def test_warm_interpreter_starts_again_when_its_start_up_code_is_edited_in_place(
+    pool: ZygotePool, tmp_path: Path, edited: str
+) -> None:
+    """That does not change the folder."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "environment"], cwd=tmp_path, check=True)
+    site = next((tmp_path / "environment/lib").glob("python3*/site-packages"))
+    (site / "early.pth").write_text("import early\n")
+    (site / "early.py").write_text("import sys; sys.added = 1\n")
+    if edited == "sitecustomize.py":
+        (site / edited).touch()
+    (tmp_path / "script.py").write_text("import sys; print(sys.added)")
+    comparison = Comparison(pool, tmp_path, f"{tmp_path}/environment/bin/python script.py")
+    before = await comparison.warm_stdout()
+
+    with (site / edited).open("a") as file:
+        file.write("import sys; sys.added = 2\n")
+    changed = await comparison.warm()
+
+    assert before == b"1\n"
+    assert changed is None
+    assert await comparison.warm_stdout() == b"2\n"
+
+
+async def test_warm_interpreter_starts_again_when_start_up_code_changed_while_it_started(
+    pool: ZygotePool, tmp_path: Path
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "environment"], cwd=tmp_path, check=True)
+    site = next((tmp_path / "environment/lib").glob("python3*/site-packages"))
+    (site / "sitecustomize.py").write_text("open(__file__, 'a').write('#')")
+    (tmp_path / "script.py").touch()
+
+    assert await Comparison(pool, tmp_path, f"{tmp_path}/environment/bin/python script.py").warm() is None
+
+
+@pytest.fixture
+def own_library(tmp_path: Path) -> Path:
+    """A standard library that a test can change, for PYTHONHOME."""
+    home = tmp_path / "home"
+    library = home / "lib" / f"python3.{sys.version_info.minor}"
+    library.mkdir(parents=True)
+    for each in Path(os.__file__).parent.iterdir():
+        (library / each.name).symlink_to(each)
+    (library / "textwrap.py").unlink()
+    shutil.copyfile(textwrap.__file__, library / "textwrap.py")
+    return home
+
+
+async def test_warm_interpreter_starts_again_some_time_after_a_loaded_module_is_edited_in_place(
+    pool: ZygotePool, tmp_path: Path, own_library: Path
+) -> None:
+    (tmp_path / "script.py").write_text("import textwrap; print(hasattr(textwrap, 'ADDED'))")
+    comparison = Comparison(pool, tmp_path, f"{BASE_PYTHON} script.py", PYTHONHOME=str(own_library))
+    assert await comparison.warm_stdout() == b"False\n"
+
+    with next(own_library.glob("lib/python3*/textwrap.py")).open("a") as file:
+        file.write("\nADDED = True\n")
+
+    for _ in range(100):
+        if await comparison.warm_stdout() == b"True\n":
+            return
+        await asyncio.sleep(0.5)
+    pytest.fail("it was not noticed")
+
+
+async def test_warm_script_is_refused_if_a_zip_file_comes_before_the_standard_library(
+    pool: ZygotePool, tmp_path: Path, own_library: Path
+) -> None:
+    (tmp_path / "script.py").write_text("import json; print(json.VALUE)")
+    comparison = Comparison(pool, tmp_path, f"{BASE_PYTHON} script.py", PYTHONHOME=str(own_library))
+    with zipfile.ZipFile(own_library / "lib" / f"python3{sys.version_info.minor}.zip", "w") as archive:
+        archive.writestr("json.py", "VALUE = 'of the archive'")
+
+    cold, warm = await comparison.cold(), await comparison.warm()
+
+    assert cold.stdout == b"of the archive\n"
+    assert warm is None
+
+
+async def test_very_large_file_is_refused(pool: ZygotePool, tmp_path: Path) -> None:
+    with (tmp_path / "script.py").open("wb") as file:
+        file.truncate(1 << 40)
+
+    assert await Comparison(pool, tmp_path, f"{sys.executable} script.py").warm() is None
 
 
 async def test_warm_scripts_share_the_hash_seed_unless_it_is_given(pool: ZygotePool, tmp_path: Path) -> None:

@@ -8,58 +8,16 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from llxprt_hooks import Config, HookExecutionResult, fire_before_tool_hook
+from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.engine.definitions import HookSet, read_definitions
 from llxprt_hooks.process.warm import Offer, zygotes
 from tests.support.processes import eventually, lives, pids_in, until
 from tests.support.project import Project
-
-ALLOWS = "print('{}')"
-
-
-class WarmHook:
-    """A hook in a folder of its own, whose script can be replaced."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    async def run(self, script: str, **fields: Any) -> HookExecutionResult:
-        (self.folder / "hook.py").write_text(script)
-        hook = {"type": "command", "command": f"{sys.executable} hook.py", "warm": True, **fields}
-        config = Config(
-            enable_hooks=True,
-            working_dir=self.folder,
-            hooks={"BeforeTool": [{"hooks": [hook]}]},
-            output_limit=1000,
-        )
-        system = config.get_hook_system()
-        assert system is not None
-        await system.initialize()
-        result = await system.get_event_handler().fire_before_tool_event("write_file", {"content": "x"})
-        return result.results[0]
-
-    async def warm(self, script: str = ALLOWS, **fields: Any) -> HookExecutionResult:
-        result = await self.run(script, **fields)
-        assert result.warm
-        return result
-
-    def zygote(self) -> int:
-        """The process that waits for the scripts of this hook; the latest one is the one that was used last."""
-        return list(zygotes._zygotes.values())[-1].pid
-
-
-@pytest.fixture
-async def hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WarmHook]:
-    monkeypatch.setattr(zygotes, "patience", 60.0)
-    zygotes._crashes.clear()
-    yield WarmHook(tmp_path)
-    zygotes.close()
+from tests.warm.warm_hook import ALLOWS, WarmHook, children, waiting_child
 
 
 async def test_warm_hook_gets_its_payload_and_its_answer_counts(hook: WarmHook) -> None:
@@ -193,7 +151,7 @@ async def test_interpreter_that_does_not_answer_is_passed_over_and_the_script_ru
 ) -> None:
     script = "open('runs', 'a').write('x')"
     await hook.warm(script)
-    waiting = await _waiting(hook.zygote())
+    waiting = await waiting_child(hook.zygote())
     os.kill(waiting, signal.SIGSTOP)
     monkeypatch.setattr(Offer, "seconds", 0.2)
 
@@ -208,7 +166,7 @@ async def test_interpreter_that_does_not_answer_is_passed_over_and_the_script_ru
 
 async def test_hook_that_is_cancelled_before_it_is_accepted_never_runs(hook: WarmHook) -> None:
     await hook.warm()
-    waiting = await _waiting(hook.zygote())
+    waiting = await waiting_child(hook.zygote())
     os.kill(waiting, signal.SIGSTOP)
 
     run = asyncio.create_task(hook.run("open('runs', 'a').write('x')"))
@@ -245,7 +203,7 @@ async def test_warm_hooks_leave_no_descriptors_and_no_zombies(hook: WarmHook) ->
 
     zygote = hook.zygote()
     assert len(os.listdir("/proc/self/fd")) == before
-    until(lambda: len(_children(zygote)) == 1)
+    until(lambda: len(children(zygote)) == 1)
     until(lambda: len(os.listdir(f"/proc/{zygote}/fd")) <= 10)
 
 
@@ -296,17 +254,6 @@ async def main():
 asyncio.run(main())
 """
     return subprocess.Popen([sys.executable, "-c", program], cwd=folder)
-
-
-async def _waiting(zygote: int) -> int:
-    """The one child of a zygote that waits, when all others are gone."""
-    await eventually(lambda: len(_children(zygote)) == 1)
-    return _children(zygote)[0]
-
-
-def _children(pid: int) -> list[int]:
-    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-    return [child for child in children if lives(child)]
 
 
 @pytest.mark.slow
@@ -371,22 +318,41 @@ async def test_settings_can_turn_all_of_it_off(project: Project, switch: bool) -
     assert result.results[0].warm is switch
 
 
-async def test_warm_hook_with_many_descriptors_open_runs_cold_and_its_answer_counts(hook: WarmHook) -> None:
-    await hook.warm()
+async def test_interpreters_end_when_a_reload_turns_them_off(project: Project) -> None:
+    project.write("hook.py", ALLOWS)
+    hook = {"type": "command", "command": f"{sys.executable} hook.py", "warm": True}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    project.put("project", settings)
+    config = Config.load(project.root)
+    system = config.get_hook_system()
+    assert system is not None
+    zygotes.close()
+    first = await system.ready_event_handler().fire_before_tool_event("write_file", {})
+    (zygote,) = (each.pid for each in zygotes._zygotes.values())
+
+    project.put("user", {"hooksConfig": {"warm": False}})
+    config.reload()
+    second = await system.ready_event_handler().fire_before_tool_event("write_file", {})
+
+    assert [result.results[0].warm for result in (first, second)] == [True, False]
+    await eventually(lambda: not lives(zygote))
+
+
+async def test_warm_hook_with_many_descriptors_open_is_as_usual(hook: WarmHook) -> None:
+    """Their numbers are larger than what `select` takes, here and in the interpreter that waits."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
     opened = [os.open(os.devnull, os.O_RDONLY)]
     try:
         while opened[-1] < 1100:
             opened.append(os.open(os.devnull, os.O_RDONLY))
-        result = await hook.run("import sys; sys.exit(2)")
+        results = [await hook.run("import sys; sys.exit(2)") for _ in range(3)]
     finally:
         for descriptor in opened:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
-    assert result.exit_code == 2
-    assert not result.warm
+    assert [(result.exit_code, result.warm) for result in results] == [(2, True)] * 3
 
 
 async def test_warm_hook_does_not_see_the_environment_of_another(

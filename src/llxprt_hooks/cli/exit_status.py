@@ -20,3 +20,5 @@ class ExitStatus(IntEnum):
     """Wrong usage."""
     INTERRUPTED = 130
     """Ctrl-C."""
+    READER_LEFT = 141
+    """The reader of standard output closed it, as in ``| head``: 128 + SIGPIPE, as shells report it."""

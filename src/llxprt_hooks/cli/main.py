@@ -31,10 +31,13 @@ COMMANDS: Mapping[str, str] = {
     "trust": "Approve the hooks of a project.",
     "untrust": "Withdraw the approval of a project's hooks.",
     "doctor": "Check that hooks work on this machine.",
+    "test": "Run the tests for hooks.",
     "validate": "Find mistakes in hook settings, and how to fix them.",
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",
     "stats": "Show how often hooks ran and how long they took.",
+    "inspect": "Show events live in the browser.",
+    "watch": "Show events live in the terminal.",
     "mcp-proxy": "Run an MCP server with hooks around its tools.",
     "model-proxy": "Run hooks around the model calls of any agent.",
     "init": "Add ready-made hooks to a project.",
@@ -138,6 +141,10 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         return ExitStatus.INTERRUPTED
     except (OSError, ExceptionGroup) as error:
         return _report_os_error(error)
+    except SystemExit as ended:
+        if ended.code != 1:  # shell completion
+            raise
+        return _report_os_error(BrokenPipeError())  # click catches it, and exits with 1
     return int(status or ExitStatus.OK)
 
 
@@ -169,13 +176,14 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report_os_error(error: Exception) -> ExitStatus:
-    """Print an operating system error, usually about writing output. A broken pipe needs no message."""
+    """Print an operating system error, usually about writing output. After ``| head`` there is nothing to report."""
     while isinstance(error, ExceptionGroup):  # raised in one of several tasks
         error = error.exceptions[0]
     if not isinstance(error, OSError):
         raise error
-    if not isinstance(error, BrokenPipeError):
-        where = error.filename or "standard output"
-        click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise Python tries to flush stdout again at exit
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.READER_LEFT
+    where = error.filename or "standard output"
+    click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
     return ExitStatus.FAILED

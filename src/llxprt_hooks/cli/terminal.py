@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from llxprt_hooks.text import PROSE, escape_for_terminal
 
@@ -37,9 +37,15 @@ def stderr_console() -> Console:
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
+    class PipeAwareConsole(Console):
+        """A console whose reader may leave, as in ``| head``: rich would exit, also in the middle of a task."""
+
+        def on_broken_pipe(self) -> NoReturn:
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
     has_width = "COLUMNS" in os.environ or (stream is not None and stream.isatty())
-    return Console(
+    return PipeAwareConsole(
         stderr=stderr,
         highlight=False,
         emoji=False,

@@ -12,10 +12,12 @@ from llxprt_hooks.settings.jsonc import BYTE_ORDER_MARK, LINE_END, LineIndex
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 _LONGEST_TEXT: Final = 200
 _LONGEST_MESSAGE: Final = 500
+_ANY_CHARACTER: Final = re.compile(r"[^\r\n]")
 _LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
 
 
@@ -42,9 +44,10 @@ class Rule:
 class Source:
     """The text of a file, by offset and by line."""
 
-    def __init__(self, file: Path, text: str) -> None:
+    def __init__(self, file: Path, text: str, secrets: Callable[[], Iterable[tuple[int, int]]] = tuple) -> None:
         self.file = file
         self.text = text
+        self._secrets = secrets
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of an offset, both 1-based."""
@@ -59,8 +62,16 @@ class Source:
         return LineIndex(self.text)
 
     @cached_property
+    def shown(self) -> str:
+        """The text with a placeholder for each character of a secret."""
+        text = self.text
+        for start, end in self._secrets():
+            text = text[:start] + _ANY_CHARACTER.sub("•", text[start:end]) + text[end:]
+        return text
+
+    @cached_property
     def _lines(self) -> list[str]:
-        return LINE_END.split(self.text.removeprefix(BYTE_ORDER_MARK))
+        return LINE_END.split(self.shown.removeprefix(BYTE_ORDER_MARK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str
         *source.position(end),
         message=_shortened(message),
         fix=fix,
-        text=shorten(source.text[start:end], _LONGEST_TEXT),
+        text=shorten(source.shown[start:end], _LONGEST_TEXT),
         source=source,
     )
 

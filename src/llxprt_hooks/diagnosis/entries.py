@@ -50,7 +50,7 @@ class SettingsFile:
     source: Source = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "source", Source(self.document.file, self.document.text))
+        object.__setattr__(self, "source", Source(self.document.file, self.document.text, self._secrets))
 
     @property
     def root(self) -> Node:
@@ -72,6 +72,17 @@ class SettingsFile:
     def hooks(self) -> Iterator[HookEntry]:
         """All hooks of the file, including those that cannot run."""
         return (hook for event in self.events for group in event.groups for hook in group.hooks)
+
+    def _secrets(self) -> Iterator[tuple[int, int]]:
+        """Return where values are that are never shown."""
+        for hook in self.hooks:
+            executor = settings_executor(hook.fields.get("type"))
+            declared = own_fields() if executor is None else executor.fields or {}
+            for member in hook.node.members:
+                field_ = declared.get(member.key)
+                if field_ is not None and field_.secret:
+                    values = [each.value for each in member.value.members] or [member.value]
+                    yield from ((value.start, value.end) for value in values)
 
     def at(self, rule: Rule, node: Node, message: str, fix: str) -> Diagnostic:
         """Return a diagnostic for a value."""

@@ -65,6 +65,12 @@ PLUGIN_TYPE = Rule(
     _E,
     "The type is accepted but cannot be run: the hook fails each time, and a failed hook allows.",
 )
+FAILING_HOOK = Rule(
+    "failing-hook",
+    _E,
+    "With this value the hook fails each time. A failed hook allows; one with `failClosed` blocks everything.",
+)
+DOUBTFUL_VALUE = Rule("doubtful-value", _W, "The hook probably does not do what was meant.")
 FAIL_CLOSED_NO_EFFECT = Rule(
     "fail-closed-no-effect",
     _W,

@@ -34,11 +34,12 @@ class HookAggregator:
         self, results: Sequence[HookExecutionResult], event_name: HookEventName
     ) -> AggregatedHookResult:
         """One result for all; ``results`` are in plan order."""
+        counting = [result for result in results if not result.hook_config.observe]
         return AggregatedHookResult(
-            success=all(result.success for result in results),
-            final_output=self._merge(results, event_name),
-            all_outputs=[result.output for result in results if result.output is not None],
-            errors=[result.error for result in results if result.error is not None],
+            success=all(result.success for result in counting),
+            final_output=self._merge(counting, event_name),
+            all_outputs=[result.output for result in counting if result.output is not None],
+            errors=[result.error for result in counting if result.error is not None],
             total_duration=sum([result.duration for result in results]),
             results=list(results),
         )

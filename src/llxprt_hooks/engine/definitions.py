@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
 from llxprt_hooks.engine.executors.base import BeforeStart, HookScope
 from llxprt_hooks.engine.matcher import is_invalid
-from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, GROUPS, HOOK_FIELDS
+from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, ENFORCE, GROUPS, HOOK_FIELDS, OBSERVE
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
 from llxprt_hooks.settings.problem import Problem, ProblemList
@@ -70,6 +70,18 @@ class HookConfig(msgspec.Struct, frozen=True):
     before_start: BeforeStart | None = None
     """Called before every start; what it returns keeps the hook from running (D-28)."""
     scope: HookScope = HookScope.PROJECT
+    observe: bool = False
+    """It runs and is logged with what it would have decided, and changes nothing (D-80)."""
+
+    @property
+    def blocks_on_failure(self) -> bool:
+        """Whether its failure blocks: a hook that only observes blocks nothing."""
+        return self.fail_closed and not self.observe
+
+    @property
+    def mode(self) -> str:
+        """The mode, as settings have it."""
+        return OBSERVE if self.observe else ENFORCE
 
     @property
     def executor(self) -> Executor[Any]:
@@ -169,7 +181,8 @@ def _config(
         return spec
     timeout = float(min(values["timeout"], _LONGEST_TIMEOUT))
     name, description, fail_closed = values["name"], values["description"], values["failClosed"]
-    return HookConfig(type_name, spec, timeout, name, description, fail_closed, before_start, scope)
+    observe = values["mode"] == OBSERVE
+    return HookConfig(type_name, spec, timeout, name, description, fail_closed, before_start, scope, observe)
 
 
 _LONGEST_TIMEOUT: Final = 1e12
@@ -247,7 +260,7 @@ class _Reader:
             matcher, sequential = group.matcher, group.sequential
             for number, hook in enumerate(group.hooks):
                 config = _config(type(hook).__name__, asdict(hook), before_start, scope)
-                if isinstance(config, list) or (config.fail_closed and is_invalid(event_name, matcher)):
+                if isinstance(config, list) or (config.blocks_on_failure and is_invalid(event_name, matcher)):
                     return []
                 found.append(
                     HookDefinition(config, event_name, source, origin, group_number, number, matcher, sequential)
@@ -262,7 +275,7 @@ class _Reader:
             for problem in problems:
                 self._report((*group.path, problem.key), problem.message, group.path)
             read = [(config, entry.number) for entry in group.entries(self._report) if (config := self._hook(entry))]
-            matcher, closed = fields["matcher"], any(config.fail_closed for config, _ in read)
+            matcher, closed = fields["matcher"], any(config.blocks_on_failure for config, _ in read)
             matches_all = closed and self._matches_all(event_name, matcher, group)
             place = event_name, self._set.source, self._set.origin, group.number
             found += [

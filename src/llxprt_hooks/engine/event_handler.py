@@ -246,18 +246,19 @@ class HookEventHandler:
         *,
         accept_unmarked: bool = False,
     ) -> AggregatedHookResult:
-        stage, plan, event_id, wall_time = "planning", None, "", 0.0
+        stage, plan, subject, event_id, wall_time = "planning", None, None, "", 0.0
         try:
             matched_field = event_name.spec.matched_field
             if matched_field:
                 fields = {**fields, matched_field: name_text(fields[matched_field])}
-            plan = self._planner.create_execution_plan(event_name, fields.get(matched_field))
+                subject = fields[matched_field]
+            plan = self._planner.create_execution_plan(event_name, subject)
             if plan is None:
                 nothing = make_empty_success_result()
                 self._report_end(event_id, event_name, nothing, wall_time)
                 return nothing
             if not in_asyncio_task():
-                return self._fire_outside_asyncio(event_name)
+                return self._fire_outside_asyncio(event_name, plan)
             stage = "translation"
             own = _translated(event_name, fields, translator or self._translator, accept_unmarked)
             hook_input = {**self._base_fields(event_name), **(base or {}), **own}
@@ -280,16 +281,18 @@ class HookEventHandler:
             aggregated = self._failure(error, stage, event_name, plan)
             if plan is not None:
                 event_id = event_id or self._report_start(event_name, plan, {})
-        self._report_end(event_id, event_name, aggregated, wall_time)
+        self._report_end(event_id, event_name, aggregated, wall_time, plan, subject)
         return aggregated
 
-    def _fire_outside_asyncio(self, event_name: HookEventName) -> AggregatedHookResult:
+    def _fire_outside_asyncio(self, event_name: HookEventName, plan: ExecutionPlan) -> AggregatedHookResult:
         """Block an event whose hooks cannot be awaited, because the caller runs on another event loop, or on none.
 
         The triggers do not get here: they run the hooks on a background loop (D-42).
         """
         self._log.error("%s: hooks cannot run: %s", event_name, NEEDS_ASYNCIO)
         envelope = build_failure_envelope(RuntimeError(NEEDS_ASYNCIO), "execution", {"eventName": event_name.value})
+        if plan.observes_only:
+            return envelope
         block = cannot_run_block(NEEDS_ASYNCIO).to_dict()
         return replace(envelope, final_output=create_specific_hook_output(event_name, block))
 
@@ -307,7 +310,13 @@ class HookEventHandler:
         return event_id
 
     def _report_end(
-        self, event_id: str, event_name: HookEventName, aggregated: AggregatedHookResult, wall_time: float
+        self,
+        event_id: str,
+        event_name: HookEventName,
+        aggregated: AggregatedHookResult,
+        wall_time: float,
+        plan: ExecutionPlan | None = None,
+        subject: str | None = None,
     ) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
@@ -315,7 +324,7 @@ class HookEventHandler:
             if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
                 return
             processed = self.process_common_hook_output_fields(aggregated)
-            event = EventEnded(event_id, event_name, processed, wall_time)
+            event = EventEnded(event_id, event_name, processed, wall_time, plan, subject)
             report_end(self._log, event)
         except Exception as error:
             self._log.warning("%s: logging its results failed: %s", event_name, error)
@@ -341,7 +350,7 @@ class HookEventHandler:
         self._log.warning("%s: %s failed, hooks are skipped: %s", event_name or "hook request", stage, error)
         event = {} if event_name is None else {"eventName": event_name.value}
         envelope = build_failure_envelope(error, stage, {**event, "type": type(error).__name__})
-        if event_name is None:
+        if event_name is None or (plan is not None and plan.observes_only):
             return envelope
         if isinstance(error, NestingError):
             block = {"decision": "deny", "reason": str(error)}
@@ -373,7 +382,8 @@ class NestingError(HookStageError):
 
 def _needs_all_levels(event_name: HookEventName, plan: ExecutionPlan) -> bool:
     """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
-    return event_name.spec.can_block and (event_name.spec.is_about_tool or plan.fail_closed)
+    can_block = event_name.spec.can_block and not plan.observes_only
+    return can_block and (event_name.spec.is_about_tool or plan.fail_closed)
 
 
 def _changes_are_too_deep(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:

@@ -52,6 +52,9 @@ class EventEnded:
     event_name: HookEventName
     processed: ProcessedHookResult
     wall_time: float
+    plan: ExecutionPlan | None = None
+    subject: str | None = None
+    """What matchers were compared with, such as the tool's name; None if the event ignores matchers."""
 
     @property
     def blocked(self) -> bool:

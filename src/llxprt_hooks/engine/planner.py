@@ -36,7 +36,12 @@ class ExecutionPlan:
     @property
     def fail_closed(self) -> bool:
         """Whether a failure of the engine itself must block."""
-        return any(config.fail_closed for config in self.hook_configs)
+        return any(config.blocks_on_failure for config in self.hook_configs)
+
+    @property
+    def observes_only(self) -> bool:
+        """Whether no hook can change anything, and so nothing may block because hooks cannot run."""
+        return all(config.observe for config in self.hook_configs)
 
     @property
     def in_process(self) -> bool:
@@ -94,7 +99,7 @@ class HookPlanner:
 
     def has_fail_closed_hook(self, event_name: HookEventName) -> bool:
         """Whether any hook of an event has ``failClosed``, whatever its matcher."""
-        return any(entry.config.fail_closed for entry in self._registry.get_hooks_for_event(event_name))
+        return any(entry.config.blocks_on_failure for entry in self._registry.get_hooks_for_event(event_name))
 
     def explain(
         self, event_name: HookEventName, subject: str | None = None, *, hooks_enabled: bool = True
@@ -159,9 +164,11 @@ def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry,
 def _strictest(copies: list[HookConfig]) -> HookConfig:
     """The hook that runs for all copies: the first one (HOOK-091), but a copy never disarms a guard.
 
-    If any copy has ``failClosed``, the hook that runs has it too, with the longest timeout of all (D-27). Copies do not
-    affect a managed hook (D-36).
+    Copies that only observe do not count beside one that does not (D-80). If any copy has ``failClosed``, the hook that
+    runs has it too, with the longest timeout of all (D-27). Copies do not affect a managed hook (D-36).
     """
+    if len(copies) > 1:
+        copies = [copy for copy in copies if not copy.observe] or copies
     if copies[0].scope is HookScope.MANAGED:
         return copies[0]
     if len(copies) == 1 or not any(copy.fail_closed for copy in copies):

@@ -90,7 +90,7 @@ def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: Hoo
         "%s: %s%s, which %s",
         event_name,
         result.error,
-        "" if result.hook_config.executor.in_process else _how_it_ended(result),
+        _how_it_ended(result) if result.hook_config.executor.is_process else "",
         _consequence(event_name, result),
         extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
     )
@@ -102,6 +102,8 @@ def _how_it_ended(result: HookExecutionResult) -> str:
 
 
 def _consequence(event_name: HookEventName, result: HookExecutionResult) -> str:
+    if result.hook_config.observe:
+        return "changes nothing, because it only observes"
     if not is_blocked(event_name, result.output):
         return "changes nothing"
     return "blocks because failClosed is set" if result.hook_config.fail_closed else "blocks"

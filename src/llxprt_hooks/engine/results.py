@@ -54,6 +54,13 @@ class HookExecutionResult:
     execution_id: str = ""
     warm: bool = False
     """Whether a waiting interpreter ran it."""
+    observed: DefaultHookOutput | None = None
+    """What a hook in observe mode would have decided; its ``output`` is always None (D-80)."""
+
+    @property
+    def answer(self) -> DefaultHookOutput | None:
+        """What the hook answered, whether it counts or not."""
+        return self.output or self.observed
 
     def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
         """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
@@ -73,6 +80,7 @@ class HookExecutionResult:
             "stderr": self.stderr[:text_limit],
             "error": None if self.error is None else str(self.error),
             "output": None if self.output is None else self.output.to_dict(),
+            "observed": None if self.observed is None else self.observed.to_dict(),
         }
 
 

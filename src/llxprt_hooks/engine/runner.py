@@ -121,6 +121,8 @@ class HookRunner:
             result = _blocked(result)
         elif config.fail_closed:
             result = _apply_fail_closed(result)
+        if config.observe:  # logged, and otherwise as if it had said nothing (D-80)
+            result = replace(result, output=None, observed=result.output)
         notify(self._observer, "hook_ended", result)
         return result
 

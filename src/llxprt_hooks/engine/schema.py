@@ -12,11 +12,16 @@ from typing import Final
 
 from llxprt_hooks.engine.executors import settings_executor, settings_executors
 from llxprt_hooks.events import EVENTS, EventSpec, HookEventName, MatchKind
+from llxprt_hooks.settings.audit import DEFAULT_STREAM
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 DEFAULT_TIMEOUT = 60_000.0
 """Milliseconds (HOOK-120)."""
+
+ENFORCE: Final = "enforce"
+OBSERVE: Final = "observe"
+"""The modes of a hook (D-80)."""
 
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 
@@ -38,6 +43,12 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
         "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
         "blocks. For BeforeTool and BeforeModel; without it a failed hook allows.",
         default=False,
+        nullable=True,
+    ),
+    "mode": Field(
+        Scalar(Kind.STRING, choices=(ENFORCE, OBSERVE)),
+        "`observe`: the hook runs and is logged with what it would have decided, and changes nothing.",
+        default=ENFORCE,
         nullable=True,
     ),
 }
@@ -165,6 +176,29 @@ ENVIRONMENT: Final = Shape(
     example={"deny": ["AWS_*", "GITHUB_TOKEN"]},
 )
 
+AUDIT_NATS: Final = Shape(
+    "audit.nats",
+    "The NATS server with JetStream that gets the records.",
+    {
+        "servers": Field(
+            ArrayOf(Scalar(Kind.STRING)), "Its addresses, for example `tls://nats.example.org:4222`.", required=True
+        ),
+        "stream": Field(Scalar(Kind.STRING), "The stream; it is created if it does not exist.", default=DEFAULT_STREAM),
+        "credentials": Field(Scalar(Kind.STRING), "The path of a file with credentials."),
+    },
+    example={"servers": ["nats://127.0.0.1:4222"]},
+)
+
+AUDIT: Final = Shape(
+    "audit",
+    "Where the record of every execution is sent.",
+    {
+        "nats": Field(AUDIT_NATS, AUDIT_NATS.description, required=True),
+        "payloads": Field(_BOOLEAN, "Whether records contain what hooks were sent.", default=False),
+    },
+    example={"nats": {"servers": ["nats://127.0.0.1:4222"]}},
+)
+
 HOOKS_CONFIG: Final = Shape(
     "hooksConfig",
     "About all hooks.",
@@ -172,6 +206,7 @@ HOOKS_CONFIG: Final = Shape(
         "enabled": _ENABLED,
         "disabled": _DISABLED,
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
+        "audit": Field(AUDIT, AUDIT.description),
         "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
         "managed": Field(
             _BOOLEAN,

@@ -13,6 +13,7 @@ from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry, RegistryConfig
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.logger import apply_debug_variable, debug_logger
+from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -144,7 +145,10 @@ class HookSystem:
     def reload(self, change: Callable[[], None]) -> None:
         """Change the configuration, and read the hooks again. Events that have started finish with the old hooks."""
         with self._lock:
+            was_warm = self._config.warm
             change()
+            if was_warm and not self._config.warm:
+                zygotes.close()
             if not self.initialized:
                 return
             registry = HookRegistry(self._config)

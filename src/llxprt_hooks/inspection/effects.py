@@ -45,6 +45,26 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     return found
 
 
+def would_have(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
+    """Return what an output would have done if its hook did not only observe.
+
+    >>> from llxprt_hooks import DefaultHookOutput
+    >>> would_have(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))
+    ['would have blocked: no secrets']
+    """
+    return [_would_have(phrase) for phrase in effects(event_name, output)]
+
+
+def _would_have(phrase: str) -> str:
+    for does, done in _DONE.items():
+        if phrase.startswith(does):
+            return f"would have {done}{phrase.removeprefix(does)}"
+    return f"would have had an effect: {phrase}"
+
+
+_DONE = {"blocks it": "blocked", "stops the agent": "stopped the agent"}
+
+
 def _tool_config(value: Mapping[str, Any]) -> str:
     names = value.get("allowedFunctionNames")
     if value.get("mode") == "NONE" or names == []:

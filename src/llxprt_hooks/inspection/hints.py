@@ -176,7 +176,7 @@ def _was_read(result: HookExecutionResult) -> bool:
 
 def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
     """Return the output of a hook that did not fail."""
-    return result.output if result.error is None else None
+    return result.answer if result.error is None else None
 
 
 def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:

@@ -71,6 +71,7 @@ class Item:
             "sequential": self.definition.sequential,
             "timeout_ms": config.timeout,
             "fail_closed": config.fail_closed,
+            "mode": config.mode,
             "warm": config.warm,
             "source": self.source,
             "file": self.definition.origin,
@@ -98,7 +99,7 @@ class Inventory:
         return self.hooks_enabled and item.enabled and item.approved and not item.skipped
 
     def state(self, item: Item) -> str:
-        """Return ``enabled``, or why the hook does not run."""
+        """Return ``enabled``, and whether the hook only observes; or why it does not run."""
         obstacles = ["disabled"] * (not item.enabled)
         if item.trust and not item.approved:
             obstacles.append(TRUST_WORDS[item.trust])
@@ -106,7 +107,8 @@ class Inventory:
             obstacles.append(item.skipped)
         if not obstacles and not self.hooks_enabled:
             return "hooks are off"
-        return ", ".join(obstacles) or "enabled"
+        usual = "enabled, only observes" if item.definition.config.observe else "enabled"
+        return ", ".join(obstacles) or usual
 
     def to_dict(self) -> dict[str, Any]:
         """Return the output of ``list --json``."""

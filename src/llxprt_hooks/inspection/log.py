@@ -1,8 +1,9 @@
-"""The log of executions: which hook ran when, its decision, its output, its duration.
+"""The log of executions: which hook ran when, its decision, its output, its duration; and what its event came to.
 
-A bounded local file of JSON lines in the user's folder, readable by the user only. Payloads contain the data the agent
-works on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs
-opt in with ``Config(observer=HookLog(project))``.
+A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, or one
+event: its plan and the merged decision, after the executions of its hooks. Payloads contain the data the agent works
+on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs opt in
+with ``Config(observer=HookLog(project))``.
 
 Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
 for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
@@ -17,28 +18,25 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from llxprt_hooks.engine.observer import HookObserver, new_id
-from llxprt_hooks.engine.reporting import LOGGED_TEXT
-from llxprt_hooks.engine.results import is_blocked
+from llxprt_hooks.audit.record import Record, event_record, execution_record
+from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.engine.observer import EventEnded
     from llxprt_hooks.engine.results import HookExecutionResult
 
 log = debug_logger("log")
-
-Record = dict[str, Any]
 
 LARGEST = 4 * 1024 * 1024
 """Bytes after which the file is rotated; one rotated file is kept."""
@@ -49,20 +47,11 @@ LARGEST_WHILE_LOCKED = 2 * LARGEST
 MOST_PENDING = 1000
 """Records that may wait to be written, where only a thread may write; more are dropped."""
 
-LARGEST_PAYLOAD = 256 * 1024
-"""For a larger payload only the size in bytes is recorded: if it were cut, it could not be fired again."""
-
 LONGEST = 1e12
 """Maximum plausible duration in milliseconds, about thirty years."""
 
 POLL = 0.2
 """Seconds between two reads while following the file."""
-
-_REPEATS_PAYLOAD = "hookSpecificOutput"
-"""In stdout, the field that may repeat the payload: rewritten arguments, a changed request or answer."""
-
-_MOST_EFFECTS = 20
-_LONGEST_EFFECT = 100
 
 # O_NONBLOCK: opening a named pipe would otherwise block forever.
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -98,32 +87,29 @@ class HookLog(HookObserver):
         self._later = _WriteLater()
 
     def hook_ended(self, result: HookExecutionResult) -> None:
+        self._write(partial(self._execution, result, timestamp()))
+
+    def event_ended(self, event: EventEnded) -> None:
+        self._write(partial(self._event, event, timestamp()))
+
+    def _write(self, record: Callable[[], Record]) -> None:
         if not self._usable:
             return
-        record = self._record(result)
         if not blocking_is_forbidden():
-            self._append(record)
-        elif not self._later.call(partial(self._append, record)):
+            self._append(record())
+        elif not self._later.call(lambda: self._append(record())):
             self._drop(f"{MOST_PENDING} records wait to be written")
 
-    def _record(self, result: HookExecutionResult) -> dict[str, Any]:
-        execution = result.to_dict(LOGGED_TEXT)
-        del execution["output"]  # may repeat the payload; its effects are recorded below
-        if not self._payloads and _REPEATS_PAYLOAD in result.stdout:
-            execution["stdout"] = ""
-        record = {
-            "id": execution.pop("execution_id") or new_id(),
-            "event_id": execution.pop("event_id"),
-            "timestamp": timestamp(),
-            "session_id": self.session_id or result.hook_input.get("session_id", ""),
-            "project": self._project,
-            "command": execution.pop("command"),
-            "failed": result.error is not None,
-            **_decision(result),
-            **execution,
-        }
-        bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
-        return {**bounded, **_payload(result)} if self._payloads else bounded
+    def _execution(self, result: HookExecutionResult, ended: str) -> Record:
+        payloads = self._records_payloads()
+        return execution_record(result, ended, self._project, session_id=self.session_id, payloads=payloads)
+
+    def _event(self, event: EventEnded, ended: str) -> Record:
+        payloads = self._records_payloads()
+        return event_record(event, ended, self._project, session_id=self.session_id, payloads=payloads)
+
+    def _records_payloads(self) -> bool:
+        return self._payloads or is_recording(self._file.parent)
 
     def _append(self, record: dict[str, Any]) -> None:
         try:
@@ -165,7 +151,7 @@ class HookLog(HookObserver):
     def _report_dropped(self) -> None:
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
-            log.warning("executions are recorded again; %d were not", dropped)
+            log.warning("executions are recorded again; %d records were not written", dropped)
 
 
 class _WriteLater:
@@ -185,28 +171,6 @@ class _WriteLater:
         self._pending.append(None)
         self._thread.submit(write).add_done_callback(lambda _: self._pending.pop())
         return True
-
-
-def _payload(result: HookExecutionResult) -> dict[str, Any]:
-    size = len(write_json(result.hook_input))
-    return {"payload": result.hook_input} if size <= LARGEST_PAYLOAD else {"payload_bytes": size}
-
-
-def _decision(result: HookExecutionResult) -> dict[str, Any]:
-    """Return the decision of a hook; of the fields it changes, only the names."""
-    if result.output is None:
-        return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    output = create_specific_hook_output(result.event_name, result.output.to_dict())
-    blocked = is_blocked(result.event_name, output)
-    counts = blocked or result.error is None  # a failed hook has no other effect
-    reason = output.get_effective_reason() if blocked else output.get_stop_reason()
-    changed = sorted(output.hook_specific_output or {}) if counts else []
-    return {
-        "blocked": blocked,
-        "stopped": counts and output.should_stop_execution(),
-        "reason": reason if counts else None,
-        "effects": [name[:_LONGEST_EFFECT] for name in islice(changed, _MOST_EFFECTS)],
-    }
 
 
 def _write_line(descriptor: int, data: bytes) -> None:
@@ -245,13 +209,21 @@ class LogFilter:
 
 
 class LogReader:
-    """Reads the records of a log, oldest first, and remembers how far it has read.
+    """Reads the records of a log, oldest first, and remembers how far it has read: executions, with ``events`` also
+    those of events.
 
     Skips lines that are not records. If the file is rotated meanwhile, reads the rest of it, then the new one.
     """
 
-    def __init__(self, file: Path | None = None, where: LogFilter = LogFilter()) -> None:  # noqa: B008  # it is frozen
+    def __init__(
+        self,
+        file: Path | None = None,
+        where: LogFilter = LogFilter(),  # noqa: B008  # it is frozen
+        *,
+        events: bool = False,
+    ) -> None:
         self._file = file or log_file()
+        self._events = events
         self._where = where
         self._inode: int | None = None
         self._position = 0
@@ -267,7 +239,7 @@ class LogReader:
                         records += self._read_on(older)
                 self._inode, self._position = inode, 0
             records += self._read_on(newest)
-        return [record for record in records if self._where.matches(record)]
+        return [record for record in records if ("hook" in record or self._events) and self._where.matches(record)]
 
     def follow(self) -> Iterator[Record]:
         """Yield new records as they are added, forever."""
@@ -281,8 +253,8 @@ class LogReader:
         file.seek(self._position)
         added = file.read()
         end = added.rfind(b"\n") + 1
-        records = [record for line in added[:end].splitlines() if (record := _read_record(line)) is not None]
-        unfinished = _read_record(added[end:])
+        records = [record for line in added[:end].splitlines() if (record := read_record(line)) is not None]
+        unfinished = read_record(added[end:])
         if unfinished is not None:
             records.append(unfinished)
             end = len(added)
@@ -293,6 +265,12 @@ class LogReader:
 def read_log(file: Path | None = None, where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
     """Return the recorded executions, oldest first."""
     return LogReader(file, where).read()
+
+
+def observed_decision(record: Record) -> Mapping[str, Any]:
+    """Return what a hook in observe mode would have decided; empty for other hooks."""
+    observed = record.get("observed")
+    return observed if isinstance(observed, dict) else {}
 
 
 def recorded_duration(record: Record) -> float | None:
@@ -309,12 +287,13 @@ def _ran_in(project: str, record: Record) -> bool:
         return False
 
 
-def _read_record(line: bytes) -> Record | None:
+def read_record(line: bytes) -> Record | None:
+    """Return the record in a line, or ``None`` if the line has none."""
     try:
         record = read_json(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) and "hook" in record else None
+    return record if isinstance(record, dict) and ("hook" in record or "hooks" in record) else None
 
 
 def _opened(file: Path) -> BinaryIO:

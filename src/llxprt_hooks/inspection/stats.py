@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.inspection.log import recorded_duration
+from llxprt_hooks.inspection.log import observed_decision, recorded_duration
 
 if TYPE_CHECKING:
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Figures:
     count: int
     failed: int
     blocked: int
+    would_block: int
+    """Executions in observe mode that would have blocked."""
     p50: float
     p95: float
     max: float
@@ -43,6 +45,7 @@ def _figures(event: str, hook: str, records: list[Record]) -> Figures:
         count=len(records),
         failed=sum(bool(record.get("failed")) for record in records),
         blocked=sum(bool(record.get("blocked")) for record in records),
+        would_block=sum(bool(observed_decision(record).get("blocked")) for record in records),
         p50=percentile(times, 50),
         p95=percentile(times, 95),
         max=times[-1] if times else 0.0,

@@ -142,7 +142,7 @@ class ClaudeHooks(Integration):
 
     def stop_reason(self, session_id: str | None = None) -> str | None:
         """Return why a hook stopped a session, by default the latest one."""
-        session = self._latest if session_id is None else self.sessions.get(session_id)
+        session = self._latest if session_id is None else self.sessions.latest(session_id)
         return None if session is None else session.stop_reason
 
     def _matchers(self) -> dict[HookEvent, HookMatcher]:

@@ -7,24 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
 
 
 class _Translator(NamedTuple):
-    """The module and class of a translator, and the extra of this package that installs its SDK, if it needs one."""
+    """The module and class of a translator, and the extra of this package that installs its SDK."""
 
     module: str
     name: str
-    extra: str | None = None
+    extra: str
 
 
 TRANSLATORS = {
-    "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", extra="agent"),
-    "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator"),
-    "openai-responses": _Translator("openai_responses", "OpenAIResponsesTranslator"),
-    "anthropic-messages": _Translator("anthropic_messages", "AnthropicMessagesTranslator"),
+    "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", "agent"),
+    "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator", "openai"),
+    "openai-responses": _Translator("openai_responses", "OpenAIResponsesTranslator", "openai"),
+    "anthropic-messages": _Translator("anthropic_messages", "AnthropicMessagesTranslator", "anthropic"),
 }
 DEFAULT = "google-genai"
 
@@ -51,8 +52,5 @@ def _translator_named(name: str) -> AnyTranslator:
     try:
         translator: AnyTranslator = getattr(import_module(f"{__package__}.{entry.module}"), entry.name)()
     except ImportError as error:
-        install = f": install it with pip install 'llxprt-hooks[{entry.extra}]'" if entry.extra else ""
-        raise TranslationError(
-            f"Translating model requests needs {name}, which cannot be imported ({error}){install}."
-        ) from error
+        raise TranslationError(missing_extra(f"The translator {name}", entry.extra, error)) from error
     return translator

@@ -75,7 +75,7 @@ class Drain:
     def catch_up(self) -> None:
         """Read everything that a process which has ended can have left in the pipe.
 
-        Stops after the largest possible pipe: a child that the process left behind may write without end.
+        Stops after the largest possible pipe: a child that the process left behind may write forever.
         """
         left = _MAX_PIPE_SIZE
         while left > 0 and not self.at_end:

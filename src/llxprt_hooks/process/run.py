@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -13,6 +14,7 @@ import msgspec
 
 from llxprt_hooks.process.blocking import blocking_is_forbidden, call_blocking
 from llxprt_hooks.process.child import Child, spawn
+from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.exit_watch import has_ended
 from llxprt_hooks.process.group import POLL_MAX, POLL_MIN, has_members, signal_group
 from llxprt_hooks.process.watchdog import watchdog
@@ -105,7 +107,7 @@ async def run_child(
     """
     loop = asyncio.get_running_loop()
     started = time.monotonic()
-    child = await _begin(loop, start, partial(_discard, loop, grace))
+    child = await _begin(loop, start, grace)
     run = _Run(loop, child, grace)
     try:
         run.connect()
@@ -118,13 +120,20 @@ async def run_child(
     return _completed(child, run.exit_code, timed_out=timed_out, started=started)
 
 
-async def _begin(
-    loop: asyncio.AbstractEventLoop, start: Callable[[], Child | Offer], discard: Callable[[Child | Offer], None]
-) -> Child:
+async def _begin(loop: asyncio.AbstractEventLoop, start: Callable[[], Child | Offer], grace: float) -> Child:
+    discard = partial(_discard, loop, grace)
     begun = await call_blocking(start, discard=discard)
     if isinstance(begun, Child):
         return begun
-    accepted = await _accepted(loop, begun)
+    try:
+        await _answered(loop, begun)
+    except asyncio.CancelledError:
+        await _terminate_accepted(loop, begun, grace)
+        raise
+    except BaseException:
+        begun.withdraw()
+        raise
+    accepted = begun.accepted()
     return await call_blocking(begun.otherwise, discard=discard) if accepted is None else accepted
 
 
@@ -135,20 +144,30 @@ def _discard(loop: asyncio.AbstractEventLoop, grace: float, begun: Child | Offer
         begun.withdraw()
 
 
-async def _accepted(loop: asyncio.AbstractEventLoop, offer: Offer) -> Child | None:
-    """Wait for the answer to an offer. None: it was not accepted."""
-    answer = loop.create_future()
+async def _answered(loop: asyncio.AbstractEventLoop, offer: Offer) -> None:
+    """Wait for the answer to an offer."""
+    answer, owner = loop.create_future(), os.getpid()
     loop.add_reader(offer.fd, _resolve, answer)
     timer = loop.call_later(offer.seconds, _resolve, answer)
     try:
         await answer
-    except BaseException:
-        offer.withdraw()
-        raise
     finally:
         timer.cancel()
-        loop.remove_reader(offer.fd)
-    return offer.accepted()
+        if os.getpid() == owner and not loop.is_closed():  # a forked process shares the selector
+            loop.remove_reader(offer.fd)
+
+
+async def _terminate_accepted(loop: asyncio.AbstractEventLoop, offer: Offer, grace: float) -> None:
+    """End a program that was accepted when the run was cancelled, in the same way as one that was known to run."""
+    with contextlib.suppress(SpawnError):  # accepted in this moment, and killed
+        child = offer.accepted()
+        if child is not None:
+            run = _Run(loop, child, grace)
+            try:
+                run.connect()
+                await run.terminate()
+            finally:
+                run.close()
 
 
 class Offer(Protocol):

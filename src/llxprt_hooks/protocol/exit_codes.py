@@ -36,6 +36,8 @@ class ProcessOutcome(msgspec.Struct, frozen=True):
     stdout_cut: bool = False
     timed_out_after: float | None = None
     """The timeout in milliseconds, if it was reached."""
+    warm: bool = False
+    """A waiting interpreter ran it."""
 
 
 class HookVerdict(msgspec.Struct, frozen=True):
@@ -62,7 +64,7 @@ def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
     """
     read = next(read for applies, read in _TABLE if applies(outcome))
     stdout, stderr = decode_text(outcome.stdout), decode_text(outcome.stderr)
-    return replace(read(outcome), signal=outcome.signal, stdout=stdout, stderr=stderr)
+    return replace(read(outcome), signal=outcome.signal, stdout=stdout, stderr=stderr, warm=outcome.warm)
 
 
 def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOutput | None:
@@ -134,9 +136,10 @@ def _signal(outcome: ProcessOutcome) -> HookVerdict:
 def _status_unknown(outcome: ProcessOutcome) -> HookVerdict:
     # The exit status is unknown, so the output is ignored unless it is an explicit refusal.
     output = _explicit_refusal(outcome.stdout) or _warning(outcome)
-    return HookVerdict(
-        False, None, output, error="ended, but something else collected its exit status (is SIGCHLD ignored?)"
+    cause = (
+        "the interpreter that ran it was ended" if outcome.warm else "something else collected it (is SIGCHLD ignored?)"
     )
+    return HookVerdict(False, None, output, error=f"ended with an unknown exit status: {cause}")
 
 
 def _explicit_refusal(stdout: bytes) -> DefaultHookOutput | None:

@@ -295,7 +295,7 @@ class ModelProxy:
     def _session(self, connection: _Connection, body: Any) -> Session:
         wanted = connection.header(SESSION_HEADER) or _session_in(body) or self._hooks.config.session_id
         session_id = wanted[:_LONGEST_SESSION_ID]
-        return self._sessions.get(session_id) or self._sessions.begin(session_id)
+        return self._sessions.latest(session_id) or self._sessions.begin(session_id)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; called as that of a transport."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.settings.audit import read_audit
 from llxprt_hooks.settings.environment import read_environment
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
@@ -13,6 +14,7 @@ from llxprt_hooks.settings.problem import ProblemList
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from llxprt_hooks.settings.audit import AuditRule
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.environment import EnvironmentRule
     from llxprt_hooks.settings.jsonc import Node
@@ -48,6 +50,8 @@ class HookFields:
     """Which variables hooks inherit; ``None`` if the file does not set it."""
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
+    audit: AuditRule | None
+    """Where records of executions are sent; ``None`` if the file does not set it."""
     managed: bool
     """Whether the file says that its hooks are managed; only root can say so (D-36)."""
     managed_only: bool
@@ -66,6 +70,7 @@ def read_hook_fields(document: Document) -> HookFields:
         disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
         environment=read_environment(reader, config),
         warm=reader.switch(config, "warm"),
+        audit=read_audit(reader, config),
         managed=bool(reader.switch(config, MANAGED)),
         managed_only=bool(reader.switch(config, MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),

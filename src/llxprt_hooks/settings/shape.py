@@ -139,7 +139,8 @@ def _default(field: Field) -> Any:
 
 
 def _misfit(key: str, field: Field, value: object) -> FieldProblem:
-    expected = f"expected {expected_words(field.value)}, found {found_words(value)}"
+    found = _hidden_words(value) if field.secret else found_words(value)
+    expected = f"expected {expected_words(field.value)}, found {found}"
     words = f"it needs `{key}`: {expected}" if field.required else f"`{key}` is ignored: {expected}"
     return FieldProblem(key, words, discards=field.required)
 
@@ -168,6 +169,10 @@ def expected_words(declared: Value) -> str:
 def found_words(value: object) -> str:
     """A value that was found, cut to a length that fits in a message."""
     return "nothing" if value is None else f"{value!r:.60}"
+
+
+def _hidden_words(value: object) -> str:
+    return "nothing" if value is None else "something else, which is not shown"
 
 
 _TYPES: Final[Mapping[Kind, type | tuple[type, ...]]] = {

@@ -19,12 +19,17 @@ _MAX_SHEBANG = 255
 
 _HARMLESS_VARIABLES = frozenset(
     """
-    PYTHONBREAKPOINT PYTHONCOERCECLOCALE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONHOME PYTHONIOENCODING
-    PYTHONNOUSERSITE PYTHONPATH PYTHONPYCACHEPREFIX PYTHONSAFEPATH PYTHONUNBUFFERED PYTHONUSERBASE PYTHONUTF8
-    PYTHONWARNINGS
+    PYTHONBREAKPOINT PYTHONCOERCECLOCALE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONNOUSERSITE
+    PYTHONSAFEPATH PYTHONUNBUFFERED PYTHONUTF8 PYTHONWARNINGS
     """.split()  # noqa: SIM905
 )
-"""Variables for which a waiting interpreter behaves like a fresh one. Others print or measure at start or end."""
+"""Variables of Python that make no difference to a waiting interpreter.
+
+Others print or measure at start or end. With PYTHONPATH, a waiting interpreter could import a module of a project.
+"""
+
+_FOLDERS = frozenset(("HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE"))
+"""The same, if they have an absolute path. Another depends on the directory in which the interpreter starts."""
 
 
 def python_start(command: DirectCommand, environment: Mapping[str, str], directory: str) -> PythonStart | None:
@@ -32,8 +37,14 @@ def python_start(command: DirectCommand, environment: Mapping[str, str], directo
 
     The interpreter has an absolute path: a waiting one is not started in the directory of the script.
     """
-    if not all(map(_is_harmless, environment.items())):
+    start = _start_of(command, environment, directory)
+    if start is None:
         return None
+    is_read = not any("I" in flag or "E" in flag for flag in start.flags)
+    return start if all(_is_harmless(*variable, is_read) for variable in environment.items()) else None
+
+
+def _start_of(command: DirectCommand, environment: Mapping[str, str], directory: str) -> PythonStart | None:
     program = os.path.basename(command.executable)  # noqa: PTH119
     if _PYTHON.fullmatch(program):
         return _start(command.executable, command.arguments)
@@ -47,13 +58,13 @@ def python_start(command: DirectCommand, environment: Mapping[str, str], directo
     return _start(interpreter, arguments) if _PYTHON.fullmatch(os.path.basename(interpreter)) else None  # noqa: PTH119
 
 
-def _is_harmless(variable: tuple[str, str]) -> bool:
-    name, value = variable
-    if not name.startswith("PYTHON") or not value:
+def _is_harmless(name: str, value: str, is_read: bool) -> bool:
+    """Whether a waiting interpreter behaves like a fresh one with a variable; ``is_read``: those of Python count."""
+    if not value or (name.startswith("PYTHON") and not is_read):
         return True
-    if name == "PYTHONPATH":  # a relative folder depends on the directory in which the interpreter starts
-        return all(entry.startswith("/") for entry in value.split(":"))
-    return name in _HARMLESS_VARIABLES
+    if name in _FOLDERS:
+        return value.startswith("/")
+    return not name.startswith("PYTHON") or name in _HARMLESS_VARIABLES
 
 
 def _start(executable: str, argv: Sequence[str]) -> PythonStart | None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.engine.results import error_text
+from llxprt_hooks.engine.schema import OBSERVE
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.exit_codes import cannot_run_block, fail_closed_block
@@ -57,4 +58,5 @@ def _is_configured(config: Config, event_name: HookEventName) -> bool:
     if any(hook.config.fail_closed for hook in functions):
         return True
     entries = (entry for hook_set in config.hook_sets for entry in hook_entries(hook_set.hooks))
-    return any(entry.event == event_name and entry.hook.get("failClosed") is True for entry in entries)
+    hooks = (entry.hook for entry in entries if entry.event == event_name)
+    return any(hook.get("failClosed") is True and hook.get("mode") != OBSERVE for hook in hooks)

@@ -148,7 +148,7 @@ def _changed_request(
             wanted = output.translator.from_hook_llm_request({name: value}, base)
             changed = changed if wanted is base else wanted
         except Exception:
-            if any(result.hook_config.fail_closed for result in processed.aggregated.results):
+            if any(result.hook_config.blocks_on_failure for result in processed.aggregated.results):
                 raise
             log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
     return changed

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.settings.audit import AuditRule
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.hook_fields import HookFields
     from llxprt_hooks.settings.jsonc import Node
@@ -79,6 +80,8 @@ class Settings:
     """The disabled hooks, including those of a project that is not approved."""
     warm: bool
     """Whether waiting interpreters may run hooks."""
+    audit: AuditRule | None
+    """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
     managed_environment: HookEnvironment
@@ -142,6 +145,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         disabled=merge_lists(fields.disabled for _, fields in effective),
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        audit=next((fields.audit for _, fields in reversed(effective) if fields.audit), None),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
         extensions=extensions,

@@ -26,7 +26,7 @@ def covered_text(status: TrustStatus, name: str) -> str | None:
 
 
 def difference(status: TrustStatus, name: str) -> list[str]:
-    """Return the lines of a unified diff between what was approved under a name and what is there now."""
+    """Return the lines of a unified diff between what was approved under a name and its text now."""
     before, after = _approved_text(status, name), _current_text(status, name)
     if before is None or after is None:
         return [f"{name}: changed {NOT_TEXT}"]

@@ -46,7 +46,7 @@ MAX_TREE_BYTES: Final = 32 * 1024 * 1024
 
 _CHUNK: Final = 1024 * 1024
 _OWN_FILES: Final = re.compile(rf"{re.escape(FILE_NAME)}(?:\.lock)?|\.{re.escape(FILE_NAME)}\..*\.tmp")
-"""The settings, which are compared by their meaning, and what is there while they are written."""
+"""The settings, which are compared by their meaning, and the files next to them while they are written."""
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _ANY: Final = "*"
 _SCRIPT_SUFFIXES: Final = (".py", ".pyw")

@@ -3,67 +3,68 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.commands.run import agent_options
 from llxprt_hooks.cli.terminal import print_line, stdout_console
 
-PROMPTS = (
-    "Prepare the release.",
-    "Have a look at the notes, but change nothing.",
-    "What is the capital of France?",
-    "Now look at everything.",
-)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH = 80
 
 
 @click.command("demo")
-def command() -> int:
-    """Show what hooks can do: block, rewrite, inject, restrict, redact, answer and stop.
+@click.option("--step", is_flag=True, help="Wait for Enter after each scene.")
+def command(step: bool) -> int:
+    """Show what hooks can do: block, rewrite, inject, redact, restrict, answer and stop.
 
-    Runs a real session of the agent with recorded answers, in a temporary project with seven small hooks. It needs no
-    API key, takes a few seconds, and does not read or change your files.
+    Plays recorded answers of a model in a temporary project, with real tools and seven small hooks that really run.
+    It needs no API key and no SDK, takes a few seconds, and does not read or change your files.
 
     \b
-    Example:
+    Examples:
       llxprt-hooks demo
+      llxprt-hooks demo --step
     """
+    console = stdout_console()
+    console.width = min(console.width, _WIDTH)
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-demo-") as folder:
         project = Path(folder) / "project"
-        source = Path(__file__).parent.parent / "demo"
-        shutil.copytree(source / "project", project)
-        (project / ".llxprt").mkdir()
-        settings = (project / "settings.json").rename(project / ".llxprt" / "settings.json")
-        settings.chmod(0o600)  # settings that others can write are refused
-        asyncio.run(_show(project, source / "answers.jsonl"))
+        shutil.copytree(Path(__file__).parent.parent / "demo" / "project", project)
+        _play(console, project, step=step)
     return 0
 
 
-async def _show(project: Path, answers: Path) -> None:
-    options = agent_options(str(project), None, str(answers), "yolo")
-    from llxprt_hooks.agent.assembly import assemble
+def _play(console: Console, project: Path, *, step: bool) -> None:
     from llxprt_hooks.agent.environment import marked_as_agent
-    from llxprt_hooks.cli.demo.narrator import Narrator
+    from llxprt_hooks.cli.demo.player import Player
+    from llxprt_hooks.cli.demo.scenes import SCENES
 
-    # Trust the demo's own hooks, and hide the user's and the system's settings.
-    os.environ |= {
-        "LLXPRT_TRUST_PROJECT_HOOKS": "1",
-        "HOME": str(project.parent),
-        "LLXPRT_SYSTEM_SETTINGS_PATH": str(project.parent / "no-settings.json"),
-    }
-    console = stdout_console()
-    narrator = Narrator(console)
-    with marked_as_agent():
-        session = assemble(options, narrator, observer=narrator)
-        for prompt in PROMPTS:
-            narrator.prompt(prompt)
-            await session.respond(prompt)
-            session.clear()
-    print_line(console)
     print_line(
-        console, ("Next:", "bold"), " llxprt-hooks init creates a first hook, llxprt-hooks --help lists all commands"
+        console, f"A recorded agent works, and {len(SCENES)} hooks watch. Lines with ", ("⚓", "magenta"), " are hooks."
     )
+    settings = json.loads((project / "settings.json").read_text(encoding="utf-8"))
+    player = Player(console, project, settings["hooks"])
+    with marked_as_agent(), asyncio.Runner() as runner:
+        for number, scene in enumerate(SCENES, start=1):
+            runner.run(player.play(scene, f"{number}/{len(SCENES)}"))
+            if step:
+                _wait_for_enter()
+    player.summarize()
+    print_line(console)
+    print_line(console, ("Next:", "bold"), " llxprt-hooks init     create a first hook in your own project")
+    print_line(console, "      llxprt-hooks --help   list all commands")
+
+
+def _wait_for_enter() -> None:
+    """Wait for a line on standard input; not at all once it is closed."""
+    click.echo("Press Enter to continue", err=True, nl=False)
+    if not (sys.stdin and sys.stdin.readline()):
+        click.echo(err=True)

@@ -95,8 +95,10 @@ def _print_cards(console: Console, inventory: Inventory, items: list[Item]) -> N
 def _print_below(console: Console, item: Item) -> None:
     config = item.definition.config
     print_line(console, (f"      {config.command}", "dim"))
-    if config.fail_closed:
+    if config.blocks_on_failure:
         print_line(console, ("      blocks when it fails", "dim"))
+    if config.observe:
+        print_line(console, ("      only observes: it is logged, and changes nothing", "dim"))
     if config.warm:
         print_line(console, ("      runs warm, if it is a Python script", "dim"))
     if config.description:

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
 from llxprt_hooks.cli.hook_names import recorded_names
-from llxprt_hooks.cli.options import EventType, json_option, project_option
-from llxprt_hooks.cli.terminal import Part, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.options import (
+    EventType,
+    all_projects_option,
+    credentials_option,
+    json_option,
+    nats_option,
+    project_option,
+    stream_option,
+)
+from llxprt_hooks.cli.terminal import (
+    Part,
+    aligned,
+    fits,
+    line,
+    print_line,
+    print_wrapped,
+    stderr_console,
+    stdout_console,
+)
+from llxprt_hooks.text import shorten
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SHORT_ID = 8
 """Characters of an id in the list. They are enough to look the execution up."""
 
-NARROW = 80
-"""Terminals with fewer columns get several lines per execution."""
+WIDEST_COLUMN = 28
+LONGEST_PROJECT = 12
+"""Columns, so that a line fits a terminal of 80 with a hook's name."""
+
+A_MINUTE = 60_000
+"""In milliseconds; longer durations are shown in seconds."""
 
 Record = dict[str, Any]
 
@@ -37,6 +65,10 @@ Record = dict[str, Any]
     show_default=True,
     help="The number of latest executions to show.",
 )
+@all_projects_option
+@nats_option
+@stream_option
+@credentials_option
 @json_option
 @project_option
 def command(
@@ -47,13 +79,23 @@ def command(
     failed: bool,
     blocked: bool,
     count: int,
+    all_projects: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
     as_json: bool,
-    project: str | None,
+    project: str,
 ) -> int:
-    """Show the latest executions of hooks, one per line. With an ID, show all details of that execution.
+    """Show the latest executions of this project's hooks, one per line. With an ID, show that execution.
+
+    A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
+    the reason or what the hook changed.
 
     `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
     of hooks only with --log-payloads. You can combine filters.
+
+    `log verify` checks the hash chains of the audit trail: with --nats of all agents, otherwise of the records that
+    are waiting to be sent. It exits with 1 if a record is missing or was changed.
 
     \b
     Examples:
@@ -61,28 +103,42 @@ def command(
       llxprt-hooks log --follow --event BeforeTool
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
-      llxprt-hooks log 1f3a9c02 --json | jq .payload | llxprt-hooks fire BeforeTool --input -
+      llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
     from llxprt_hooks.cli.json_output import print_json
-    from llxprt_hooks.inspection.log import LogFilter, LogReader, log_file
+    from llxprt_hooks.inspection.log import LogFilter, LogReader
 
-    reader = LogReader(where=LogFilter(execution, event, hook, project, failed, blocked))
-    records = reader.read()
-    show = print_json if as_json else _print_full if execution else _print_line
-    for record in records[-count:]:
+    source = None if nats is None else audit_stream(nats, stream, credentials)
+    if execution == VERIFY:
+        return verify_chains(source, as_json=as_json)
+    # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
+    all_projects = all_projects or nats is not None
+    within = None if all_projects or execution else project
+    where = LogFilter(execution, event, hook, within, failed, blocked)
+    reader = LogReader(where=where)
+    records = reader.read() if source is None else source.read(where)
+    latest = records[-count:]
+    show = print_json if as_json else _print_full if execution else _Lines(latest, show_project=all_projects).print
+    for record in latest:
         show(record)
     if follow:
         _announce_following()
-        for record in reader.follow():
+        for record in reader.follow() if source is None else source.follow(where):
             show(record)
     if execution and not records:
         raise click.ClickException(f"no recorded execution has the id {execution}")
     if not records and not as_json:
-        click.echo("no recorded execution matches" if log_file().exists() else NOTHING_RECORDED, err=True)
+        click.echo(nothing_found(within) if source is None else "the stream has no such execution", err=True)
     return 0
 
 
-NOTHING_RECORDED = "no executions are recorded yet: `llxprt-hooks run` records the hooks that it runs"
+def nothing_found(project: str | None) -> str:
+    """Return why nothing is shown, and what to do about it."""
+    from llxprt_hooks.inspection.log import log_file
+
+    if not log_file().exists():
+        return "no executions are recorded yet: `llxprt-hooks run` records the hooks that it runs"
+    return "no recorded execution matches" + (" in this project; --all looks in all projects" if project else "")
 
 
 def _announce_following() -> None:
@@ -91,67 +147,151 @@ def _announce_following() -> None:
         print_wrapped(console, ("waiting for executions; press Ctrl-C to stop", "dim"))
 
 
-def _print_line(record: Record) -> None:
-    console = stdout_console()
-    hook = " ".join(str(record.get("hook")).split())
-    event, duration = str(record.get("event_name")), _duration(record)
-    warm: Part = (" (warm)", "dim") if record.get("warm") else ""
-    start: tuple[Part, ...] = ((str(record.get("id"))[:SHORT_ID], "dim"), "  ", (_local_time(record), "dim"))
-    if console.width < NARROW:
-        print_line(console, *start, f"  {duration.strip()}")
-        print_line(console, f"  {event}  ", (hook, "bold"), warm)
-        print_wrapped(console, "  ", *_outcome(record))
-    else:
-        print_line(console, *start, f"  {event:<19}  {duration}  ", (hook, "bold"), warm, "  ", *_outcome(record))
+class _Lines:
+    """Prints a line per execution, in columns as wide as the first executions need."""
+
+    def __init__(self, records: Sequence[Record], *, show_project: bool) -> None:
+        self._console = stdout_console()
+        self._show_project = show_project
+        self._times = _widest(map(_short_time, records))
+        self._projects = _widest(map(_project, records))
+        self._places = _widest(map(_place, records))
+        self._words = max(len("blocked"), _widest(_outcome(record)[0] for record in records))
+
+    def print(self, record: Record) -> None:
+        word, style, details = _outcome(record)
+        start: list[Part] = [
+            (f"{str(record.get('id'))[:SHORT_ID]:<{SHORT_ID}}  ", "dim"),
+            (f"{_short_time(record):<{self._times}}  ", "dim"),
+            (f"{word:<{self._words}}", style),
+        ]
+        project: Part = (f"{_project(record):<{self._projects}}  ", "cyan") if self._show_project else ""
+        place = f"{_place(record):<{self._places}}"
+        hook: list[Part] = [(_one_line(record.get("hook")), "bold"), (" (warm)", "dim") if record.get("warm") else ""]
+        hook += [f": {details}"] if details else []
+        columns = [*start, f"  {_duration(record):>9}  ", project]
+        if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
+            print_line(self._console, *columns, f"{place}  ", *hook)
+        elif fits(self._console, [line(*columns, place)]):
+            print_line(self._console, *columns, _place(record))
+            print_wrapped(self._console, f"{'':<{SHORT_ID}}  ", *hook)
+        else:
+            print_line(self._console, *start)
+            print_wrapped(self._console, "  ", project, f"{_place(record)}  {_duration(record)}")
+            print_wrapped(self._console, "  ", *hook)
 
 
-def _outcome(record: Record) -> tuple[Part, ...]:
-    reason = " ".join(str(record.get("reason") or "").split())
+def _widest(cells: Iterable[str]) -> int:
+    return min(max(map(len, cells), default=0), WIDEST_COLUMN)
+
+
+def _place(record: Record) -> str:
+    """Return the event, and its tool if it has one."""
+    return _one_line(f"{record.get('event_name')} {record.get('tool_name') or ''}")
+
+
+def _project(record: Record) -> str:
+    return shorten(PurePath(str(record.get("project") or "-")).name, LONGEST_PROJECT)
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())
+
+
+def _outcome(record: Record) -> tuple[str, str, str]:
+    """Return the decision, its style, and the reason or what was changed."""
+    from llxprt_hooks.inspection.log import observed_decision
+
+    reason = _one_line(record.get("reason") or "")
     if record.get("blocked"):
-        return ("blocked", "red"), _after_colon(reason)
+        return "blocked", "red", reason
+    if would := _would_have(observed_decision(record)):
+        return "observed", "cyan", would
     if record.get("failed"):
-        return ("failed", "yellow"), _after_colon(" ".join(str(record.get("error")).split()))
+        return "failed", "yellow", _one_line(record.get("error"))
     if record.get("stopped"):
-        return ("stopped", "yellow"), _after_colon(reason)
-    changed = record.get("effects")
-    effects = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
-    return ("allowed", "green"), f" with {effects}" if effects else ""
+        return "stopped", "yellow", reason
+    return "allowed", "green", f"changes {effects}" if (effects := _effects(record)) else ""
 
 
-def _after_colon(text: str) -> str:
-    return f": {text}" if text else ""
+def _would_have(observed: Mapping[str, Any]) -> str:
+    for field in ("blocked", "stopped"):
+        if observed.get(field):
+            reason = _one_line(observed.get("reason") or "")
+            return f"would have {field}: {reason}" if reason else f"would have {field}"
+    return f"would have changed {effects}" if (effects := _effects(observed)) else ""
+
+
+def _effects(decision: Mapping[str, Any]) -> str:
+    changed = decision.get("effects")
+    return ", ".join(map(str, changed)) if isinstance(changed, list) else ""
 
 
 def _duration(record: Record) -> str:
     from llxprt_hooks.inspection.log import recorded_duration
 
     duration = recorded_duration(record)
-    return " " * 11 if duration is None else f"{duration:>8.1f} ms"
+    if duration is None:
+        return ""
+    return f"{duration:.1f} ms" if duration < A_MINUTE else f"{duration / 1000:.0f} s"
 
 
-def _local_time(record: Record) -> str:
-    recorded = str(record.get("timestamp"))
+def _short_time(record: Record) -> str:
+    """Return the local time, with the date if it was another day."""
+    when = _when(record)
+    if when is None:
+        return shorten(_one_line(record.get("timestamp")), len("2026-11-16"))
+    now = datetime.now().astimezone()
+    if when.date() == now.date():
+        return f"{when:%H:%M:%S}"
+    return f"{when:%m-%d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
+
+
+def _when(record: Record) -> datetime | None:
     try:
-        return datetime.fromisoformat(recorded).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
     except (ValueError, OverflowError):
-        return recorded
+        return None
 
 
 def _print_full(record: Record) -> None:
+    """Print an execution for people. ``--json`` has the fields as they were recorded."""
     console = stdout_console()
-    width = max(map(len, record))
-    for name, value in record.items():
-        first, *others = _formatted(value).rstrip("\n").split("\n")
-        print_line(console, (f"{name:<{width}}  ", "dim"), first)
-        for line in others:
-            print_line(console, f"{'':<{width}}  {line}")
+    word, style, details = _outcome(record)
+    when = _when(record)
+    tool = record.get("tool_name")
+    rows: dict[str, Part] = {
+        "execution": str(record.get("id")),
+        "when": f"{when:%Y-%m-%d %H:%M:%S}" if when else str(record.get("timestamp")),
+        "decision": (f"{word}: {details}" if details else word, style),
+        "event": f"{record.get('event_name')}, tool {tool}" if tool else str(record.get("event_name")),
+        "hook": str(record.get("hook")),
+        record.get("type") or "command": str(record.get("command")),
+        "duration": _duration(record) + (", in a waiting interpreter" if record.get("warm") else ""),
+        "ended with": _ending(record),
+        "project": str(record.get("project") or "-"),
+        "session": str(record.get("session_id") or "-"),
+    }
+    for row in aligned([((name, "dim"), value) for name, value in rows.items()]):
+        console.print(row, soft_wrap=True)
+    for name in ("stdout", "stderr"):
+        _print_block(console, name, str(record.get(name) or ""))
+    if isinstance(payload := record.get("payload"), dict):
+        _print_block(console, "stdin", json.dumps(payload, indent=2, ensure_ascii=False))
+        print_line(
+            console, ("run it again", "dim"), f"  llxprt-hooks fire --from-log {str(record.get('id'))[:SHORT_ID]}"
+        )
 
 
-def _formatted(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    if isinstance(value, dict):
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    return (", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)) or "-"
+def _ending(record: Record) -> str:
+    if record.get("signal"):
+        return str(record["signal"])
+    exit_code = record.get("exit_code")
+    return "no exit code" if exit_code is None else f"exit code {exit_code}"
+
+
+def _print_block(console: Console, title: str, text: str) -> None:
+    if text.strip():
+        print_line(console, (title, "dim"))
+        for each in text.rstrip("\n").split("\n"):
+            print_line(console, f"  {each}")

@@ -10,6 +10,7 @@ import click
 
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.protocol.json_codec import decode_text
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.assembly import AgentOptions
@@ -112,7 +113,5 @@ def agent_options(
         from llxprt_hooks.agent.approval import ApprovalMode
         from llxprt_hooks.agent.assembly import AgentOptions
     except ImportError as error:
-        raise click.ClickException(
-            f"the agent needs extra packages ({error}): pip install 'llxprt-hooks[agent]'"
-        ) from error
+        raise click.ClickException(missing_extra("the agent", "agent", error)) from error
     return AgentOptions(directory, model, replay, ApprovalMode(approval_mode), log_payloads)

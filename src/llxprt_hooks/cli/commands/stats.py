@@ -2,45 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.commands.log import NOTHING_RECORDED
-from llxprt_hooks.cli.options import json_option, project_option
+from llxprt_hooks.cli.audit_stream import audit_stream
+from llxprt_hooks.cli.commands.log import nothing_found
+from llxprt_hooks.cli.options import (
+    all_projects_option,
+    credentials_option,
+    json_option,
+    nats_option,
+    project_option,
+    stream_option,
+)
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from llxprt_hooks.inspection.stats import Figures
+
+LONGEST_HOOK = 40
+SHORTEST_HOOK = 10
+"""Characters of a hook's name, which may be a long command. With less room, hooks are printed one below the other."""
 
 BAR = 24
 """Maximum width of a bar, in characters."""
 
 SHORTEST_BAR = 4
-"""Minimum room for bars. With less, hooks are printed one below the other instead of as a table."""
+"""Minimum room for bars. With less, there are none."""
 
 
 @click.command("stats")
+@all_projects_option
+@nats_option
+@stream_option
+@credentials_option
 @json_option
 @project_option
-def command(as_json: bool, project: str | None) -> int:
-    """Show for each hook how often it ran, failed and blocked, and how long it took, slowest first.
+def command(
+    all_projects: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
+    as_json: bool,
+    project: str,
+) -> int:
+    """Show for each hook of this project how often it ran, failed and blocked, and how long it took, slowest first.
 
     The data comes from the log that `llxprt-hooks log` shows. 50 % of the executions took at most p50, 95 % at most
-    p95. The bars show p95.
+    p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts what they would have blocked.
 
     \b
     Examples:
       llxprt-hooks stats
-      llxprt-hooks stats -C . --json
+      llxprt-hooks stats --all --json
+      llxprt-hooks stats --nats nats://127.0.0.1:4222
     """
     from llxprt_hooks.inspection.log import LogFilter, read_log
     from llxprt_hooks.inspection.stats import summarize
 
-    figures = summarize(read_log(where=LogFilter(project=project)))
+    within = None if all_projects or nats is not None else project
+    where = LogFilter(project=within)
+    records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
+    figures = summarize(records)
     if as_json:
         from llxprt_hooks.cli.json_output import print_json
 
@@ -48,41 +78,58 @@ def command(as_json: bool, project: str | None) -> int:
     elif figures:
         _print_figures(figures)
     else:
-        click.echo(NOTHING_RECORDED, err=True)
+        click.echo(nothing_found(within), err=True)
     return 0
 
 
-_HEADINGS = ("hook", "event", "count", "failed", "blocked", "p50 ms", "p95 ms", "max ms")
+_COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would block": "would_block"}
+_TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
 def _print_figures(figures: list[Figures]) -> None:
     console = stdout_console()
-    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in _HEADINGS)
-    table = aligned([headings, *map(_row, figures)], right=range(2, len(_HEADINGS)))
-    room = console.width - max(row.cell_len for row in table) - 2
-    if room < SHORTEST_BAR:
+    longest = max(len(_hook(each)) for each in figures)
+    room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
+    cut_to = min(longest, LONGEST_HOOK, room)
+    if cut_to < min(longest, SHORTEST_HOOK):
         _print_cards(console, figures)
         return
-    table[0].append("  p95", "dim")
-    for row, bar in zip(table[1:], _bars(console, figures, min(BAR, room)), strict=True):
-        row.append(f"  {bar}", "cyan")
+    table = _table(figures, longest=cut_to)
+    bar = min(BAR, console.width - table[0].cell_len - 2)
+    if bar >= SHORTEST_BAR:
+        for row, blocks in zip(table[1:], _bars(console, figures, bar), strict=True):
+            row.append(f"  {blocks}", "cyan")
     for row in table:
         console.print(row, soft_wrap=True)
 
 
-def _row(each: Figures) -> tuple[Part, ...]:
-    counts = (str(count) for count in (each.count, each.failed, each.blocked))
-    times = (f"{time:.1f}" for time in (each.p50, each.p95, each.max))
-    return (" ".join(each.hook.split()), "bold"), each.event, *counts, *times
+def _table(figures: list[Figures], *, longest: int) -> list[Text]:
+    observed = any(each.would_block for each in figures)
+    counts = {heading: field for heading, field in _COUNTS.items() if observed or field != "would_block"}
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
+    rows = [_row(each, counts.values(), longest) for each in figures]
+    return aligned([headings, *rows], right=range(2, len(headings)))
+
+
+def _row(each: Figures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
+    counted = (str(getattr(each, field)) for field in counts)
+    times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
+    return (shorten(_hook(each), longest), "bold"), each.event, *counted, *times
+
+
+def _hook(each: Figures) -> str:
+    return " ".join(each.hook.split())
 
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
     """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        print_line(console, (" ".join(each.hook.split()), "bold"))
+        print_line(console, (shorten(_hook(each), console.width), "bold"))
         print_line(console, f"  {each.event}")
         print_wrapped(
-            console, f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked"
+            console,
+            f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked",
+            f", {each.would_block} would have blocked" if each.would_block else "",
         )
         print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
         print_line(console, (f"  {bar}", "cyan"))

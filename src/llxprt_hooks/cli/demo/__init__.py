@@ -1,1 +1,1 @@
-"""The content of ``llxprt-hooks demo``: a project with hooks, and recorded model answers."""
+"""The content of ``llxprt-hooks demo``: a project with hooks, scenes with recorded answers, and what plays them."""

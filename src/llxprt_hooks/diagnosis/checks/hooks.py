@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import (
+    DOUBTFUL_VALUE,
     FAIL_CLOSED_NO_EFFECT,
+    FAILING_HOOK,
     INVALID_VALUE,
     PLUGIN_TYPE,
     TIMEOUT_LONG,
@@ -23,6 +25,7 @@ from llxprt_hooks.engine.schema import supported_types
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.shape import read_fields
+from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
@@ -87,9 +90,17 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
     if executor is None or any(problem.discards for problem in problems):
         return
     spec = executor.read(own)
-    for problem in spec if isinstance(spec, list) else ():
+    if isinstance(spec, list):
+        for problem in spec:
+            node = hook.node.at(problem.key) or hook.node
+            yield hook.file.at(INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
+        return
+    for problem in executor.problems(spec, process_environment()):
         node = hook.node.at(problem.key) or hook.node
-        yield hook.file.at(INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
+        if problem.discards:
+            yield hook.file.at(FAILING_HOOK, node, problem.message, "Fix it; until then the hook fails each time.")
+        else:
+            yield hook.file.at(DOUBTFUL_VALUE, node, problem.message, "Check whether that is meant.")
 
 
 def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:

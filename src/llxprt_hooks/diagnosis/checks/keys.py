@@ -168,10 +168,11 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
     if node.kind is field.value.kind:
         yield from _value(file, key, field.value, node)
         return
+    found = "" if field.secret else f", found {file.document.found(node)}"
     yield file.at(
         WRONG_TYPE,
         node,
-        f"`{key}` must be {field.value.kind}, found {file.document.found(node)}",
+        f"`{key}` must be {field.value.kind}{found}",
         _type_fix(key, field.value, node),
     )
 

@@ -55,6 +55,8 @@ class Executor(ABC, Generic[Spec]):
     """The fields of a typical hook, without its type."""
     in_process: ClassVar[bool] = False
     """Whether hooks run inside this process, so that the event loop they run on matters to them."""
+    is_process: ClassVar[bool] = False
+    """Whether a hook is a process, with an exit code and streams to report."""
     unsupported: ClassVar[str] = ""
     """Why hooks of this type always fail; empty if they can be run."""
 
@@ -76,6 +78,12 @@ class Executor(ABC, Generic[Spec]):
 
     def script_texts(self, spec: Spec) -> Iterable[str]:
         """The texts in which files of the project may be named; their content is approved with the hook."""
+        return ()
+
+    def problems(self, spec: Spec, environment: Mapping[str, str]) -> Iterable[FieldProblem]:
+        """What ``validate`` reports: the hook fails because of it or, without ``discards``, probably does not do what
+        was meant.
+        """
         return ()
 
     @abstractmethod

@@ -52,6 +52,7 @@ class CommandExecutor(Executor[CommandSpec]):
         ),
     }
     described = ("command",)
+    is_process = True
     example: ClassVar[Mapping[str, object]] = {"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
     def read(self, fields: Mapping[str, Any]) -> CommandSpec:
@@ -78,7 +79,7 @@ class CommandExecutor(Executor[CommandSpec]):
                 raise
             what = f"{error} Use llxprt-hooks in the main interpreter."
             return HookVerdict(False, output=cannot_run_block(what), error=f"cannot run here: {what}")
-        verdict = read_outcome(
+        return read_outcome(
             ProcessOutcome(
                 exit_code=completed.exit_code,
                 signal=completed.signal,
@@ -86,9 +87,9 @@ class CommandExecutor(Executor[CommandSpec]):
                 stderr=completed.stderr,
                 stdout_cut=completed.stdout_cut,
                 timed_out_after=timeout_ms if completed.timed_out else None,
+                warm=completed.warm,
             )
         )
-        return msgspec.structs.replace(verdict, warm=True) if completed.warm else verdict
 
 
 def _start(spec: CommandSpec, event_run: EventRun, context: SpawnContext) -> Child | Offer:

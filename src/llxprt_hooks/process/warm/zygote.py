@@ -3,7 +3,9 @@
 It runs on Python 3.8 and newer with the standard library only, because the interpreter is the hook's, not ours. It runs
 no script itself: a child that was forked in advance waits for a script, becomes it and leaves; the parent forks the
 next one and reports how the script ended. It has one thread and no timer. Never more than one child waits, so it can
-read the control socket by itself; it passes the request on to the parent, which learns from it.
+read the control socket by itself; it passes the request on to the parent, which learns from it. The child accepts a
+script only when the parent has confirmed that it will report the end. So whenever the parent leaves, a request either
+has been accepted and will be reported, or its status socket closes and the other side starts the script itself.
 
 The other side is ``pool``. On the control socket each request is a length, then argv, environment and directory, and
 four descriptors: stdin, stdout, stderr and one end of a status socket. Messages on the status socket are five bytes:
@@ -12,7 +14,11 @@ four descriptors: stdin, stdout, stderr and one end of a status socket. Messages
 ``R`` reason   it refuses, and the script has to be started in the usual way; ``REASONS`` has the words
 ``E`` status   the wait status of the script; the process is reaped when the other side closes the socket
 
-On the control socket we send ``R`` when we are ready, and ``I`` before we leave because nothing was to do.
+The other side answers ``A`` with one byte, ``LISTED``, when something else will end the script if that side is killed.
+Until then we do that.
+
+On the control socket we send ``R`` when we are ready, and ``I`` before we leave because nothing was to do, or because
+files that we have loaded were changed.
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ import socket
 import stat
 import struct
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -54,15 +61,17 @@ Not ``logging`` or ``uuid``: they remember when they were imported.
 
 REASONS = (
     "it cannot be read, or is not a text file",
-    "its folder or PYTHONPATH has a file with the name of a module of the standard library",
+    "its folder has a file with the name of a module of the standard library, or that library is in a zip file",
     "it does not compile, or not without a warning",
     "it asks for its parent process, command line or call stack, in which a zygote shows",
     "the working directory cannot be entered",
-    "something was installed for this interpreter",
+    "something was installed for this interpreter, or its start-up files were changed",
 )
 _UNREADABLE, _SHADOWED, _NOT_COMPILED, _ASKS_FOR_ORIGIN, _NO_DIRECTORY, STALE = range(len(REASONS))
 
 _ASKING_FOR_ORIGIN = (b"getppid", b"/cmdline", b"_getframe", b"currentframe", b"f_back", b"_stack(", b"inspect.stack")
+
+LISTED = b"L"
 
 _LENGTH = struct.Struct("!I")
 _STATUS = struct.Struct("!ci")
@@ -70,7 +79,7 @@ _DESCRIPTORS = 4
 _MAX_SOURCE = 1024 * 1024
 _IDLE_SECONDS = 600.0
 _PARENT_CHECK_SECONDS = 1.0
-_FORK_AGAIN_SECONDS = 0.2
+_FILE_CHECK_SECONDS = 1.0
 
 
 _DROPPED_FIRST = "path argv ps1 ps2 last_exc last_type last_value last_traceback path_hooks meta_path".split()
@@ -108,8 +117,8 @@ def main() -> Script:
         except ImportError:  # an interpreter without sqlite3, for example
             pass
     sys.path[:] = base_path
-    control, parent = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
-    _kept.append(_Server(control, parent, base_path))
+    control, parent, started = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    _kept.append(_Server(control, parent, started, base_path))
     return _kept[0].serve()
 
 
@@ -125,11 +134,13 @@ def _standard_library_index(path: list[str]) -> int:
 
 
 class _Server:
-    def __init__(self, control: socket.socket, parent: int, base_path: list[str]) -> None:
+    def __init__(self, control: socket.socket, parent: int, started: int, base_path: list[str]) -> None:
         self._control = control
         self._parent = parent
         self._base_path = base_path
-        self._installation = [(path, _signature(path)) for path in _installation(base_path)]
+        self._installation = _signatures(_installation(base_path), started)
+        self._loaded = _signatures(_loaded(), started)
+        self._checked = time.monotonic()  # when the files that are loaded were compared
         self._script_cache = _ScriptCache()
         self._environment: bytes | None = None  # the block that os.environ was set from, if it was
         self._coerced_locale = os.environb.get(b"LC_CTYPE")
@@ -157,37 +168,70 @@ class _Server:
     def serve(self) -> Script:
         """Run until there is nothing left to do; in a child, return its script.
 
-        Scripts that still run when our parent has ended stay: what has to end them then is not our business.
+        Scripts that the other side has listed stay when it has ended: what has to end them then is not our business.
         """
         self._fork_ahead()
         if self._script is None:
             self._control.send(b"R")
         idle = 0.0
         while self._script is None:
-            if os.getppid() != self._parent or (self._closed and not self._running and not self._ended):
+            if os.getppid() != self._parent:
+                self._kill_unlisted()
                 os._exit(0)
-            pause = self._pause()
+            if self._closed and not self._running and not self._ended:
+                os._exit(0)
+            pause = _IDLE_SECONDS if self._watches_parent else _PARENT_CHECK_SECONDS
             events = self._poll.poll(pause * 1000)
             idle = 0.0 if events or self._running else idle + pause
-            if idle >= _IDLE_SECONDS:
-                self._control.send(b"I")
-                os._exit(0)
+            if idle >= _IDLE_SECONDS and not self._closed:
+                self._leave(b"I")
             for fd, _ in events:
                 if fd == self._wakeup:
                     self._report_ended()
                 elif fd in self._ended:
                     self._reap(fd)
                 # Anything else is the waiting child, or the descriptor of our parent: getppid shows if that has ended.
-            if self._waiting is None and not self._closed:
-                self._fork_ahead()
-            elif self._waiting is not None and any(fd == self._waiting[1].fileno() for fd, _ in events):
+            if self._waiting is not None and any(fd == self._waiting[1].fileno() for fd, _ in events):
                 self._replace_child()
         return self._script
 
-    def _pause(self) -> float:
-        if self._waiting is None and not self._closed:
-            return _FORK_AGAIN_SECONDS
-        return _IDLE_SECONDS if self._watches_parent else _PARENT_CHECK_SECONDS
+    def _leave(self, message: bytes = b"") -> None:
+        """Take no more requests. One that is on its way gets no answer, and its script is started in the usual way.
+
+        Without a message, it is a failure to the other side.
+        """
+        try:
+            self._control.send(message)
+        except OSError:  # nobody is there any more
+            pass
+        self._control.close()
+        if self._waiting is not None:
+            pair = self._waiting[1]
+            self._waiting = None
+            self._poll.unregister(pair.fileno())
+            pair.close()  # so that the child ends, also if it has just read a request
+        self._closed = True
+
+    def _kill_unlisted(self) -> None:
+        """Kill the scripts that were accepted when the other side could not note it any more."""
+        for pid, fd in self._running.items():
+            try:
+                listed = socket.socket(fileno=fd).recv(1, socket.MSG_DONTWAIT)
+            except OSError:
+                listed = b""
+            if listed != LISTED:
+                try:
+                    os.killpg(pid, signal.SIGKILL)
+                except OSError:  # it has ended
+                    pass
+
+    def _check_files(self) -> None:
+        """Compare all files that are loaded, while the script runs: it takes too long while somebody waits for it."""
+        if time.monotonic() - self._checked < _FILE_CHECK_SECONDS or self._poll.poll(0):
+            return
+        self._checked = time.monotonic()
+        if _is_changed(self._loaded):
+            self._leave(b"I")
 
     def _watch_parent(self) -> bool:
         try:
@@ -205,17 +249,28 @@ class _Server:
         self._waiting = None
         self._poll.unregister(pair.fileno())
         request, fds = _receive(pair, 1)
-        pair.close()
-        if request is not None:
-            self._running[pid] = fds[0]
-            self._descriptors.add(fds[0])
-            self._report_if_ended(pid)  # the signal may have come too early
-            self._learn(request)
-        else:
+        if request is None:  # nothing more will come, the child was killed, or we cannot have another descriptor
+            pair.close()
             _wait(pid)
             self._closed = _is_closed(self._control)
-        if not self._closed:
-            self._fork_ahead()
+            if not self._closed:
+                self._leave()
+            return
+        self._running[pid] = fds[0]
+        self._descriptors.add(fds[0])
+        try:
+            pair.send(b"C")
+        except OSError:  # the child was killed
+            pass
+        pair.close()
+        self._report_if_ended(pid)  # the signal may have come too early
+        try:
+            self._learn(request)
+        except Exception:  # noqa: S110  # the next child does without it
+            pass
+        self._fork_ahead()
+        if self._waiting is not None:  # we are the parent, and stay
+            self._check_files()
 
     def _learn(self, request: bytes) -> None:
         """Prepare for the next request like this one."""
@@ -225,18 +280,14 @@ class _Server:
             _set_environment(environment, self._coerced_locale)
             self._environment = environment
         file = _main_file(directory, argv[_script_index(argv)])
-        try:
-            self._script_cache.remember(file, _read(os.path.join(directory, file)))
-        except Refused:
-            pass
+        self._script_cache.remember(file, _read(os.path.join(directory, file)))
 
     def _fork_ahead(self) -> None:
-        ours, theirs = socket.socketpair()
         try:
-            pid = os.fork()
-        except OSError:  # too many processes; the next request tries again
-            ours.close()
-            theirs.close()
+            ours, theirs = socket.socketpair()
+            pid = os.fork()  # if it fails, the sockets are closed when they are freed
+        except OSError:  # too many processes or descriptors: the other side waits for a while, then starts another
+            self._leave()
             return
         if pid:
             theirs.close()
@@ -255,35 +306,44 @@ class _Server:
             os.close(fd)
         if hasattr(threading.main_thread(), "_set_native_id"):
             threading.main_thread()._set_native_id()  # type: ignore[attr-defined]  # old versions forget it
-        self._rehearse()
-        if pair in select.select([self._control, pair], [], [])[0]:  # the parent is gone
+        try:
+            self._rehearse()
+            return self._next_script(pair)
+        except BaseException:  # whatever it is: without an answer the script is started in the usual way
+            os._exit(0)
+
+    def _next_script(self, pair: socket.socket) -> Script:
+        ready = select.poll()
+        ready.register(pair, select.POLLIN)
+        ready.register(self._control, select.POLLIN)
+        if any(fd == pair.fileno() for fd, _ in ready.poll()):  # the parent is gone
             os._exit(0)
         request, fds = _receive(self._control, _DESCRIPTORS)
         self._control.close()
         if request is None:
             os._exit(0)
-        try:
-            _send(pair, request, fds[3:])
-        except OSError:  # the parent is gone, and nobody would notice how the script ends
-            os._exit(0)
-        pair.close()
+        _send(pair, request, fds[3:])
         for number in range(3):
             os.dup2(fds[number], number)
             os.close(fds[number])
         try:
             script = self._prepare(request)
-            os.write(fds[3], _STATUS.pack(b"A", os.getpid()))
         except Refused as refused:
             os.write(fds[3], _STATUS.pack(b"R", refused.reason))
             os._exit(0)
-        except OSError:  # nobody waits for us any more
+        if not pair.recv(1):  # the parent is gone, and nobody would notice how the script ends
             os._exit(0)
+        pair.close()
+        self._latest = self._environment = None  # of an earlier script
+        os.write(fds[3], _STATUS.pack(b"A", os.getpid()))  # raises if nobody waits for us any more
         os.close(fds[3])
         return script
 
     def _rehearse(self) -> None:
         """Prepare for the latest script while nobody waits: it copies the pages of memory that are needed for it."""
-        if self._latest is not None and not select.select([self._control], [], [], 0)[0]:
+        ready = select.poll()
+        ready.register(self._control, select.POLLIN)
+        if self._latest is not None and not ready.poll(0):
             try:
                 self._prepare(self._latest)
             except Refused:
@@ -305,7 +365,7 @@ class _Server:
         folder = [] if _is_safe_path() else [os.path.dirname(os.path.realpath(script))]
         search_path = folder + self._base_path
         self._refuse_shadowed(search_path)
-        if any(_signature(path) != known for path, known in self._installation):
+        if _is_changed(self._installation):
             raise Refused(STALE)
         source = _read(script)
         if any(word in source for word in _ASKING_FOR_ORIGIN):
@@ -321,6 +381,8 @@ class _Server:
         for entry in path[: _standard_library_index(path)]:
             try:
                 names = os.listdir(entry)
+            except NotADirectoryError as error:  # a zip file
+                raise Refused(_SHADOWED) from error
             except OSError:
                 continue
             if not self._shadowable.isdisjoint(names):
@@ -443,19 +505,66 @@ def _shadowable_names() -> set[str]:
 
 
 def _installation(base_path: list[str]) -> list[str]:
-    """The files and folders that decide how an interpreter starts: itself, its settings, and where packages are."""
+    """The files and folders that decide how an interpreter starts: they are compared before each script.
+
+    The interpreter itself, its settings, the standard library, where packages are, what is loaded from there at every
+    start, and the time zone.
+    """
     packages = [entry for entry in base_path if entry.endswith(("site-packages", "dist-packages"))]
     user = getattr(sys.modules.get("site"), "USER_SITE", None)
-    return [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), *packages, *([user] if user else [])]
+    packages += [user] if user and user not in packages else []
+    library = os.path.dirname(os.__file__)
+    own = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), library, "/etc/localtime"]
+    at_start = [_file(name) for name in _AT_START if _is_added(name, library)]
+    return [*own, *packages, *filter(None, at_start), *_path_files(packages)]
 
 
-def _signature(path: str) -> object:
-    """What changes when a file is replaced, or something is added to a folder or removed from it."""
+def _is_added(name: str, library: str) -> bool:
+    """Whether a module does not belong to the standard library."""
+    folder = os.path.dirname(_file(name) or library)
+    return name in ("sitecustomize", "usercustomize") or not (folder + "/").startswith(library + "/")
+
+
+def _path_files(folders: list[str]) -> list[str]:
+    found = []
+    for folder in folders:
+        try:
+            found += [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pth")]
+        except OSError:
+            pass
+    return found
+
+
+def _loaded() -> list[str]:
+    """The files of all modules that are loaded."""
+    return [file for file in map(_file, list(sys.modules)) if file]
+
+
+def _file(module: str) -> str | None:
+    return None if module == "__main__" else getattr(sys.modules.get(module), "__file__", None)
+
+
+def _signatures(paths: list[str], since: int) -> dict[str, object]:
+    """Signatures by path; one that nothing equals for what was changed since a time, as we may have its old content."""
+    found = {}
+    for path in paths:
+        signature = _signature(path)
+        is_changed = signature is not None and since <= signature[-1] <= time.time_ns()
+        found[path] = object() if is_changed else signature
+    return found
+
+
+def _is_changed(signatures: dict[str, object]) -> bool:
+    return any(_signature(path) != known for path, known in signatures.items())
+
+
+def _signature(path: str) -> tuple[int, ...] | None:
+    """What changes when a file is changed or replaced, or something is added to a folder or removed from it."""
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _script_index(argv: list[str]) -> int:
@@ -476,7 +585,7 @@ def _read(script: str) -> bytes:
     try:
         fd = os.open(script, os.O_RDONLY | os.O_NONBLOCK)  # a fifo would block
         with open(fd, "rb") as file:
-            source = file.read() if stat.S_ISREG(os.fstat(fd).st_mode) else b"\0"
+            source = file.read(_MAX_SOURCE + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else b"\0"
     except (OSError, ValueError) as error:
         raise Refused(_UNREADABLE) from error
     if b"\0" in source or len(source) > _MAX_SOURCE:  # with a zero byte: a zip file, or different in each version

@@ -1,5 +1,5 @@
 # Answers a known question without calling the model.
 if grep -q 'capital of France'; then
     echo '{"decision": "block", "reason": "the answer is known",
-        "hookSpecificOutput": {"llm_response": {"text": "Paris. (From the answer book; the model was not asked.)"}}}'
+        "hookSpecificOutput": {"llm_response": {"text": "Paris, says the answer book."}}}'
 fi

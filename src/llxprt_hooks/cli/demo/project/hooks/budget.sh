@@ -1,2 +1,2 @@
 # Stops the agent when the budget is used up.
-echo '{"continue": false, "stopReason": "the budget for this session is used up"}'
+echo '{"continue": false, "stopReason": "the budget is used up"}'

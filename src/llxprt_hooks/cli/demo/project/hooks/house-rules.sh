@@ -1,2 +1,2 @@
 # Reminds the model of a rule whenever it reads a file.
-echo '{"hookSpecificOutput": {"additionalContext": "House rule: contact data never leaves this machine."}}'
+echo '{"hookSpecificOutput": {"additionalContext": "Rule: keep contact data private."}}'

@@ -1,4 +1,4 @@
-# Removes e-mail addresses from answers.
+# Removes email addresses from answers.
 answer=$(sed -n 's/.*"llm_response":{"text":"\([^"]*\)".*/\1/p')
 case $answer in
     *@*)

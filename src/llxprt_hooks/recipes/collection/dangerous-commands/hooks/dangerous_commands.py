@@ -60,7 +60,7 @@ ENTER, LEAVE = ("enter", ""), ("leave", "")
 
 def read(text):
     if UNREADABLE_CHARACTER.search(text):
-        raise Unreadable("it has characters that do not belong into a command")
+        raise Unreadable("it has characters that do not belong in a command")
     if PARSER:
         try:
             return TreeReader(text).read()
@@ -723,7 +723,7 @@ class Judge:
         except Unreadable as error:
             return f"it cannot be read for certain: {error}. Write it in a simpler form"
         if is_fork_bomb(text):
-            return "it defines a function that starts itself without end"
+            return "it defines a function that starts itself again and again"
         self.depth += 1
         outer = self.values, self.knows_values
         self.values, self.knows_values = {}, True

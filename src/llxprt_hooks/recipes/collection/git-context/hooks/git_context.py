@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""BeforeModel: tells the model where the git repository stands, in each request.
+"""BeforeModel: tells the model the state of the git repository, in each request.
 
 Names of files and branches and the words of commits are other people's text. So they are given as a user's message
 that is marked as data, not as a system message, which the model would take for instructions.

@@ -46,7 +46,7 @@ SPACE = "[ \u00a0\u2007\u2009\u202f]"  # the ones that people and programs put b
 
 # What to look for, what it has to pass to count, and what takes its place.
 KINDS = [
-    (r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", anything, "[e-mail]"),
+    (r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", anything, "[email]"),
     (
         rf"\b[A-Za-z]{{2}}\d{{2}}(?:{SPACE}?[0-9A-Za-z]{{4}}){{2,7}}(?:{SPACE}?[0-9A-Za-z]{{1,4}})?\b",
         is_iban,

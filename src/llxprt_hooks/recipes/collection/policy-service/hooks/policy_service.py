@@ -20,7 +20,7 @@ LARGEST_ANSWER = 64 * 1024
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """An address that sends elsewhere is no answer: arguments of tools go to the one place that was named."""
+    """A redirect is not an answer: arguments of tools go to the one place that was named."""
 
     def redirect_request(self, *_):
         return None

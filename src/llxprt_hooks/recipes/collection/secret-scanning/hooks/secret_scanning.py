@@ -21,7 +21,7 @@ except Exception:  # not installed, or a version with another interface
     scan_line = None
 
 ALLOWED = {
-    # Texts that look like a secret and are none: the keys of test fixtures, say.
+    # Texts that only look like a secret, such as the keys of test fixtures.
 }
 
 REPLACED_OR_PATH = {"old_string", "file_path", "absolute_path", "path", "dir_path"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """AfterTool: runs the tests after an edit, and tells the model what came of it.
 
-Edits of one answer are made side by side; their tests are run one after another, and an edit that was made before a
+Edits of one answer are made in parallel; their tests are run one after another, and an edit that was made before a
 run began takes over that run's result instead of asking for another.
 """
 

@@ -1,0 +1,86 @@
+"""``llxprt-hooks inspect``: watch events live in the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.text import missing_extra
+
+if TYPE_CHECKING:
+    from llxprt_hooks.cli.web.access import Access
+
+
+@click.command("inspect")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    help="The port on 127.0.0.1. Default: any free port.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address only, without opening a browser.")
+@click.option("--record", is_flag=True, help="Record the payloads sent to hooks while the inspector runs.")
+@directory_option
+def command(port: int, no_open: bool, record: bool, directory: str) -> int:
+    """Show what hooks do in the browser, live, for all agents of yours on this machine.
+
+    The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
+    hooks that never fire. It can fire a recorded event again, with changes. It reads the log that `llxprt-hooks log`
+    shows. Only this machine can open the page, and only with the token in the address.
+
+    With --record, agents record payloads as long as the inspector runs, also those that run already. Payloads contain
+    the data that an agent works on.
+
+    \b
+    Examples:
+      llxprt-hooks inspect
+      llxprt-hooks inspect --record
+      llxprt-hooks inspect --port 8765 --no-open
+    """
+    try:
+        from llxprt_hooks.cli.web.server import listen, serve
+    except ImportError as error:
+        raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
+    from llxprt_hooks.inspection.log import log_file
+    from llxprt_hooks.inspection.recording import recording
+
+    with ExitStack() as stack:
+        if record:
+            try:
+                stack.enter_context(recording(log_file().parent))
+            except TimeoutError:
+                raise click.ClickException(
+                    "another inspector records payloads already. Start this one without --record."
+                ) from None
+        try:
+            listening = stack.enter_context(listen(port))
+        except OSError as error:
+            raise click.ClickException(f"port {port} cannot be used: {error.strerror}") from error
+        asyncio.run(serve(os.path.abspath(directory), listening, lambda access: _announce(access, no_open, record)))  # noqa: PTH100  # as the user knows it
+    return 0
+
+
+def _announce(access: Access, no_open: bool, record: bool) -> None:
+    print_line(stdout_console(), access.address)
+    sys.stdout.flush()
+    console = stderr_console()
+    if record:
+        print_wrapped(console, ("recording", "yellow"), ": payloads are in the log as long as this runs")
+    print_wrapped(console, ("press Ctrl-C to stop", "dim"))
+    if not no_open and _has_screen():
+        import webbrowser
+
+        webbrowser.open(access.address_for_once())
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window. A text browser would occupy the terminal."""
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,0 +1,116 @@
+"""Who may use the inspector: only the person who started it, in a page that the inspector itself served.
+
+A page on loopback is within reach of every program on the machine and, through the browser, of every site on the
+internet. So each request must come with the token or with the cookie that the token was exchanged for, it must name
+this server as its host (a site cannot point its own name here), and a request that runs hooks must come from this
+server's own page.
+"""
+
+from __future__ import annotations
+
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from typing import Any
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+
+
+class Access:
+    """ASGI middleware that lets only its own page in."""
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self._app = app
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._cookie = f"llxprt_inspect_{port}"  # the cookies of a host are shared by all its ports
+        self._secret = secrets.token_urlsafe(32)
+        self._address = f"http://127.0.0.1:{port}/"
+        self._token = secrets.token_urlsafe(32)
+        self._ticket: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The address for a person, which can be used again."""
+        return f"{self._address}?token={self._token}"
+
+    def address_for_once(self) -> str:
+        """Return an address that works once. It is for a browser's command line, which other users can see."""
+        self._ticket = secrets.token_urlsafe(32)
+        return f"{self._address}?token={self._ticket}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refusal, new_cookie = self._check(scope, headers)
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = {**_HEADERS, **({"Set-Cookie": new_cookie} if new_cookie else {})}
+                added = [(name.lower().encode(), value.encode()) for name, value in more.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        if refusal is None:
+            await self._app(scope, receive, send_safely)
+        else:
+            await _refuse(refusal, send_safely)
+
+    def _check(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> tuple[str | None, str | None]:
+        """Return why a request is refused, if it is; and the cookie to set."""
+        host = headers.get("host", "")
+        if host not in self._hosts:
+            return "This server answers only under its own address.", None
+        if scope["method"] not in ("GET", "HEAD") and not _is_same_origin(headers, host):
+            return "Only the inspector's own page may send this.", None
+        if self._has_cookie(headers.get("cookie", "")):
+            return None, None
+        if scope["path"] == "/" and self._has_token(scope["query_string"].decode("latin-1")):
+            return None, f"{self._cookie}={self._secret}; Path=/; HttpOnly; SameSite=Strict"
+        return "Open the address that `llxprt-hooks inspect` printed: it has a token.", None
+
+    def _has_cookie(self, header: str) -> bool:
+        try:
+            cookies = SimpleCookie(header)
+        except CookieError:
+            return False
+        morsel = cookies.get(self._cookie)
+        return morsel is not None and _same(morsel.value, self._secret)
+
+    def _has_token(self, query: str) -> bool:
+        given = parse_qs(query).get("token", [""])[0]
+        if self._ticket is not None and _same(given, self._ticket):
+            self._ticket = None
+            return True
+        return _same(given, self._token)
+
+
+def _is_same_origin(headers: dict[str, str], host: str) -> bool:
+    return headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+
+
+def _same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode(), secret.encode())
+
+
+async def _refuse(why: str, send: Send) -> None:
+    from starlette.responses import PlainTextResponse
+
+    response = PlainTextResponse(why + "\n", status_code=403)
+    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -1,0 +1,110 @@
+"""Follows the log for any number of pages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.inspection.inventory import take_inventory
+from llxprt_hooks.inspection.log import POLL, LogReader
+from llxprt_hooks.inspection.silence import Finding, find_failing_hooks, find_silent_hooks
+from llxprt_hooks.inspection.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from llxprt_hooks.inspection.inventory import Inventory
+    from llxprt_hooks.inspection.timeline import TimelineEvent
+
+_MOST_WAITING = 100
+"""Batches that a page may be behind; one that is further behind starts again."""
+
+_INVENTORY_AGE = 5.0
+"""Seconds after which a project's settings are read again."""
+
+_MOST_PROJECTS = 20
+"""Projects whose hooks are looked at for findings, the latest first."""
+
+
+class Feed:
+    """The timeline of the log, and the pages that want to know of changes."""
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self.timeline = Timeline()
+        self._reader = LogReader(events=True)
+        self._pages: set[asyncio.Queue[list[TimelineEvent] | None]] = set()
+        self._inventories: dict[str, tuple[float, Inventory | None]] = {}
+
+    def read(self) -> None:
+        """Read what was added to the log, and tell the pages."""
+        changed = self.timeline.add(self._reader.read())
+        if changed:
+            self._tell(changed)
+
+    async def follow(self, ends: Callable[[], bool]) -> None:
+        """Read the log again and again. In the end, pages are told that there is no more."""
+        while not ends():
+            self.read()
+            await asyncio.sleep(POLL)
+        self._tell(None)
+
+    @contextmanager
+    def page(self) -> Iterator[asyncio.Queue[list[TimelineEvent] | None]]:
+        """A queue of changed events; None is the end."""
+        queue: asyncio.Queue[list[TimelineEvent] | None] = asyncio.Queue()
+        self._pages.add(queue)
+        try:
+            yield queue
+        finally:
+            self._pages.discard(queue)
+
+    def projects(self) -> list[str]:
+        """The folders that can be looked at: the one the inspector was started for, then those in the log."""
+        found = {self.project: None}
+        for event in reversed(list(self.timeline.events.values())):
+            if len(found) >= _MOST_PROJECTS:
+                break
+            if event.project:
+                found.setdefault(event.project)
+        return [project for project in found if Path(project).is_dir()]
+
+    def findings(self, project: str = "") -> list[Finding]:
+        """Hooks that never fired or always fail, in one project or in all."""
+        events = list(self.timeline.events.values())
+        projects = [each for each in self.projects() if not project or each == project]
+        failing = [finding for finding in find_failing_hooks(events) if not project or finding.project == project]
+        silent = [
+            finding
+            for each in projects
+            if (inventory := self._inventory(each)) is not None
+            for finding in find_silent_hooks(each, inventory, events)
+        ]
+        return [*failing, *silent]
+
+    def hook_count(self) -> int:
+        """How many hooks are configured where the inspector was started."""
+        inventory = self._inventory(self.project)
+        return len(inventory.items) if inventory else 0
+
+    def _inventory(self, project: str) -> Inventory | None:
+        read, inventory = self._inventories.get(project, (float("-inf"), None))
+        if time.monotonic() - read > _INVENTORY_AGE:
+            try:
+                inventory = take_inventory(project)
+            except OSError:
+                inventory = None
+            self._inventories[project] = time.monotonic(), inventory
+        return inventory
+
+    def _tell(self, news: list[TimelineEvent] | None) -> None:
+        for queue in self._pages:
+            if queue.qsize() < _MOST_WAITING:
+                queue.put_nowait(news)
+            elif (
+                news is not None
+            ):  # the page reads too slowly; it connects again, and starts with the events of that time
+                queue.put_nowait(None)

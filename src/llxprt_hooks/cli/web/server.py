@@ -1,0 +1,292 @@
+"""The inspector's server: the page, what it shows as JSON, and changes as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from llxprt_hooks.cli.web.access import Access
+from llxprt_hooks.cli.web.feed import Feed
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.inspection.effects import effects
+from llxprt_hooks.inspection.log import log_file
+from llxprt_hooks.inspection.recording import is_recording
+from llxprt_hooks.inspection.replay import compare, fire_command, hook_test, input_of, outcome_of
+from llxprt_hooks.inspection.timeline import TimelineEvent, Where
+from llxprt_hooks.inspection.trial import InvalidInputError, attempt, meaning
+from llxprt_hooks.process.warm import zygotes
+from llxprt_hooks.protocol.json_codec import write_json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from llxprt_hooks.engine.planner import PlannedHook
+
+LARGEST_REQUEST = 2 * 1024 * 1024
+"""Bytes; a payload is recorded up to 256 KiB."""
+
+MOST_EVENTS = 500
+"""Events on one page of the list."""
+
+_PING = 15.0
+"""Seconds of silence after which a page is sent something, so that a broken connection is noticed."""
+
+_ZYGOTE_PATIENCE = 10.0
+"""Seconds to wait for the interpreter of a warm hook, as ``fire`` does."""
+
+_STATIC = Path(__file__).parent / "static"
+
+
+class Inspector:
+    """What the page asks for."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                *(Route(path, _file(name)) for path, name in _FILES.items()),
+                Route("/api/events", self.events),
+                Route("/api/event/{id}", self.event),
+                Route("/api/overview", self.overview),
+                Route("/api/stream", self.stream),
+                Route("/api/fire", self.fire, methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _explain},
+        )
+
+    async def events(self, request: Request) -> Response:
+        """A page of the list, the newest first."""
+        view = self._feed.timeline.view(_where(request))
+        before, limit = _number(request, "before"), _number(request, "limit")
+        found = view.page(before=before, limit=min(limit or MOST_EVENTS, MOST_EVENTS))
+        return _json({"events": [event.summary() for event in found], "total": len(view)})
+
+    async def overview(self, request: Request) -> Response:
+        """Figures of the events that match, what to filter by, and hooks to look at."""
+        where, timeline = _where(request), self._feed.timeline
+        findings = await asyncio.to_thread(self._feed.findings, where.project)
+        return _json(
+            {
+                **timeline.view(where).figures.to_dict(),
+                "matching": len(timeline.view(where)),
+                "total": len(timeline.events),
+                "since": timeline.oldest.timestamp if timeline.oldest else None,
+                "facets": timeline.facets(),
+                "findings": [asdict(finding) for finding in findings],
+                "recording": is_recording(log_file().parent),
+                "project": self._feed.project,
+                "configured": self._feed.hook_count(),
+            }
+        )
+
+    async def event(self, request: Request) -> Response:
+        """Everything about one event, and which hooks would run for it now."""
+        event = self._found(request.path_params["id"])
+        name = _event_name(event)
+        hook_input, recorded = input_of(event)
+        trial, problem = None, ""
+        if not _is_folder(event.project):
+            problem = "The project folder is unknown or gone, so its settings cannot be read."
+        else:
+            try:
+                trial = await attempt(event.project, name, hook_input, run=False)
+            except InvalidInputError as error:
+                problem = str(error)
+        return _json(
+            {
+                **event.summary(),
+                "reason": event.reason,
+                "ended": event.ended,
+                "executions": event.executions,
+                "payload": event.payload,
+                "payload_bytes": next((each.get("payload_bytes") for each in event.executions), None),
+                "input": hook_input,
+                "input_recorded": recorded,
+                "plan": None if trial is None else [_planned(hook) for hook in trial.plan],
+                "plan_hints": [] if trial is None else trial.hints,
+                "plan_problem": problem,
+                "fire_command": fire_command(name, hook_input, event.project),
+                "hook_test": hook_test(name, hook_input, event.decision, event.reason),
+            }
+        )
+
+    async def stream(self, request: Request) -> Response:
+        """Events that match, whenever they are new or have changed, until the page is closed."""
+        where = _where(request)
+        return StreamingResponse(self._changes(where), media_type="text/event-stream")
+
+    async def _changes(self, where: Where) -> AsyncIterator[bytes]:
+        with self._feed.page() as queue:
+            yield b": connected\n\n"
+            while True:
+                try:
+                    changed = await asyncio.wait_for(queue.get(), _PING)
+                except TimeoutError:
+                    yield b": ping\n\n"
+                    continue
+                if changed is None:
+                    return
+                told = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
+                yield b"data: " + write_json(told) + b"\n\n"
+
+    async def fire(self, request: Request) -> Response:
+        """Fire a recorded event again, with the given input, and compare."""
+        given = await _body(request)
+        event = self._found(str(given.get("id")))
+        hook_input = given.get("input")
+        if not isinstance(hook_input, dict):
+            raise HTTPException(400, "The input must be a JSON object.")
+        if not _is_folder(event.project):
+            raise HTTPException(409, "The project folder is unknown or gone, so its hooks cannot be run.")
+        name = _event_name(event)
+        base = {key: value for key, value in (event.payload or {}).items() if key not in name.spec.fields}
+        try:
+            trial = await attempt(event.project, name, {**base, **hook_input}, run=True)
+        except InvalidInputError as error:
+            raise HTTPException(400, str(error)) from error
+        outcome = outcome_of(trial)
+        return _json(
+            {
+                **trial.to_dict(),
+                "outcome": outcome,
+                "effects": effects(name, trial.output) if trial.output else [],
+                "planned": [_planned(hook) for hook in trial.plan],
+                "meanings": [meaning(result) for result in trial.results],
+                "comparison": compare(event, hook_input, trial),
+                "fire_command": fire_command(name, hook_input, event.project),
+                "hook_test": hook_test(name, hook_input, outcome["decision"], outcome["reason"]),
+            }
+        )
+
+    def _found(self, identity: str) -> TimelineEvent:
+        try:
+            return self._feed.timeline.events[identity]
+        except KeyError:
+            raise HTTPException(404, "This event is not in the log any more.") from None
+
+
+def listen(port: int) -> socket.socket:
+    """Open a port on loopback; 0 is any free one."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+async def serve(project: str, listening: socket.socket, ready: Callable[[Access], None]) -> None:
+    """Serve the inspector until the process is interrupted."""
+    zygotes.patience = _ZYGOTE_PATIENCE
+    feed = Feed(project)
+    feed.read()
+    access = Access(Inspector(feed).app(), listening.getsockname()[1])
+    server = uvicorn.Server(
+        uvicorn.Config(
+            access,
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+    )
+    listening.listen()
+    ready(access)
+    following = asyncio.create_task(feed.follow(lambda: server.should_exit))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        following.cancel()
+
+
+_FILES = {"/": "page.html", "/page.css": "page.css", "/page.js": "page.js"}
+
+
+def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        return FileResponse(_STATIC / name)
+
+    return respond
+
+
+def _is_folder(project: str) -> bool:
+    return project != "" and Path(project).is_dir()
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    return _json({"error": error.detail}, error.status_code)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(write_json(value), status, media_type="application/json")
+
+
+def _where(request: Request) -> Where:
+    try:
+        return Where.of(request.query_params)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
+
+
+def _number(request: Request, name: str) -> int | None:
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    if not given.isdecimal():
+        raise HTTPException(400, f"{name} must be a number.")
+    return int(given)
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise HTTPException(415, "Send JSON.")
+    received = b""
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > LARGEST_REQUEST:
+            raise HTTPException(413, "The input is too large.")
+    try:
+        value = json.loads(received)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"This is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise HTTPException(400, "Send a JSON object.")
+    return value
+
+
+def _event_name(event: TimelineEvent) -> HookEventName:
+    try:
+        return HookEventName(event.event_name)
+    except ValueError:
+        raise HTTPException(409, f"{event.event_name} is not an event of this version.") from None
+
+
+def _planned(hook: PlannedHook) -> dict[str, Any]:
+    definition = hook.definition
+    return {
+        "hook": definition.config.identity,
+        "command": definition.config.command,
+        "runs": hook.runs,
+        "why": hook.why,
+        "matcher": definition.matcher,
+        "where": f"{definition.origin} {definition.where}".strip(),
+    }

@@ -1,0 +1,48 @@
+"""Switches the recording of payloads on while a person watches, also in agents that already run.
+
+The inspector holds a lock on a file beside the log. An agent tests it when it writes a record: that takes microseconds,
+and happens only where a hook ran. Nobody holds the lock after the inspector has ended, however it ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.settings import exclusive_lock, make_private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_LOCKED = "recording"
+
+_PATIENCE = 1.0
+"""Seconds to wait for the lock, which agents hold for a moment when they test it."""
+
+
+def is_recording(folder: Path) -> bool:
+    """Whether somebody wants payloads in the log of this folder."""
+    try:
+        descriptor = os.open(folder / f"{_LOCKED}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: agents that test it do not collide
+    except BlockingIOError:
+        return True
+    except OSError:  # the file system has no locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def recording(folder: Path) -> Iterator[None]:
+    """Have payloads recorded meanwhile. Raises ``TimeoutError`` if another process does so already."""
+    make_private_folder(folder)
+    with exclusive_lock(folder / _LOCKED, timeout=_PATIENCE):
+        yield

@@ -1,0 +1,252 @@
+"""Records reach the stream: all of them, each once, also after an outage, a crash, a fork."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llxprt_hooks import Config
+from llxprt_hooks.audit.chain import verify
+from llxprt_hooks.audit.spool import spool_files
+from llxprt_hooks.audit.stream import StreamReader
+from llxprt_hooks.bus.nats_connection import NatsAddress
+from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.protocol.json_codec import write_payload
+from tests.support.nats_server import NatsServer
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.results import HookExecutionResult
+    from tests.support.project import Project
+
+AGENT = """
+import asyncio, os, sys, time
+from llxprt_hooks import Config
+
+config = Config.load(".")
+
+async def main(count):
+    system = config.get_hook_system()
+    await system.initialize()
+    handler = system.get_event_handler()
+    number = 0
+    while number != count:
+        number += 1
+        await handler.fire_before_tool_event("write_file", {"number": number})
+        print(number, flush=True)
+
+asyncio.run(main(int(sys.argv[1])))
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[NatsServer]:
+    server = NatsServer()
+    server.start()
+    yield server
+    server.close()
+
+
+def _configure(sandbox: Project, server: NatsServer, command: str = "true", **audit: Any) -> None:
+    hook = {"type": "command", "command": command, "name": "guard"}
+    sandbox.put(
+        "user",
+        {
+            "enableHooks": True,
+            "hooksConfig": {"audit": {"nats": {"servers": [server.url]}, **audit}},
+            "hooks": {"BeforeTool": [{"hooks": [hook]}]},
+        },
+    )
+
+
+def _agent(sandbox: Project, *arguments: str, code: str = AGENT) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=sandbox.root,
+        env=sandbox.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _run(sandbox: Project, *arguments: str, code: str = AGENT) -> str:
+    agent = _agent(sandbox, *arguments, code=code)
+    _, errors = agent.communicate(timeout=60)
+    assert agent.returncode == 0, errors
+    return errors
+
+
+def _stream(server: NatsServer) -> list[dict[str, Any]]:
+    """Everything in the stream; the chains are whole, and no record is there twice."""
+    reader = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS")
+    lines = list(reader.lines())
+    assert reader.removed == 0
+    assert all(verdict.problems == [] and verdict.first == 1 for verdict in verify(lines).values())
+    records = [json.loads(line) for line in lines]
+    assert len({record["id"] for record in records}) == len(records)
+    return records
+
+
+def test_every_execution_is_in_the_stream_when_the_agent_has_ended(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server, "echo nothing personal >&2; exit 2")
+    assert _run(sandbox, "3") == ""
+    records = _stream(server)
+    assert [record["seq"] for record in records] == [1, 2, 3]
+    assert spool_files() == []
+    record = records[0]
+    assert (record["hook"], record["event_name"], record["level"]) == ("guard", "BeforeTool", "user")
+    assert (record["blocked"], record["reason"]) == (True, "nothing personal")
+    assert len(record["content_hash"]) == 64
+    assert "payload" not in record
+
+
+def test_payloads_are_sent_only_on_request(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server, payloads=True)
+    _run(sandbox, "1")
+    (record,) = _stream(server)
+    assert record["payload"]["tool_input"] == {"number": 1}
+    assert record["input_digest"] == hashlib.sha256(write_payload(record["payload"])).hexdigest()
+
+
+def test_after_an_outage_the_next_agent_sends_what_is_left(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    server.stop()
+    assert "the audit trail cannot be sent and is kept in" in _run(sandbox, "3")
+    assert len(spool_files()) == 1
+    server.start()
+    _run(sandbox, "1")
+    assert len(_stream(server)) == 4
+    assert spool_files() == []
+
+
+def test_an_agent_goes_on_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    server.stop()
+    agent = _agent(sandbox, "-1")
+    assert agent.stdout is not None
+    for _ in range(5):
+        agent.stdout.readline()
+    server.start()
+    until(lambda: _count(server) > 5)
+    server.stop()
+    for _ in range(5):
+        agent.stdout.readline()
+    server.start()
+    agent.kill()
+    agent.communicate()
+    written = sum(len(file.read_bytes().splitlines()) for file in spool_files())
+    _run(sandbox, "1")
+    assert len(_stream(server)) == written + 1
+
+
+def _count(server: NatsServer) -> int:
+    try:
+        return len(list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines()))
+    except LookupError:
+        return 0
+
+
+def test_what_a_killed_agent_has_decided_is_not_lost(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    decided = 0
+    for _ in range(3):
+        agent = _agent(sandbox, "-1")
+        assert agent.stdout is not None
+        for _ in range(20):
+            agent.stdout.readline()
+        agent.kill()
+        decided += 20 + len(agent.communicate()[0].splitlines())
+    _run(sandbox, "1")
+    records = _stream(server)
+    assert len(records) >= decided + 1
+    assert spool_files() == []
+
+
+def test_a_forked_process_has_a_chain_of_its_own(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    _run(sandbox, "2", code=f"{AGENT}\nif os.fork() == 0:\n    asyncio.run(main(1))\nelse:\n    os.wait()")
+    records = _stream(server)
+    assert sorted(record["seq"] for record in records) == [1, 1, 2]
+    assert spool_files() == []
+
+
+def test_a_forked_process_that_lives_on_does_not_keep_the_records(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    server.stop()
+    living_on = "if os.fork() == 0:\n    os.closerange(0, 3)\n    time.sleep(10)\n    os._exit(0)"
+    _run(sandbox, "2", code=f"{AGENT}\n{living_on}")
+    server.start()
+    _run(sandbox, "1")
+    assert len(_stream(server)) == 3
+
+
+def test_an_observer_of_the_program_is_told_too(sandbox: Project, server: NatsServer) -> None:
+    class Mine(HookObserver):
+        seen: list[str]
+
+        def hook_ended(self, result: HookExecutionResult) -> None:
+            self.seen.append(result.hook_config.identity)
+
+    _configure(sandbox, server)
+    mine = Mine()
+    mine.seen = []
+    asyncio.run(_fire(Config.load(sandbox.root, observer=mine)))
+    assert mine.seen == ["guard"]
+    until(lambda: _count(server) == 1)
+
+
+async def _fire(config: Config) -> bool:
+    system = config.get_hook_system()
+    assert system is not None
+    await system.initialize()
+    result = await system.get_event_handler().fire_before_tool_event("write_file", {})
+    return result.success
+
+
+def test_a_trail_that_cannot_be_written_is_an_error_and_changes_no_decision(
+    sandbox: Project, server: NatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    _configure(sandbox, server)
+    sandbox.write(sandbox.home / ".llxprt" / "audit", "not a folder")
+    assert asyncio.run(_fire(Config.load(sandbox.root)))
+    assert "an execution is missing in the audit trail" in caplog.text
+
+
+def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    run = "asyncio.run(main(int(sys.argv[1])))"
+    guarded = f"import atexit, blockbuster\nwith blockbuster.blockbuster_ctx():\n    {run}"
+    # A process that has used blockbuster crashes when the interpreter is taken down.
+    code = AGENT.replace(run, guarded).replace("print(number, flush=True)", "pass")
+    _run(sandbox, "3", code=f"{code}\natexit._run_exitfuncs()\nos._exit(0)")
+    assert [record["seq"] for record in _stream(server)] == [1, 2, 3]
+
+
+def test_a_stream_that_exists_is_used_as_it_is(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    for _ in range(2):
+        _run(sandbox, "2")
+    assert len(_stream(server)) == 4
+
+
+def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    _run(sandbox, "1")
+    following = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines(follow=True)
+    assert json.loads(next(following))["seq"] == 1
+    _run(sandbox, "1")
+    assert json.loads(next(following))["seq"] == 1
+    following.close()
+
+
+def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:
+    with pytest.raises(LookupError, match="has no stream NOWHERE"):
+        list(StreamReader(NatsAddress((server.url,)), "NOWHERE").lines())
