@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.hook_names import recorded_names
-from llxprt_hooks.cli.options import EventType, project_option
+from llxprt_hooks.cli.options import EventType
 from llxprt_hooks.cli.terminal import stdout_console
 
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 @click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only events that this hook ran for.")
 @click.option("--failed", is_flag=True, help="Only events at which a hook failed. A block is not a failure.")
 @click.option("--blocked", is_flag=True, help="Only events that were blocked.")
-@project_option
+@click.option(
+    "-C",
+    "project",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    metavar="DIR",
+    help="Only events in this project folder.",
+)
 def command(event: str | None, hook: str | None, failed: bool, blocked: bool, project: str | None) -> int:
     """Show events as they happen, one per line, for all agents of yours on this machine.
 
