@@ -106,5 +106,5 @@ class Feed:
                 queue.put_nowait(news)
             elif (
                 news is not None
-            ):  # the page reads too slowly; it connects again, and starts with the events of that time
+            ):  # the page reads too slowly; it connects again later
                 queue.put_nowait(None)
