@@ -16,6 +16,7 @@ from llxprt_hooks import Config
 from llxprt_hooks.audit.chain import verify
 from llxprt_hooks.audit.spool import spool_files
 from llxprt_hooks.audit.stream import StreamReader
+from llxprt_hooks.bus.nats_connection import NatsAddress
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.protocol.json_codec import write_payload
 from tests.support.nats_server import NatsServer
@@ -85,9 +86,9 @@ def _run(sandbox: Project, *arguments: str, code: str = AGENT) -> str:
 
 def _stream(server: NatsServer) -> list[dict[str, Any]]:
     """Everything in the stream; the chains are whole, and no record is there twice."""
-    reader = StreamReader((server.url,), "LLXPRT_HOOKS")
+    reader = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS")
     lines = list(reader.lines())
-    assert reader.lost == 0
+    assert reader.removed == 0
     assert all(verdict.problems == [] and verdict.first == 1 for verdict in verify(lines).values())
     records = [json.loads(line) for line in lines]
     assert len({record["id"] for record in records}) == len(records)
@@ -148,7 +149,7 @@ def test_an_agent_goes_on_when_the_server_is_back(sandbox: Project, server: Nats
 
 def _count(server: NatsServer) -> int:
     try:
-        return len(list(StreamReader((server.url,), "LLXPRT_HOOKS").lines()))
+        return len(list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines()))
     except LookupError:
         return 0
 
@@ -239,7 +240,7 @@ def test_a_stream_that_exists_is_used_as_it_is(sandbox: Project, server: NatsSer
 def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     _run(sandbox, "1")
-    following = StreamReader((server.url,), "LLXPRT_HOOKS").lines(follow=True)
+    following = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines(follow=True)
     assert json.loads(next(following))["seq"] == 1
     _run(sandbox, "1")
     assert json.loads(next(following))["seq"] == 1
@@ -248,4 +249,4 @@ def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer)
 
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:
     with pytest.raises(LookupError, match="has no stream NOWHERE"):
-        list(StreamReader((server.url,), "NOWHERE").lines())
+        list(StreamReader(NatsAddress((server.url,)), "NOWHERE").lines())

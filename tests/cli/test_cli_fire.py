@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from typing import Any
 
 import pytest
 
-from llxprt_hooks import HookEventName
+from llxprt_hooks import HookEventName, HookLog
+from llxprt_hooks.engine.definitions import HookConfig
+from llxprt_hooks.engine.executors.command import CommandSpec
+from llxprt_hooks.engine.results import HookExecutionResult
 from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from tests.support.cli import ESCAPE, Call, CliProject
 from tests.support.processes import until
@@ -73,8 +77,47 @@ def test_plan_shows_hooks_of_a_project_that_is_not_approved_and_how_to_approve_t
     assert "because this project is not approved" in run.stdout
     assert "llxprt-hooks trust" in run.stdout
     assert "hooks are off" not in run.stdout
-    assert run.status == 0
+    assert run.status == 1
+    assert run.sentence() == (
+        "Error: hooks could not be run: 1 hook is not approved; `llxprt-hooks trust` approves hooks"
+    )
     assert not (world.root / "ran").exists()
+
+
+@pytest.mark.parametrize("level", ["project", "user", "system"])
+def test_settings_that_cannot_be_parsed_are_not_an_allow(world: CliProject, level: str) -> None:
+    world.put(level, '{"enableHooks": true, "hooks": {"BeforeTool": [')
+
+    run = world.run("fire", "BeforeTool", "--json")
+
+    assert run.status == 1
+    assert "hooks could not be run: these settings cannot be read: " in run.sentence()
+    assert any("settings.json:1:" in hint for hint in run.json["hints"])
+
+
+def test_a_block_wins_over_settings_that_cannot_be_parsed(world: CliProject) -> None:
+    world.configure(level="user", BeforeTool="exit 2")
+    world.put("project", "{")
+
+    assert world.run("fire", "BeforeTool").status == 2
+
+
+def test_hooks_of_other_events_need_no_approval(world: CliProject) -> None:
+    world.configure(AfterTool="true")
+
+    assert world.run("fire", "BeforeTool", approved=False).status == 0
+
+
+@pytest.mark.parametrize(("tool", "status"), [("write_file", 0), ("read_file", 1)])
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--json"]])
+def test_require_hook_fails_where_no_hook_runs(world: CliProject, tool: str, status: int, more: list[str]) -> None:
+    world.configure(BeforeTool={"matcher": "write_file", "hooks": [{"type": "command", "command": "true"}]})
+
+    run = world.run("fire", "BeforeTool", "--tool", tool, "--require-hook", *more)
+
+    assert run.status == status
+    assert ("--require-hook" in run.stderr) == bool(status)
+    assert world.run("fire", "BeforeTool", "--tool", tool).status == 0
 
 
 def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
@@ -339,6 +382,48 @@ def test_a_recorded_payload_can_be_fired_again(world: CliProject, way: str) -> N
     [result] = world.run("fire", "BeforeTool", "--input", given, "--json", stdin=json.dumps(RECORDED)).json["results"]
 
     assert json.loads(result["stdout"]) == RECORDED
+
+
+def recorded_execution(world: CliProject, *, payloads: bool = True, payload: dict[str, Any] = RECORDED) -> str:
+    """Record one execution of a hook; its id."""
+    hook = HookConfig("command", CommandSpec("true"), name="guard")
+    log = HookLog(world.folder, file=world.log_file, payloads=payloads)
+    log.hook_ended(HookExecutionResult(hook, HookEventName.BEFORE_TOOL, success=True, hook_input=payload))
+    identity: str = json.loads(world.log_file.read_text().splitlines()[-1])["id"]
+    return identity
+
+
+@pytest.mark.parametrize("event", [[], ["BeforeTool"]])
+def test_a_recorded_execution_can_be_fired_again_by_its_id(world: CliProject, event: list[str]) -> None:
+    world.configure(BeforeTool="cat")
+    identity = recorded_execution(world)
+
+    [result] = world.run("fire", *event, "--from-log", identity[:8], "--json").json["results"]
+
+    assert json.loads(result["stdout"]) == RECORDED
+    assert f"llxprt-hooks fire --from-log {identity[:8]}" in world.run("log", identity).stdout
+
+
+def test_an_execution_that_cannot_be_fired_again_is_one_sentence(world: CliProject) -> None:
+    assert "no recorded execution has the id 12ab" in world.run("fire", "--from-log", "12ab").sentence()
+    large = recorded_execution(world, payload={**RECORDED, "tool_input": {"content": "x" * 300_000}})
+    bare = recorded_execution(world, payloads=False)
+
+    runs = [world.run("fire", "--from-log", identity) for identity in (large, bare, "")]
+
+    assert [run.status for run in runs] == [1, 1, 1]
+    assert "its payload was too large" in runs[0].sentence()
+    assert "record payloads with `llxprt-hooks run --log-payloads`" in runs[1].sentence()
+    assert "2 recorded executions have the id" in runs[2].sentence()
+
+
+def test_an_execution_is_fired_for_its_own_event_only(world: CliProject) -> None:
+    strange = recorded_execution(world, payload={**RECORDED, "hook_event_name": "Strange"})
+    usual = recorded_execution(world)
+
+    assert "Unknown event 'Strange'" in world.run("fire", "--from-log", strange).stderr
+    assert "recorded for BeforeTool, not for AfterTool" in world.run("fire", "AfterTool", "--from-log", usual).stderr
+    assert world.run("fire", "--from-log", usual, "--input", "{}").status == 64
 
 
 def test_short_form_for_tools_fills_in_what_is_not_given(world: CliProject) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks.audit.record import LARGEST_PAYLOAD
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
@@ -124,13 +125,13 @@ def test_an_answer_that_may_repeat_the_payload_is_recorded_only_with_payloads(su
 
 
 def test_of_a_payload_that_is_too_large_only_the_size_is_recorded() -> None:
-    large = replace(execution(), hook_input={"prompt": "x" * hook_log.LARGEST_PAYLOAD})
+    large = replace(execution(), hook_input={"prompt": "x" * LARGEST_PAYLOAD})
 
     HookLog(payloads=True).hook_ended(large)
 
     [record] = read_log()
     assert "payload" not in record
-    assert record["payload_bytes"] > hook_log.LARGEST_PAYLOAD
+    assert record["payload_bytes"] > LARGEST_PAYLOAD
 
 
 def test_only_the_user_can_read_it_whatever_the_umask(home: Path) -> None:

@@ -213,7 +213,7 @@ def test_the_schema_has_it(project: CliProject) -> None:
     validator = jsonschema.Draft202012Validator(settings_schema())
 
     assert list(validator.iter_errors(json.loads(project.project_file.read_text()))) == []
-    assert settings_schema()["$defs"]["hook"]["properties"]["type"]["enum"] == ["command", "http", "echo"]
+    assert settings_schema()["$defs"]["hook"]["properties"]["type"]["enum"] == ["command", "http", "nats", "echo"]
 
 
 def test_a_type_without_settings_cannot_be_written_in_settings(
@@ -225,4 +225,4 @@ def test_a_type_without_settings_cannot_be_written_in_settings(
     listed = call("list", "--json").json
 
     assert listed["hooks"] == []
-    assert '`type` must be "command" or "http" or "plugin"' in listed["problems"][0]
+    assert '`type` must be "command" or "http" or "nats" or "plugin"' in listed["problems"][0]

@@ -379,7 +379,7 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
 def test_stats_draw_a_bar_for_each_hook(recorded: CliProject) -> None:
     lines = recorded.run("stats", COLUMNS="100").stdout.splitlines()
 
-    assert lines[0].split() == ["hook", "event", "count", "failed", "blocked", "p50", "ms", "p95", "max"]
+    assert lines[0].split() == ["hook", "event", "count", "failed", "blocked", "p50", "ms", "p95", "ms", "max", "ms"]
     bars = {line.split()[0]: line.count("█") for line in lines[1:]}
     assert bars["secrets"] > bars["guard"] >= 1
     assert max(map(len, lines)) <= 100
@@ -393,7 +393,7 @@ def test_stats_of_a_long_command_stay_a_table(recorded: CliProject, columns: int
 
     assert len(lines) == 1 + len(RAN) + 1
     assert max(map(len, lines)) <= min(columns, 140)
-    assert any(re.match(r"python3 -c 'im\S*.*…  BeforeToolSelection ", line) for line in lines)
+    assert any(re.match(r"python3 -c.*…  BeforeToolSelection ", line) for line in lines)
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -99,7 +99,7 @@ def test_defaults_are_there() -> None:
     assert schema["properties"]["enableHooks"]["default"] is False
     assert hook_schema["timeout"]["default"] == 60000
     assert hook_schema["failClosed"]["default"] is False
-    assert hook_schema["type"]["enum"] == ["command", "http"]
+    assert hook_schema["type"]["enum"] == ["command", "http", "nats"]
 
 
 def test_every_event_can_be_completed_with_what_it_matches() -> None:

@@ -109,6 +109,12 @@ CASES = {
         hook('"type": "http", "url": "https://a.b", "headers": «{\n "A": 7 }»'),
         "skipped",
     ),
+    "a server without a scheme": ("failing-hook", hook('"type": "nats", "servers": «["a.b"]»'), "fails"),
+    "a wildcard as a subject": (
+        "failing-hook",
+        hook('"type": "nats", "servers": ["nats://a.b"], "subject": «"a.>"»'),
+        "fails",
+    ),
     "failClosed that is idle": ("fail-closed-no-effect", field('"failClosed": «true»', "AfterTool"), "BeforeTool"),
     # Time-outs.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks.diagnosis import diagnose, inspect_file
+from llxprt_hooks.diagnosis.checks.warm import _times
 
 if TYPE_CHECKING:
     from tests.diagnosis.diagnosis_marks import DiagnosedProject
@@ -28,11 +30,20 @@ def suggestions(
     return [each.message for each in found if each.code == "not-warm"]
 
 
-def test_python_hook_is_suggested_with_the_time_that_python_takes(place: DiagnosedProject) -> None:
+def test_python_hook_is_suggested_with_the_times_that_were_measured(place: DiagnosedProject) -> None:
     (message,) = suggestions(place, f"{PYTHON} -I hook.py")
 
-    assert message.startswith("every event starts Python, which takes ")
-    assert message.endswith(" ms here")
+    found = re.fullmatch(r"every event starts Python, which takes (\d+) ms here, and (\d+\.\d) ms with `warm`", message)
+    assert found is not None
+    assert all(float(taken) > 0 for taken in found.groups())
+
+
+async def test_it_is_measured_also_where_an_event_loop_runs(place: DiagnosedProject) -> None:
+    _times.cache_clear()
+
+    (message,) = suggestions(place, f"{PYTHON} -I hook.py")
+
+    assert message.endswith("with `warm`")
 
 
 @pytest.mark.parametrize("warm", [True, False])
@@ -65,3 +76,11 @@ def test_interpreter_that_cannot_be_started_has_no_time(place: DiagnosedProject,
     broken.chmod(0o755)
 
     assert suggestions(place, f"{broken} hook.py") == ["every event starts Python"]
+
+
+def test_interpreter_that_does_not_run_the_script_has_no_time(place: DiagnosedProject, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / "python3"
+    other.parent.mkdir()
+    other.symlink_to("/bin/false")
+
+    assert suggestions(place, f"{other} hook.py") == ["every event starts Python"]

@@ -56,4 +56,4 @@ def test_what_an_integration_cannot_honor_is_declared_once(name: str) -> None:
 
 
 def test_every_declaration_belongs_to_an_integration() -> None:
-    assert {*CLASSES, "mcp-proxy"} == UNSUPPORTED.keys()
+    assert {*CLASSES, "mcp-proxy", "model-proxy"} == UNSUPPORTED.keys()

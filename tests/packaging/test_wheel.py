@@ -53,7 +53,7 @@ def wheel(dist: Path) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     folder = tmp_path_factory.mktemp("empty")
     venv.create(folder / "venv", with_pip=True)
-    pip = [folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", wheel]
+    pip: list[str | Path] = [folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", wheel]
     subprocess.run(pip, check=True, capture_output=True)
     environment = Environment(folder / "venv", folder / "home")
     environment.home.mkdir()

@@ -286,7 +286,10 @@ URLS = {
 @pytest.mark.parametrize(("url", "words"), URLS.values(), ids=URLS)
 async def test_nothing_is_sent_to_a_url_that_is_not_safe(url: str, words: str) -> None:
     error = await failure(config_of(url))
+    [problem] = HttpExecutor().problems(HttpSpec(url), {})
 
+    assert problem.discards
+    assert words in problem.message
     assert words in error
     assert "s3cret" not in error
 
@@ -294,6 +297,17 @@ async def test_nothing_is_sent_to_a_url_that_is_not_safe(url: str, words: str) -
 @pytest.mark.parametrize("url", ["http://localhost:1/", "http://127.9.9.9:1/", "http://[::1]:1/", "https://a.b/"])
 def test_this_machine_and_encrypted_urls_are_safe(url: str) -> None:
     assert list(HttpExecutor().problems(HttpSpec(url), {})) == []
+
+
+def test_variables_that_are_not_listed_or_not_set_are_found() -> None:
+    headers = (("A", "$LISTED $OTHER"), ("B", "${MISSING}"))
+    spec = HttpSpec("https://a.b/", headers, frozenset({"LISTED", "MISSING"}))
+
+    other, missing = HttpExecutor().problems(spec, {"LISTED": "x", "OTHER": "y"})
+
+    assert (other.key, other.discards) == ("headers", False)
+    assert "$OTHER, which `allowedEnvVars` does not list" in other.message
+    assert "$MISSING, which is not set" in missing.message
 
 
 def test_insecure_urls_can_be_allowed() -> None:
@@ -337,8 +351,9 @@ async def test_no_log_shows_the_value_of_a_header(
     config = config_of(server.url, headers=headers, allowedEnvVars=["HTTP_TOKEN"])
     server.answer = Answer(status=500)
 
-    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "llxprt:core:hooks"):
-        result = await fired(config)
+    for name in ("", "llxprt:core:hooks:handler", "llxprt:core:hooks:runner"):
+        caplog.set_level(logging.DEBUG, name)
+    result = await fired(config)
 
     assert server.received[0].headers["authorization"] == "s3cret v4lue"
     shown = [caplog.text, repr(result), *(repr(record.__dict__) for record in caplog.records)]
@@ -346,19 +361,12 @@ async def test_no_log_shows_the_value_of_a_header(
     assert not any(secret in text for secret in ("s3cret", "v4lue") for text in shown)
 
 
-def test_without_httpx_the_hook_fails_and_names_the_extra() -> None:
-    program = (
-        "import asyncio, sys; sys.modules['httpx'] = None\n"
-        "from llxprt_hooks import Config\n"
-        "hook = {'type': 'http', 'url': 'http://127.0.0.1:9/'}\n"
-        "config = Config(enable_hooks=True, hooks={'BeforeTool': [{'hooks': [hook]}]})\n"
-        "handler = config.get_hook_system().ready_event_handler()\n"
-        "print(asyncio.run(handler.fire_before_tool_event('x', {})).errors[0])\n"
-    )
+def test_without_httpx_the_hook_fails_and_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    error = asyncio.run(failure(config_of("http://127.0.0.1:9/")))
 
-    assert "pip install 'llxprt-hooks[http]'" in done.stdout
+    assert "pip install 'llxprt-hooks[http]'" in error
 
 
 def test_httpx_is_imported_when_a_hook_needs_it() -> None:

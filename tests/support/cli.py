@@ -78,7 +78,7 @@ class CliProject(Project):
         return subprocess.Popen(
             [COMMAND, *arguments],
             cwd=self.root,
-            env=self.environment(**APPROVED, **environment),
+            env=self.environment(**{**APPROVED, **environment}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.support.nats_server import NatsServer
 from tests.support.project import Project
 
 # How long an example takes says more about the machine than about the code.
@@ -20,3 +22,12 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     project = Project(tmp_path)
     project.enter(monkeypatch)
     return project
+
+
+@pytest.fixture(scope="session")
+def nats_server() -> Iterator[NatsServer]:
+    """A real NATS server, which all tests share. Each test uses a subject of its own."""
+    server = NatsServer()
+    server.start()
+    yield server
+    server.close()

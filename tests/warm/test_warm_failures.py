@@ -78,7 +78,7 @@ async def test_script_whose_end_the_interpreter_cannot_watch_runs_once(
 
 
 async def test_interpreter_that_cannot_fork_leaves(hook: WarmHook, change_zygote: ChangeZygote) -> None:
-    change_zygote("pid = os.fork()", "pid = os.fork() if self._latest is None else os.open('/nonexistent', 0)")
+    change_zygote("pid = os.fork()", "pid = os.fork() if self._latest is None else os.close(-1)")
     await hook.warm()
     zygote = hook.zygote()
 

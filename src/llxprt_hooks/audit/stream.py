@@ -45,69 +45,79 @@ async def last_number(jetstream: JetStreamContext, stream: str, subject: str) ->
 
 def record_number(line: bytes) -> int | None:
     """Return the number of a record; None for a line that is not a whole record."""
-    try:
-        record = read_json(line)
-    except ValueError:
-        return None
-    number = record.get("seq") if isinstance(record, dict) else None
+    number = _fields(line).get("seq")
     return number if isinstance(number, int) else None
 
 
 class StreamReader:
-    """Reads the records of a stream, oldest first."""
+    """Reads the records of a stream, oldest first, and remembers how far it has read."""
 
-    def __init__(self, servers: tuple[str, ...], stream: str, credentials: str | None = None) -> None:
-        self._address = NatsAddress(servers, credentials)
+    def __init__(self, address: NatsAddress, stream: str) -> None:
+        self._address = address
         self._stream = stream
-        self.lost = 0
-        """How many messages the stream no longer has, once it was read."""
+        self._read = 0
+        self._seen: set[tuple[object, object]] = set()
+        self.removed = 0
+        """How many messages the stream no longer has, as of the last time it was read."""
 
-    def lines(self, *, follow: bool = False) -> Generator[bytes]:
-        """Yield each record once, also if the stream has it twice; with ``follow``, wait for new ones forever.
+    def lines(self, *, follow: bool = False) -> Generator[bytes, None, None]:
+        """Yield the records that were added since the last call, each once, also if the stream has it twice.
 
-        Raises ``ConnectionError`` or ``LookupError`` if the stream cannot be read.
+        With ``follow``, wait for new ones forever. Raises ``ConnectionError`` or ``LookupError`` if the stream cannot
+        be read, and ``ModuleNotFoundError`` without nats-py.
         """
         with asyncio.Runner() as runner:
-            reading = self._read(follow)
+            reading = self._messages(follow)
             try:
                 while (line := runner.run(anext(reading, None))) is not None:
                     yield line
             finally:
                 runner.run(reading.aclose())
 
-    async def _read(self, follow: bool) -> AsyncGenerator[bytes, None]:
-        from nats.errors import TimeoutError as NoMessageError
-        from nats.js.errors import NotFoundError
-
+    async def _messages(self, follow: bool) -> AsyncGenerator[bytes, None]:
         client = await open_nats_client(self._address)
         try:
+            from nats.errors import TimeoutError as NoMessageError
+            from nats.js.api import ConsumerConfig, DeliverPolicy
+            from nats.js.errors import NotFoundError
+
             jetstream = client.jetstream()
             try:
                 state = (await jetstream.stream_info(self._stream)).state
             except NotFoundError as error:
                 raise LookupError(f"NATS at {self._address} has no stream {self._stream}") from error
-            self.lost = state.last_seq - state.messages
+            self.removed = state.last_seq - state.messages
             messages = await jetstream.subscribe(
-                stream_subject(self._stream, "*"), stream=self._stream, ordered_consumer=True
+                stream_subject(self._stream, "*"),
+                stream=self._stream,
+                ordered_consumer=True,
+                config=ConsumerConfig(
+                    deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                    opt_start_seq=max(self._read, state.first_seq - 1) + 1,
+                ),
             )
-            seen: set[tuple[object, object]] = set()
-            left = state.messages
-            while left or follow:
+            pending = state.messages if self._read < state.last_seq else 0
+            while pending or follow:
                 try:
-                    message = await messages.next_msg(None if not left else _WAIT)
+                    message = await messages.next_msg(_WAIT if pending else None)
                 except NoMessageError as error:
                     raise ConnectionError(f"NATS at {self._address} stopped sending the stream") from error
-                left = max(left - 1, 0)
-                if (key := _key(message.data)) not in seen:
-                    seen.add(key)
+                self._read, pending = message.metadata.sequence.stream, message.metadata.num_pending
+                if (key := _key(message.data)) not in self._seen:
+                    self._seen.add(key)
                     yield message.data
         finally:
             await client.close()
 
 
 def _key(line: bytes) -> tuple[object, object]:
+    record = _fields(line)
+    return (str(record.get("agent")), str(record.get("seq"))) if record else (line, None)
+
+
+def _fields(line: bytes) -> dict[str, object]:
     try:
         record = read_json(line)
     except ValueError:
-        return line, None
-    return (str(record.get("agent")), str(record.get("seq"))) if isinstance(record, dict) else (line, None)
+        return {}
+    return record if isinstance(record, dict) else {}

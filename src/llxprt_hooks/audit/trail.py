@@ -29,6 +29,7 @@ from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import write_payload
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class AuditTrail(HookObserver):
 
     def _record(self, result: HookExecutionResult) -> Record:
         config = result.hook_config
-        record = execution_record(result, project=self._project, payloads=self._rule.payloads)
+        record = execution_record(result, timestamp(), self._project, payloads=self._rule.payloads)
         return {
             **record,
             "level": config.scope.value,

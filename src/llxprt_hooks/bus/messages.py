@@ -146,6 +146,16 @@ def encode_message(message: Message, *, wrapped: bool = False) -> bytes:
     return write_json({"type": message.type.name, "payload": fields} if wrapped else {"type": message.type, **fields})
 
 
+def encode_request(event_name: str, payload: bytes, correlation_id: str) -> bytes:
+    """Encode a request whose input is JSON already.
+
+    >>> encode_request("BeforeTool", b"{}", "c1")
+    b'{"type":"hook-execution-request","eventName":"BeforeTool","correlationId":"c1","input":{}}'
+    """
+    head = {"type": MessageBusType.HOOK_EXECUTION_REQUEST, "eventName": event_name, "correlationId": correlation_id}
+    return b'%s,"input":%s}' % (write_json(head)[:-1], payload)
+
+
 def decode_message(data: bytes) -> Mapping[str, Any]:
     """Decode a message from JSON, keeping its shape; raises ``ValueError`` if it is not a JSON object."""
     message = read_json(data)

@@ -7,6 +7,8 @@ event loop runs. nats-py is imported when the first one is opened.
 from __future__ import annotations
 
 import asyncio
+import re
+import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -28,7 +30,11 @@ CONNECT_TIMEOUT: Final = 2
 _RECONNECT_WAIT: Final = 0.5
 """Seconds between two attempts to reconnect to the same server."""
 
-SCHEMES: Final = ("nats", "tls", "ws", "wss")
+DEFAULT_SUBJECT: Final = "llxprt.hooks"
+"""The subject of hook requests, unless settings or a command line name another."""
+
+_SCHEMES: Final = ("nats", "tls")
+_SUBJECT: Final = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 
 
 class NatsAddress(msgspec.Struct, frozen=True):
@@ -53,7 +59,7 @@ def server_problem(server: str) -> str | None:
     """
     try:
         parts = urlsplit(server)
-        is_valid = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_valid = False
     if not is_valid:
@@ -61,6 +67,17 @@ def server_problem(server: str) -> str | None:
     if "@" in server:  # it would be shown wherever the address is
         return "it must not contain a password or token; put credentials in a file, and name it in `credentials`"
     return None
+
+
+def subject_problem(subject: str) -> str | None:
+    """Return why nothing can be sent to a subject; else None.
+
+    >>> subject_problem("llxprt.hooks"), subject_problem("llxprt.>")
+    (None, '`llxprt.>` is not a subject: expected words with dots between them, such as `llxprt.hooks`')
+    """
+    if _SUBJECT.fullmatch(subject):
+        return None
+    return f"`{subject}` is not a subject: expected words with dots between them, such as `{DEFAULT_SUBJECT}`"
 
 
 async def nats_client(address: NatsAddress) -> Client:
@@ -110,7 +127,11 @@ class _Connection:
                 reconnect_time_wait=0,
                 **credentials,
             )
-        except Exception as error:
+        except BaseException as error:
+            if self.client._transport is not None:  # not `client.close`, which can hang after a failed TLS handshake
+                self.client._transport.close()  # type: ignore[no-untyped-call]
+            if not isinstance(error, Exception):
+                raise
             raise self._unavailable(error) from error
         self.client.options |= {"max_reconnect_attempts": -1, "reconnect_time_wait": _RECONNECT_WAIT}
         if self._lacks_tls:
@@ -128,6 +149,8 @@ class _Connection:
     async def _report(self, error: Exception) -> None:
         self._latest_error = str(error) or type(error).__name__
         log.debug("%s: %s", self.address, self._latest_error)
+        if isinstance(error, ssl.SSLError) and not self._connected.is_set() and not self.client.is_reconnecting:
+            raise error  # out of `connect`, which would hang
 
     async def _disconnected(self) -> None:
         self._connected.clear()

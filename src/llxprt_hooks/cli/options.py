@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.audit import DEFAULT_STREAM
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -28,6 +29,21 @@ class EventType(click.Choice[str]):
 
         typed = incomplete.casefold()
         return [CompletionItem(event) for event in self.choices if event.casefold().startswith(typed)]
+
+
+class NatsType(click.ParamType[tuple[str, ...]]):
+    """The addresses of NATS servers, separated by commas."""
+
+    name = "addresses"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        from llxprt_hooks.bus.nats_connection import server_problem
+
+        servers = tuple(str(value).split(","))
+        for server in servers:
+            if problem := server_problem(server):
+                self.fail(problem, param, ctx)
+        return servers
 
 
 def _unknown_event(value: str) -> str:
@@ -57,5 +73,21 @@ project_option = click.option(
 )
 
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")
+
+nats_option = click.option(
+    "--nats",
+    "nats",
+    type=NatsType(),
+    metavar="URL",
+    help="Read the audit trail of all agents from this NATS server (or several, with commas) instead of the local log.",
+)
+
+stream_option = click.option(
+    "--stream", metavar="NAME", default=DEFAULT_STREAM, show_default=True, help="The stream, with --nats."
+)
+
+credentials_option = click.option(
+    "--credentials", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Credentials, with --nats."
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

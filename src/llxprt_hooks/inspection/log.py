@@ -18,15 +18,12 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from llxprt_hooks.engine.observer import HookObserver, new_id
-from llxprt_hooks.engine.reporting import LOGGED_TEXT
-from llxprt_hooks.engine.results import HookStageError, is_blocked
+from llxprt_hooks.audit.record import Record, event_record, execution_record
+from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import read_json, write_json
@@ -38,12 +35,8 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.engine.observer import EventEnded
     from llxprt_hooks.engine.results import HookExecutionResult
-    from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 log = debug_logger("log")
-
-Record = dict[str, Any]
 
 LARGEST = 4 * 1024 * 1024
 """Bytes after which the file is rotated; one rotated file is kept."""
@@ -54,20 +47,11 @@ LARGEST_WHILE_LOCKED = 2 * LARGEST
 MOST_PENDING = 1000
 """Records that may wait to be written, where only a thread may write; more are dropped."""
 
-LARGEST_PAYLOAD = 256 * 1024
-"""For a larger payload only the size in bytes is recorded: if it were cut, it could not be fired again."""
-
 LONGEST = 1e12
 """Maximum plausible duration in milliseconds, about thirty years."""
 
 POLL = 0.2
 """Seconds between two reads while following the file."""
-
-_REPEATS_PAYLOAD = "hookSpecificOutput"
-"""In stdout, the field that may repeat the payload: rewritten arguments, a changed request or answer."""
-
-_MOST_EFFECTS = 20
-_LONGEST_EFFECT = 100
 
 # O_NONBLOCK: opening a named pipe would otherwise block forever.
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -117,49 +101,12 @@ class HookLog(HookObserver):
             self._drop(f"{MOST_PENDING} records wait to be written")
 
     def _execution(self, result: HookExecutionResult, ended: str) -> Record:
-        payloads, failed = self._records_payloads(), result.error is not None
-        execution = result.to_dict(LOGGED_TEXT)
-        del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below
-        if not payloads and _REPEATS_PAYLOAD in result.stdout:
-            execution["stdout"] = ""
-        record = {
-            "id": execution.pop("execution_id") or new_id(),
-            "event_id": execution.pop("event_id"),
-            "timestamp": ended,
-            "session_id": self.session_id or result.hook_input.get("session_id", ""),
-            "project": self._project,
-            "tool_name": result.hook_input.get("tool_name"),
-            "command": execution.pop("command"),
-            "failed": failed,
-            **_decision(result.event_name, result.output, failed=failed),
-            "observed": _decision(result.event_name, result.observed, failed=failed)
-            if result.hook_config.observe
-            else None,
-            **execution,
-        }
-        bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
-        return {**bounded, **_complete("payload", result.hook_input)} if payloads else bounded
+        payloads = self._records_payloads()
+        return execution_record(result, ended, self._project, session_id=self.session_id, payloads=payloads)
 
     def _event(self, event: EventEnded, ended: str) -> Record:
-        aggregated, plan = event.processed.aggregated, event.plan
-        output, results = aggregated.final_output, aggregated.results
-        session_id = results[0].hook_input.get("session_id", "") if results else ""
-        record = {
-            "event_id": event.event_id,
-            "timestamp": ended,
-            "session_id": self.session_id or session_id,
-            "project": self._project,
-            "event_name": event.event_name.value,
-            "subject": event.subject,
-            "hooks": [config.identity[:LOGGED_TEXT] for config in plan.hook_configs] if plan else [],
-            "sequential": plan is not None and plan.sequential,
-            "wall_time": event.wall_time,
-            **_decision(event.event_name, output, failed=False),
-            "errors": [str(error)[:LOGGED_TEXT] for error in aggregated.errors if isinstance(error, HookStageError)],
-        }
-        bounded = {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
-        with_output = output is not None and self._records_payloads()
-        return {**bounded, **_complete("output", output.to_dict())} if output and with_output else bounded
+        payloads = self._records_payloads()
+        return event_record(event, ended, self._project, session_id=self.session_id, payloads=payloads)
 
     def _records_payloads(self) -> bool:
         return self._payloads or is_recording(self._file.parent)
@@ -224,28 +171,6 @@ class _WriteLater:
         self._pending.append(None)
         self._thread.submit(write).add_done_callback(lambda _: self._pending.pop())
         return True
-
-
-def _complete(name: str, value: Mapping[str, Any]) -> Record:
-    size = len(write_json(value))
-    return {name: value} if size <= LARGEST_PAYLOAD else {f"{name}_bytes": size}
-
-
-def _decision(event_name: HookEventName, output: DefaultHookOutput | None, *, failed: bool) -> Record:
-    """Return the decision of a hook or an event; of the fields it changes, only the names."""
-    if output is None:
-        return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    output = create_specific_hook_output(event_name, output.to_dict())
-    blocked = is_blocked(event_name, output)
-    counts = blocked or not failed  # a failed hook has no other effect
-    reason = output.get_effective_reason() if blocked else output.get_stop_reason()
-    changed = sorted(output.hook_specific_output or {}) if counts else []
-    return {
-        "blocked": blocked,
-        "stopped": counts and output.should_stop_execution(),
-        "reason": reason[:LOGGED_TEXT] if counts and reason else None,
-        "effects": [name[:_LONGEST_EFFECT] for name in islice(changed, _MOST_EFFECTS)],
-    }
 
 
 def _write_line(descriptor: int, data: bytes) -> None:
@@ -328,8 +253,8 @@ class LogReader:
         file.seek(self._position)
         added = file.read()
         end = added.rfind(b"\n") + 1
-        records = [record for line in added[:end].splitlines() if (record := _read_record(line)) is not None]
-        unfinished = _read_record(added[end:])
+        records = [record for line in added[:end].splitlines() if (record := read_record(line)) is not None]
+        unfinished = read_record(added[end:])
         if unfinished is not None:
             records.append(unfinished)
             end = len(added)
@@ -362,7 +287,8 @@ def _ran_in(project: str, record: Record) -> bool:
         return False
 
 
-def _read_record(line: bytes) -> Record | None:
+def read_record(line: bytes) -> Record | None:
+    """Return the record in a line, or ``None`` if the line has none."""
     try:
         record = read_json(line)
     except ValueError:

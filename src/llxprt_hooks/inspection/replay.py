@@ -15,12 +15,12 @@ from llxprt_hooks.inspection.timeline import Decision, decision_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.engine.results import HookExecutionResult
-    from llxprt_hooks.inspection.log import Record
     from llxprt_hooks.inspection.timeline import TimelineEvent
     from llxprt_hooks.inspection.trial import Trial
 
-_CONTEXT = 3
+_CONTEXT = 4
 """Unchanged lines shown around a difference."""
 
 _MOST_LINES = 2000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from llxprt_hooks.inspection.log import observed_decision, recorded_duration
 
 if TYPE_CHECKING:
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
 
 
 @dataclass(frozen=True, slots=True)

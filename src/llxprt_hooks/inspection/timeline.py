@@ -18,7 +18,7 @@ from llxprt_hooks.inspection.log import recorded_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
 
 MOST_EVENTS = 20_000
 """Events that are kept; the log itself is bounded, but a person may watch for weeks."""

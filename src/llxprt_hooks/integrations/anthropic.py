@@ -46,9 +46,10 @@ from anthropic.lib.tools import (
 
 from llxprt_hooks.engine.session import StopRequested
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of
-from llxprt_hooks.integrations.http_transport import Exchange, is_hooked, without_body_headers
+from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field
+from llxprt_hooks.proxy.model_exchange import Exchange, without_body_headers
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ if TYPE_CHECKING:
     from anthropic._middleware import AsyncCallNext, CallNext
 
     from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.integrations.http_transport import ResponseT
     from llxprt_hooks.model import AnyTranslator
     from llxprt_hooks.protocol.tool_result import ToolResult
+    from llxprt_hooks.proxy.model_exchange import ResponseT
 
 log = debug_logger("integrations")
 

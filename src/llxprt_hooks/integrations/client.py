@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from llxprt_hooks.engine.session import StopRequested, current_session
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations import http_transport
 from llxprt_hooks.integrations.base import ConfigFields, Integration
 from llxprt_hooks.integrations.http_transport import ModelCalls
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.proxy.model_exchange import MODEL_EVENTS, call_model
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.relevance import has_hooks_for
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.hooks import HookSession
-    from llxprt_hooks.integrations.http_transport import Exchange
     from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.proxy.model_exchange import Exchange
 
 ResponseT = TypeVar("ResponseT")
 ClientT = TypeVar("ClientT")
@@ -78,7 +79,7 @@ class ClientHooks(Integration, ModelCalls):
         config = self.hooks.config
         if not config.enable_hooks:
             return False
-        for event in _MODEL_EVENTS:
+        for event in MODEL_EVENTS:
             if has_hooks_for(config, event):
                 return True
         session = current_session(config)
@@ -96,7 +97,7 @@ class ClientHooks(Integration, ModelCalls):
 
     async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:
         try:
-            return await http_transport.call_model(self.hooks, translator, body, exchange)
+            return await call_model(self.hooks, translator, body, exchange)
         except (StopRequested, TranslationError) as error:
             raise self.for_sdk(error) from error.__cause__
 
@@ -142,9 +143,6 @@ class ClientHooks(Integration, ModelCalls):
             return call.answer(problem)
         run = self.hooks.run_tool(self.hook_name(call.name), call.arguments or {}, executing(functions[call.name]))
         return call.answer(await run)
-
-
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 
 
 def content_of(result: ToolResult, text_type: str) -> str | list[Any]:

@@ -35,13 +35,37 @@ _CLIENT: Final = {
     HookEventName.NOTIFICATION: _BY_THE_PROGRAM,
 }
 
+_NO_TOOL = "the agent runs its tools itself, and the proxy only sees its model calls"
+_NOT_IN_CALLS = "the proxy only sees the agent's model calls"
+
+_MODEL_PROXY: Final = {
+    HookEventName.BEFORE_TOOL: _NO_TOOL,
+    HookEventName.AFTER_TOOL: _NO_TOOL,
+    HookEventName.BEFORE_AGENT: _NOT_IN_CALLS,
+    HookEventName.AFTER_AGENT: _NOT_IN_CALLS,
+    HookEventName.PRE_COMPRESS: _NOT_IN_CALLS,
+    HookEventName.NOTIFICATION: _NOT_IN_CALLS,
+}
+
+_NO_MODEL_CALLBACK = "the SDK's hooks do not see the model: use `hooked()` instead of `with_hooks()`"
+
+_CLAUDE: Final = {
+    HookEventName.BEFORE_MODEL: _NO_MODEL_CALLBACK,
+    HookEventName.AFTER_MODEL: _NO_MODEL_CALLBACK,
+    HookEventName.BEFORE_TOOL_SELECTION: _NO_MODEL_CALLBACK,
+    HookEventName.SESSION_END: "the SDK does not report the end of a session: use `hooked()` instead of `with_hooks()`",
+}
+"""Of ``with_hooks``; ``hooked`` has all events."""
+
 UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "adk": {},
     "anthropic": _CLIENT,
+    "claude-agent-sdk": _CLAUDE,
     "fastmcp": _MCP,
     "langchain": {},
     "mcp": _MCP,
     "mcp-proxy": _MCP,
+    "model-proxy": _MODEL_PROXY,
     "openai": _CLIENT,
     "openai-agents": {
         HookEventName.PRE_COMPRESS: "the SDK has no common place where history is compressed",

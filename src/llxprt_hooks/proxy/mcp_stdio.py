@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
-import resource
 import signal
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from llxprt_hooks.engine.session import Session
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.json_codec import read_json, write_json
+from llxprt_hooks.proxy.exit_status import end_by_signal, status_of_failed_start
 from llxprt_hooks.proxy.mcp_results import (
     OUTPUT_SCHEMA,
     STRUCTURED,
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 Key = tuple[str, Any]
-
-NOT_FOUND: Final = 127
-NOT_EXECUTABLE: Final = 126
 
 _CHUNK: Final = 1 << 16
 _DRAIN_SECONDS: Final = 2.0
@@ -95,21 +92,12 @@ def run_proxy(
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     except OSError as error:
         print(f"llxprt-hooks: cannot start the MCP server: {command[0]}: {error.strerror}", file=sys.stderr)
-        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        return status_of_failed_start(error)
     proxy = _Proxy(hooks, server, server_name, aliases or {})
     for number in _SIGNALS:
         signal.signal(number, proxy.forward_signal)
     status = proxy.run()
-    return status if status >= 0 else _end_by(-status)
-
-
-def _end_by(number: int) -> int:
-    """End this process by a signal, as the server ended, but without a core dump of its own."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if number not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    return 128 + number
+    return status if status >= 0 else end_by_signal(-status)
 
 
 @dataclass(eq=False, slots=True)

@@ -1,7 +1,8 @@
 """Installs recipes in a project or for the user: first a plan, then the changes.
 
-Scripts go to ``.llxprt/hooks/``, samples to ``.llxprt/hooks/samples/``, and missing groups are added to the settings
-file. Each file is replaced atomically. The settings are written last, so they never name a script that does not exist.
+Scripts and their tests go to ``.llxprt/hooks/``, samples to ``.llxprt/hooks/samples/``, and missing groups are added to
+the settings file. Each file is replaced atomically. The settings are written last, so they never name a script that
+does not exist.
 """
 
 from __future__ import annotations
@@ -217,6 +218,7 @@ def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator
     for recipe in recipes:
         files = {folder / name: (content, SCRIPT_MODE) for name, content in recipe.scripts.items()}
         files[folder / "samples" / f"{recipe.name}.json"] = (recipe.sample, SAMPLE_MODE)
+        files[folder / f"{recipe.name}.hooktest.json"] = (recipe.tests, SAMPLE_MODE)
         for path, (content, mode) in files.items():
             if not is_users:
                 _check_inside(root, path)

@@ -81,7 +81,7 @@ class Settings:
     warm: bool
     """Whether waiting interpreters may run hooks."""
     audit: AuditRule | None
-    """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-45)."""
+    """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
     environment: HookEnvironment
     """Which variables hooks inherit."""
     managed_environment: HookEnvironment

@@ -25,7 +25,7 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
 
 
 @click.command("fire")
-@click.argument("event", type=EventType(), metavar="EVENT")
+@click.argument("event", type=EventType(), metavar="EVENT", required=False)
 @click.option(
     "--tool",
     "tool_name",
@@ -42,15 +42,24 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     "Missing fields get example values.",
 )
 @click.option(
+    "--from-log",
+    "recorded",
+    metavar="ID",
+    help="Send what a recorded execution was sent. EVENT may be omitted. Only `run --log-payloads` records it.",
+)
+@click.option("--require-hook", is_flag=True, help="Exit with 1 if no hook runs, as in CI.")
+@click.option(
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
 )
 @json_option
 @directory_option
 def command(
-    event: str,
+    event: str | None,
     tool_name: str | None,
     tool_input: str | None,
     given: str | None,
+    recorded: str | None,
+    require_hook: bool,
     dry_run: bool,
     as_json: bool,
     directory: str,
@@ -63,18 +72,30 @@ def command(
     The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
     means, the merged result, and hints about common mistakes.
 
-    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 0 otherwise (a hook that only failed
-    allows), 1 if the hooks could not be run at all, 64 for wrong usage.
+    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 1 if hooks could not be run because settings
+    cannot be read or hooks are not approved, 0 otherwise (a hook that only failed allows), 64 for wrong usage.
 
     \b
     Examples:
       llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": "a.py", "content": "x"}'
       llxprt-hooks fire AfterModel --dry-run
       llxprt-hooks fire BeforeTool --input @recorded.json --json
+      llxprt-hooks fire --from-log 1f3a9c02
+      llxprt-hooks fire BeforeTool --require-hook && echo allowed
     """
-    event_name = HookEventName(event)
-    hook_input = _hook_input(event_name, tool_name, tool_input, given)
-    return asyncio.run(_fire(directory, event_name, hook_input, dry_run=dry_run, as_json=as_json))
+    fields: dict[str, Any] = {}
+    if recorded is not None:
+        if given is not None:
+            raise click.UsageError("--from-log and --input contradict each other. Use one of them.")
+        fields = _recorded_payload(recorded)
+        event = event or EventType().convert(fields.get("hook_event_name"), None, None)
+    elif given is not None:
+        fields = _json_object(_text(given), "--input")
+    if event is None:
+        raise click.UsageError("Missing argument 'EVENT'.")
+    hook_input = _hook_input(HookEventName(event), tool_name, tool_input, fields)
+    trial = asyncio.run(_fire(directory, HookEventName(event), hook_input, dry_run=dry_run, as_json=as_json))
+    return _status(trial, require_hook=require_hook)
 
 
 _ZYGOTE_PATIENCE = 10.0
@@ -83,7 +104,7 @@ _ZYGOTE_PATIENCE = 10.0
 
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
-) -> int:
+) -> Trial:
     from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
@@ -100,23 +121,41 @@ async def _fire(
         print_json(trial.to_dict())
     else:
         print_trial(trial)
-    return _status(trial)
+    return trial
 
 
-def _status(trial: Trial) -> ExitStatus:
+def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
     if trial.blocked:
         return ExitStatus.BLOCKED
     if trial.should_stop:
         return ExitStatus.STOPPED
+    if trial.not_run is not None:
+        raise click.ClickException(f"hooks could not be run: {trial.not_run}")
+    if require_hook and not trial.running:
+        raise click.ClickException("no hook runs for this event, and --require-hook asks for one")
     return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 
 
+def _recorded_payload(identity: str) -> dict[str, Any]:
+    from llxprt_hooks.inspection.log import LogFilter, read_log
+
+    records = read_log(where=LogFilter(identity))
+    if len(records) != 1:
+        found = "no recorded execution has" if not records else f"{len(records)} recorded executions have"
+        raise click.ClickException(f"{found} the id {identity}")
+    payload = records[0].get("payload")
+    if not isinstance(payload, dict):
+        too_large = "payload_bytes" in records[0]
+        why = "its payload was too large" if too_large else "record payloads with `llxprt-hooks run --log-payloads`"
+        raise click.ClickException(f"what the execution {identity} was sent is not recorded: {why}")
+    return payload
+
+
 def _hook_input(
-    event_name: HookEventName, tool_name: str | None, tool_input: str | None, given: str | None
+    event_name: HookEventName, tool_name: str | None, tool_input: str | None, fields: dict[str, Any]
 ) -> dict[str, Any]:
     if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
-    fields = _json_object(_text(given), "--input") if given is not None else {}
     if fields.get("hook_event_name", event_name) != event_name:
         recorded = shorten(escape_for_terminal(str(fields["hook_event_name"])), 80)
         raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}.")

@@ -1,4 +1,4 @@
-"""``llxprt-hooks list``: list hooks, where they are configured, and whether they may run."""
+"""``llxprt-hooks list``: list hooks, where they come from, and whether they may run."""
 
 from __future__ import annotations
 

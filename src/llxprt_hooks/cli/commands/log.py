@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
 from llxprt_hooks.cli.hook_names import recorded_names
-from llxprt_hooks.cli.options import EventType, all_projects_option, json_option, project_option
+from llxprt_hooks.cli.options import (
+    EventType,
+    all_projects_option,
+    credentials_option,
+    json_option,
+    nats_option,
+    project_option,
+    stream_option,
+)
 from llxprt_hooks.cli.terminal import (
     Part,
     aligned,
@@ -57,6 +66,9 @@ Record = dict[str, Any]
     help="The number of latest executions to show.",
 )
 @all_projects_option
+@nats_option
+@stream_option
+@credentials_option
 @json_option
 @project_option
 def command(
@@ -68,6 +80,9 @@ def command(
     blocked: bool,
     count: int,
     all_projects: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
     as_json: bool,
     project: str,
 ) -> int:
@@ -79,32 +94,41 @@ def command(
     `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
     of hooks only with --log-payloads. You can combine filters.
 
+    `log verify` checks the hash chains of the audit trail: with --nats of all agents, otherwise of the records that
+    are waiting to be sent. It exits with 1 if a record is missing or was changed.
+
     \b
     Examples:
       llxprt-hooks log --failed
       llxprt-hooks log --follow --event BeforeTool
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
+      llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
     from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.inspection.log import LogFilter, LogReader
 
-    # An ID is enough to find an execution, wherever it was.
+    source = None if nats is None else audit_stream(nats, stream, credentials)
+    if execution == VERIFY:
+        return verify_chains(source, as_json=as_json)
+    # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
+    all_projects = all_projects or nats is not None
     within = None if all_projects or execution else project
-    reader = LogReader(where=LogFilter(execution, event, hook, within, failed, blocked))
-    records = reader.read()
+    where = LogFilter(execution, event, hook, within, failed, blocked)
+    reader = LogReader(where=where)
+    records = reader.read() if source is None else source.read(where)
     latest = records[-count:]
     show = print_json if as_json else _print_full if execution else _Lines(latest, show_project=all_projects).print
     for record in latest:
         show(record)
     if follow:
         _announce_following()
-        for record in reader.follow():
+        for record in reader.follow() if source is None else source.follow(where):
             show(record)
     if execution and not records:
         raise click.ClickException(f"no recorded execution has the id {execution}")
     if not records and not as_json:
-        click.echo(nothing_found(within), err=True)
+        click.echo(nothing_found(within) if source is None else "the stream has no such execution", err=True)
     return 0
 
 

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks.cli.audit_stream import audit_stream
 from llxprt_hooks.cli.commands.log import nothing_found
-from llxprt_hooks.cli.options import all_projects_option, json_option, project_option
+from llxprt_hooks.cli.options import (
+    all_projects_option,
+    credentials_option,
+    json_option,
+    nats_option,
+    project_option,
+    stream_option,
+)
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
 from llxprt_hooks.text import shorten
 
@@ -32,9 +40,19 @@ SHORTEST_BAR = 4
 
 @click.command("stats")
 @all_projects_option
+@nats_option
+@stream_option
+@credentials_option
 @json_option
 @project_option
-def command(all_projects: bool, as_json: bool, project: str) -> int:
+def command(
+    all_projects: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
+    as_json: bool,
+    project: str,
+) -> int:
     """Show for each hook of this project how often it ran, failed and blocked, and how long it took, slowest first.
 
     The data comes from the log that `llxprt-hooks log` shows. 50 % of the executions took at most p50, 95 % at most
@@ -44,12 +62,15 @@ def command(all_projects: bool, as_json: bool, project: str) -> int:
     Examples:
       llxprt-hooks stats
       llxprt-hooks stats --all --json
+      llxprt-hooks stats --nats nats://127.0.0.1:4222
     """
     from llxprt_hooks.inspection.log import LogFilter, read_log
     from llxprt_hooks.inspection.stats import summarize
 
-    within = None if all_projects else project
-    figures = summarize(read_log(where=LogFilter(project=within)))
+    within = None if all_projects or nats is not None else project
+    where = LogFilter(project=within)
+    records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
+    figures = summarize(records)
     if as_json:
         from llxprt_hooks.cli.json_output import print_json
 
@@ -62,7 +83,7 @@ def command(all_projects: bool, as_json: bool, project: str) -> int:
 
 
 _COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would block": "would_block"}
-_TIMES = {"p50 ms": "p50", "p95": "p95", "max": "max"}
+_TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
 def _print_figures(figures: list[Figures]) -> None:

@@ -8,12 +8,14 @@ from llxprt_hooks.engine.executors.base import EventRun, Executor, Runtime
 from llxprt_hooks.engine.executors.command import CommandExecutor
 from llxprt_hooks.engine.executors.function import FunctionExecutor
 from llxprt_hooks.engine.executors.http import HttpExecutor
+from llxprt_hooks.engine.executors.nats import NatsExecutor
 from llxprt_hooks.engine.executors.plugin import PluginExecutor
 
 EXECUTORS: dict[str, Executor[Any]] = {
     "command": CommandExecutor(),
     "function": FunctionExecutor(),
     "http": HttpExecutor(),
+    "nats": NatsExecutor(),
     "plugin": PluginExecutor(),
 }
 """Hook types by their name in settings."""

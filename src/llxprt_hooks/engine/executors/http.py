@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -159,17 +157,14 @@ async def _post(
     import httpx
 
     request = httpx.Request("POST", url, headers=headers, content=payload)
-    allowed_time = asyncio.timeout(timeout_ms / 1000)
     try:
-        async with allowed_time:
+        async with asyncio.timeout(timeout_ms / 1000):
             response = await transport.handle_async_request(request)
             try:
                 return await _read(response, limit)
             finally:
                 await response.aclose()
     except TimeoutError:
-        if not allowed_time.expired():
-            raise
         return timed_out(timeout_ms)
     except httpx.TransportError as error:
         return HookVerdict(False, error=f"got no answer: {str(error) or type(error).__name__}")
@@ -192,6 +187,8 @@ async def _read(response: httpx.Response, limit: int) -> HookVerdict:
 
 
 def _status_words(status: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"{status} ({HTTPStatus(status).phrase})"
     except ValueError:
@@ -244,6 +241,8 @@ def _url_problem(spec: HttpSpec) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
+    import ipaddress
+
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

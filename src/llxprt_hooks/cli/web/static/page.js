@@ -227,15 +227,16 @@ function makeRow(event) {
   const deciding = event.hooks.filter((each) => each.decision === event.decision);
   const names = (deciding.length ? deciding : event.hooks).map((each) => each.hook).join(", ");
   const waiting = !event.complete && event.planned > event.hooks.length;
-  const word = event.failed && event.decision !== "failed" ? `${capital(event.decision)}, a hook failed` : capital(event.decision);
+  const failed = event.failed && event.decision !== "failed";
   return h("div", {
     id: `row-${event.id}`, className: `row ${event.decision}`, role: "option", title: event.reason || names,
     on: { click: () => select(event.id, true) },
   },
     h("span", { className: "dot" }),
-    h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject)),
+    h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject),
+      failed && h("span", { className: "badge failed" }, "a hook failed")),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
-    h("div", { className: "why" }, h("b", {}, word), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
+    h("div", { className: "why" }, h("b", {}, capital(event.decision)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
 }
 
@@ -337,7 +338,7 @@ function drawHooks(known) {
       h("div", {}, h("b", {}, each.hook), " ", h("span", { className: "note" }, each.event)),
       h("p", {}, each.text),
       h("span", { className: "note" }, each.project)));
-  $("findings").replaceChildren(...(findings.length ? [h("h2", {}, "Look at these"), ...findings] : []));
+  $("findings").replaceChildren(...(findings.length ? [h("h2", {}, "Needs attention"), ...findings] : []));
   const hooks = known.hooks.map((hook) => drawHook(hook, known));
   $("hooks").replaceChildren(
     h("h2", {}, hooks.length ? "Hooks by p95, slowest first" : "No hook has run yet"), ...hooks);
@@ -402,7 +403,7 @@ function fillSelect(name, values) {
   const wanted = JSON.stringify([chosen, listed]);
   if (select.dataset.wanted === wanted || document.activeElement === select) return;
   select.dataset.wanted = wanted;
-  select.replaceChildren(h("option", { value: "" }, "all"),
+  select.replaceChildren(h("option", { value: "" }, `All ${name}s`),
     ...listed.map(([value, number]) => h("option", { value, title: value }, `${label(value)} (${count(number)})`)));
   select.value = chosen;
   select.className = chosen ? "set" : "";
@@ -412,7 +413,7 @@ function showFilters() {
   for (const name of [...FACETS, "slow"]) {
     const select = $(`filter-${name}`);
     const value = state.where[name] || "";
-    if (![...select.options].some((option) => option.value === value)) select.append(h("option", { value }, value || "all"));
+    if (![...select.options].some((option) => option.value === value)) select.append(h("option", { value }, value || `All ${name}s`));
     select.value = value;
     select.className = value ? "set" : "";
   }
@@ -644,6 +645,7 @@ function openFire(event) {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: event.id, input: value }),
       });
       result.replaceChildren(...fireResult(event, fired));
+      result.scrollIntoView({ block: "nearest", behavior: "smooth" });
     } catch (problem) {
       result.replaceChildren(h("p", { className: "error" }, problem.message));
     } finally {
@@ -671,7 +673,7 @@ function fireResult(event, fired) {
   const parts = [
     h("div", { className: "verdict" },
       h("span", { className: "note" }, "Recorded"), badge(compared.before.decision), h("span", { className: "arrow" }, "→"),
-      h("span", { className: "note" }, "now"), badge(compared.after.decision),
+      h("span", { className: "note" }, "now"), ran ? badge(compared.after.decision) : h("span", { className: "note" }, "nothing"),
       h("p", { id: "fire-verdict" }, !ran ? "No hook ran." : compared.changed.length ? `Different: ${compared.changed.join(", ")}.` : "The same decision."),
       compared.after.reason && h("p", {}, compared.after.reason)),
   ];

@@ -1,0 +1,100 @@
+"""Reading the audit trail for ``log`` and ``stats``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from llxprt_hooks.cli.terminal import Part, print_line, stdout_console
+
+if TYPE_CHECKING:
+    from llxprt_hooks.audit.chain import Verdict
+    from llxprt_hooks.audit.record import Record
+    from llxprt_hooks.audit.stream import StreamReader
+    from llxprt_hooks.inspection.log import LogFilter
+
+VERIFY: Final = "verify"
+"""In place of an ID: check the hash chains. No ID is like it, because IDs are hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStream:
+    """The records on a server. What goes wrong with it is an error of the command."""
+
+    reader: StreamReader
+
+    def read(self, where: LogFilter) -> list[Record]:
+        """Return the records that were added since the last call."""
+        return list(_records(self.lines(), where))
+
+    def follow(self, where: LogFilter) -> Iterator[Record]:
+        """Yield records as they are added, forever."""
+        return _records(self.lines(follow=True), where)
+
+    def lines(self, *, follow: bool = False) -> Iterator[bytes]:
+        try:
+            yield from self.reader.lines(follow=follow)
+        except (ConnectionError, LookupError, ModuleNotFoundError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _records(lines: Iterable[bytes], where: LogFilter) -> Iterator[Record]:
+    from llxprt_hooks.inspection.log import read_record
+
+    records = map(read_record, lines)
+    return (record for record in records if record is not None and where.matches(record))
+
+
+def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None) -> AuditStream:
+    """Return the stream that the options name."""
+    from llxprt_hooks.audit.stream import StreamReader
+    from llxprt_hooks.bus.nats_connection import NatsAddress
+
+    return AuditStream(StreamReader(NatsAddress(servers, credentials), stream))
+
+
+def verify_chains(source: AuditStream | None, *, as_json: bool) -> int:
+    """Check the hash chains of a stream, or of the records that wait to be sent; 1 if one of them is broken."""
+    from llxprt_hooks.audit.chain import verify
+
+    verdicts = list(verify(_waiting() if source is None else source.lines()).values())
+    removed = 0 if source is None else source.reader.removed
+    if as_json:
+        from llxprt_hooks.cli.json_output import print_json
+
+        for each in verdicts:
+            print_json({"agent": each.agent, "records": each.records, "first": each.first, "problems": each.problems})
+    else:
+        before = "sent" if source is None else "gone"
+        for each in verdicts:
+            if each.problems or each.first > 1:
+                _print_verdict(each, before)
+        where = "wait to be sent" if source is None else "in the stream"
+        records, broken = sum(each.records for each in verdicts), sum(bool(each.problems) for each in verdicts)
+        agents = _count(len(verdicts), "agent")
+        click.echo(f"{_count(records, 'record')} of {agents} {where}; chains that are broken: {broken}")
+        if removed:
+            click.echo(f"removed from the stream, or expired: {_count(removed, 'message')}", err=True)
+    return 1 if any(each.problems for each in verdicts) else 0
+
+
+def _waiting() -> Iterator[bytes]:
+    from llxprt_hooks.audit.spool import spool_files
+
+    for file in spool_files():
+        yield from file.read_bytes().splitlines()
+
+
+def _print_verdict(verdict: Verdict, before: str) -> None:
+    gone = f"; before that, {verdict.first - 1} {before}" if verdict.first > 1 else ""
+    state: Part = ("broken", "red") if verdict.problems else ("whole", "green")
+    print_line(stdout_console(), (verdict.agent, "bold"), "  ", state, f"  {_count(verdict.records, 'record')}{gone}")
+    for problem in verdict.problems:
+        print_line(stdout_console(), f"  {problem}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,188 @@
+"""``llxprt-hooks model-proxy``: hooks for the model calls of any agent that takes a base URL."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from llxprt_hooks.proxy.model_http import RunningProxy
+
+    Serving = AbstractAsyncContextManager[RunningProxy]
+
+_PORT = 8790
+
+
+@click.command("model-proxy", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--upstream",
+    "given",
+    multiple=True,
+    metavar="URL",
+    help="Where requests go; anthropic=URL or openai=URL for one of them. Default: their own APIs.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help=f"Default: {_PORT}; any with AGENT.")
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
+@click.option("--allow-remote", is_flag=True, help="Listen for other machines: needed for any other --host.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach it.")
+@directory_option
+@click.argument("agent", nargs=-1, type=click.UNPROCESSED, metavar="[AGENT]...")
+def command(
+    given: tuple[str, ...],
+    port: int | None,
+    host: str,
+    allow_remote: bool,
+    names: tuple[str, ...],
+    directory: str,
+    agent: tuple[str, ...],
+) -> int:
+    """Run the project's hooks around the model calls of any agent.
+
+    An HTTP proxy on this machine for agents that can be given a base URL, in any language. BeforeModel,
+    BeforeToolSelection and AfterModel hooks run around calls of Anthropic's Messages API, and OpenAI's Chat Completions
+    and Responses, streamed or not. Everything else passes unchanged. A blocked call is answered with the reason.
+
+    AGENT is a command with its arguments, after `--`. It runs with ANTHROPIC_BASE_URL and OPENAI_BASE_URL set, and the
+    proxy ends with it. Without one, the proxy prints the base URLs, and runs until it is interrupted.
+
+    --upstream URL is for both APIs, --upstream openai=URL for one. By default it is what ANTHROPIC_BASE_URL and
+    OPENAI_BASE_URL say, or else the API itself. Keys stay in the requests; neither they nor bodies are logged.
+
+    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen.
+
+    \b
+    Examples:
+      llxprt-hooks model-proxy -- claude                            an agent, with the hooks of this folder
+      llxprt-hooks model-proxy -C ~/shop -- node agent.js
+      llxprt-hooks model-proxy                                      for agents that you start yourself
+      llxprt-hooks model-proxy --upstream openai=http://localhost:11434/v1
+    """
+    try:
+        from llxprt_hooks.proxy import model_http
+    except ModuleNotFoundError as error:
+        raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
+    if not model_http.is_loopback(host) and not allow_remote:
+        raise click.UsageError(f"--host {host} lets other machines use the proxy. If you want that: --allow-remote")
+    try:
+        upstreams = model_http.upstreams(given, os.environ)
+    except model_http.UpstreamError as error:
+        raise click.UsageError(f"--upstream: {error}") from error
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    hooks = _hooks(directory)
+    number = port if port is not None else 0 if agent else _PORT
+    serving = model_http.serving(hooks, upstreams, host=host, port=number, allowed_hosts=names)
+    try:
+        status = asyncio.run(_run_agent(serving, agent) if agent else _run_alone(serving))
+    except model_http.UpstreamError as error:
+        raise click.UsageError(str(error)) from error
+    except _CannotListenError as error:
+        raise click.ClickException(f"cannot listen at {host}:{number}: {error}. Another port: --port") from error
+    if status >= 0:
+        return status
+    from llxprt_hooks.proxy.exit_status import end_by_signal
+
+    return end_by_signal(-status)
+
+
+class _CannotListenError(Exception):
+    pass
+
+
+def _hooks(directory: str) -> Any:
+    from llxprt_hooks.config import Config
+    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.inspection.log import HookLog
+    from llxprt_hooks.integrations.unsupported import unsupported_hooks
+
+    config = Config.load(directory, observer=HookLog(directory))
+    hooks = Hooks(config)
+    settings = config.settings
+    for line in (*settings.problems, *settings.notices) if settings else ():
+        _warn(str(line))
+    for line in unsupported_hooks("model-proxy", hooks):
+        _warn(line)
+    return hooks
+
+
+def _warn(message: str) -> None:
+    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
+
+
+async def _run_alone(serving: Serving) -> int:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    running = await _entered(serving)
+    try:
+        for variable, url in running.base_urls.items():
+            click.echo(f"export {variable}={url}")
+        sys.stdout.flush()
+        _warn("the model proxy is running; Ctrl-C ends it")
+        await ended.wait()
+    finally:
+        await serving.__aexit__(None, None, None)
+    return ExitStatus.OK
+
+
+async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
+    from llxprt_hooks.settings.environment import AGENT_VARIABLE
+
+    running = await _entered(serving)
+    try:
+        return await _run(agent, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
+    finally:
+        await serving.__aexit__(None, None, None)
+
+
+async def _entered(serving: Serving) -> RunningProxy:
+    try:
+        return await serving.__aenter__()
+    except OSError as error:
+        raise _CannotListenError(error.strerror or str(error)) from error
+
+
+async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
+    from llxprt_hooks.proxy.exit_status import status_of_failed_start
+
+    process: asyncio.subprocess.Process | None = None
+    early: list[int] = []
+
+    def deliver(number: int) -> None:
+        if process is None:
+            early.append(number)
+        elif process.returncode is None and not _has_it(number):
+            process.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        asyncio.get_running_loop().add_signal_handler(number, deliver, number)
+    try:
+        process = await asyncio.create_subprocess_exec(*agent, env=environment)
+    except OSError as error:
+        _warn(f"cannot start {agent[0]}: {error.strerror}")
+        return status_of_failed_start(error)
+    for missed in early:
+        deliver(missed)
+    return await process.wait()
+
+
+def _has_it(number: int) -> bool:
+    """Whether the agent gets a signal without us: a terminal sends those of its keys to both."""
+    if number not in (signal.SIGINT, signal.SIGQUIT):
+        return False
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False

@@ -1,0 +1,160 @@
+"""Hooks of type ``nats``: a policy worker gets the event as a ``HookExecutionRequest``; its final output is the hook's.
+
+Whichever worker of the queue group is free answers. Connections are shared; see ``bus.nats_connection``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from llxprt_hooks.bus.messages import decode_message, encode_request, read_response
+from llxprt_hooks.bus.nats_connection import (
+    DEFAULT_SUBJECT,
+    NatsAddress,
+    NatsUnavailableError,
+    nats_client,
+    server_problem,
+    subject_problem,
+)
+from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.protocol.exit_codes import HookVerdict, timed_out
+from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar
+
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.executors.base import EventRun
+log = debug_logger("runner")
+
+
+class NatsSpec(msgspec.Struct, frozen=True):
+    """Where the event is sent, and how often if no answer comes."""
+
+    servers: tuple[str, ...]
+    subject: str = DEFAULT_SUBJECT
+    credentials: str | None = None
+    retry: int = 0
+
+
+class NatsExecutor(Executor[NatsSpec]):
+    """Sends the event to a subject and waits for the answer of one worker."""
+
+    fields: ClassVar[Mapping[str, Field]] = {
+        "servers": Field(
+            ArrayOf(Scalar(Kind.STRING)),
+            "The servers of one NATS cluster, such as `nats://127.0.0.1:4222`; `tls://` for encryption.",
+            required=True,
+        ),
+        "subject": Field(
+            Scalar(Kind.STRING), "The subject that the workers listen on.", default=DEFAULT_SUBJECT, nullable=True
+        ),
+        "credentials": Field(
+            Scalar(Kind.STRING),
+            "The path of a `.creds` file or of the seed of an NKey, relative to the project folder.",
+            nullable=True,
+        ),
+        "retry": Field(
+            Scalar(Kind.NUMBER, above=-1),
+            "How often the event is sent again if no answer comes. The attempts share the timeout in equal parts.",
+            default=0,
+            nullable=True,
+        ),
+    }
+    described = ("servers", "subject")
+    example: ClassVar[Mapping[str, object]] = {"servers": ["nats://127.0.0.1:4222"], "subject": DEFAULT_SUBJECT}
+
+    def read(self, fields: Mapping[str, Any]) -> NatsSpec:
+        return NatsSpec(
+            tuple(fields["servers"]),
+            fields["subject"] or DEFAULT_SUBJECT,
+            fields["credentials"] or None,
+            int(fields["retry"] or 0),
+        )
+
+    def describe(self, spec: NatsSpec) -> str:
+        return f"{spec.subject} at {', '.join(map(_shown, spec.servers))}"
+
+    def key(self, spec: NatsSpec) -> str:
+        return repr((spec.servers, spec.subject, spec.credentials))
+
+    def problems(self, spec: NatsSpec, environment: Mapping[str, str]) -> Iterator[FieldProblem]:
+        if problem := _servers_problem(spec):
+            yield FieldProblem("servers", problem, discards=True)
+        if problem := subject_problem(spec.subject):
+            yield FieldProblem("subject", problem, discards=True)
+
+    async def run(self, spec: NatsSpec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
+        if problem := _servers_problem(spec) or subject_problem(spec.subject):
+            return HookVerdict(False, error=f"was not sent: {problem}")
+        request = encode_request(event_run.event_name, event_run.payload(), str(uuid.uuid4()))
+        address = NatsAddress(spec.servers, _path(spec.credentials, event_run.hook_input["cwd"]))
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                answer = await _ask(address, spec, request, timeout_ms)
+        except TimeoutError:
+            return timed_out(timeout_ms)
+        if isinstance(answer, HookVerdict):
+            return answer
+        if len(answer) > event_run.runtime.output_limit:
+            limit = event_run.runtime.output_limit
+            return HookVerdict(False, error=f"got more than the limit of {limit} bytes; none of it was used")
+        return _verdict(answer)
+
+
+async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms: float) -> bytes | HookVerdict:
+    """Return the answer of a worker, or the failure to get one."""
+    try:
+        client = await nats_client(address)
+    except NatsUnavailableError as error:
+        return HookVerdict(False, error=f"was not sent: {error}")
+    from nats import errors
+
+    seconds = timeout_ms / 1000 / (1 + spec.retry)
+    try:
+        while True:  # until the time of the hook is over, so at most `retry` times again
+            try:
+                return (await client.request(spec.subject, request, timeout=seconds)).data
+            except errors.TimeoutError:
+                log.debug("%s: no answer after %g s, sending again", spec.subject, seconds)
+    except errors.NoRespondersError:
+        return HookVerdict(False, error=f"was not sent: no worker listens on `{spec.subject}` at {address}")
+    except errors.MaxPayloadError:
+        size, limit = len(request), client.max_payload
+        return HookVerdict(False, error=f"was not sent: {size} bytes are more than NATS allows here ({limit})")
+
+
+def _verdict(answer: bytes) -> HookVerdict:
+    try:
+        response = read_response(decode_message(answer))
+    except ValueError as error:
+        return HookVerdict(False, error=f"got an answer that is not a hook execution response: {error}")
+    result = response.output
+    if result is not None and result.final_output is not None:
+        return HookVerdict(True, output=result.final_output)
+    if response.error is not None:
+        return HookVerdict(False, error=f"was refused by the worker: {response.error.message}")
+    if result is not None and result.errors:
+        return HookVerdict(False, error=f"got no decision: on the worker, {result.errors[0]}")
+    return HookVerdict(True)
+
+
+def _servers_problem(spec: NatsSpec) -> str | None:
+    if not spec.servers:
+        return "`servers` is empty"
+    return next((f"`servers`: {problem}" for server in spec.servers if (problem := server_problem(server))), None)
+
+
+def _shown(server: str) -> str:
+    """Return an address without the password or token that it should not contain."""
+    scheme, slashes, rest = server.rpartition("//")
+    return f"{scheme}{slashes}…@{rest.rpartition('@')[2]}" if "@" in rest else server
+
+
+def _path(credentials: str | None, project: str) -> str | None:
+    return None if credentials is None else str(Path(project, Path(credentials).expanduser()))

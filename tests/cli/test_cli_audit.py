@@ -1,0 +1,134 @@
+"""``log`` and ``stats`` on the audit trail of all agents, and ``log verify``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from llxprt_hooks.audit.chain import Chain
+from llxprt_hooks.audit.spool import SpoolFile, spool_folder
+from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
+from llxprt_hooks.settings.audit import AuditRule
+from tests.support.nats_server import NatsServer
+
+if TYPE_CHECKING:
+    from tests.support.cli import CliProject
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[NatsServer]:
+    server = NatsServer()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def stream(server: NatsServer, request: pytest.FixtureRequest) -> str:
+    return str(request.node.name).upper()
+
+
+def _lines(count: int = 3) -> list[bytes]:
+    chain = Chain()
+    fields = {"id": "ab", "event_name": "BeforeTool", "duration": 2.0, "project": "/elsewhere", "reason": None}
+    return [chain.link({**fields, "hook": f"h{number}", "blocked": number == 1}) for number in range(count)]
+
+
+def _publish(server: NatsServer, stream: str, lines: list[bytes]) -> None:
+    async def publish() -> None:
+        client = await open_nats_client(NatsAddress((server.url,)))
+        jetstream = client.jetstream()
+        await jetstream.add_stream(name=stream, subjects=[f"{stream}.*"])
+        for line in lines:
+            await jetstream.publish(f"{stream}.a", line)
+        await client.close()
+
+    asyncio.run(publish())
+
+
+def test_log_shows_the_executions_of_all_agents(world: CliProject, server: NatsServer, stream: str) -> None:
+    _publish(server, stream, _lines())
+    source = ("--nats", server.url, "--stream", stream)
+    assert [record["hook"] for record in world.run("log", *source, "--json").json_lines] == ["h0", "h1", "h2"]
+    assert [record["hook"] for record in world.run("log", *source, "--blocked", "--json").json_lines] == ["h1"]
+    shown = world.run("log", *source, "-n", "1").stdout
+    assert "elsewhere" in shown
+    assert "h2" in shown
+    assert {each["hook"] for each in world.run("stats", *source, "--json").json} == {"h0", "h1", "h2"}
+
+
+def test_what_a_stream_does_not_have_is_said(world: CliProject, server: NatsServer, stream: str) -> None:
+    _publish(server, stream, _lines())
+    run = world.run("log", "--nats", server.url, "--stream", stream, "--hook", "other")
+    assert (run.status, run.stdout, run.stderr) == (0, "", "the stream has no such execution\n")
+
+
+def test_verify_finds_what_was_changed(world: CliProject, server: NatsServer, stream: str) -> None:
+    lines = _lines()
+    _publish(server, stream, [lines[0], lines[1].replace(b"h1", b"h9"), *lines[2:]])
+    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+    assert run.status == 1
+    assert "  record 2 was changed: its hash is not that of its content" in run.stdout.splitlines()
+    assert run.stdout.endswith("3 records of 1 agent in the stream; chains that are broken: 1\n")
+
+
+def test_verify_is_content_with_whole_chains(world: CliProject, server: NatsServer, stream: str) -> None:
+    _publish(server, stream, [*_lines(), *_lines(2)])
+    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+    assert (run.status, run.stdout) == (0, "5 records of 2 agents in the stream; chains that are broken: 0\n")
+    [first, _] = world.run("log", "verify", "--nats", server.url, "--stream", stream, "--json").json_lines
+    assert (first["records"], first["first"], first["problems"]) == (3, 1, [])
+
+
+def test_verify_says_that_records_were_removed(world: CliProject, server: NatsServer, stream: str) -> None:
+    _publish(server, stream, _lines())
+
+    async def remove_first() -> None:
+        client = await open_nats_client(NatsAddress((server.url,)))
+        await client.jetstream().delete_msg(stream, 1)
+        await client.close()
+
+    asyncio.run(remove_first())
+    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+    assert run.status == 0
+    assert "2 records; before that, 1 gone" in run.stdout
+    assert run.stderr == "removed from the stream, or expired: 1 message\n"
+
+
+def test_verify_without_a_server_checks_what_waits_to_be_sent(world: CliProject) -> None:
+    lines = _lines(4)
+    with world.inside():
+        file = SpoolFile.create(spool_folder(AuditRule(("nats://127.0.0.1:4222",))), "a")
+    for line in (lines[0], *lines[2:]):
+        file.append(line)
+    file.close(remove=False)
+    run = world.run("log", "verify")
+    assert run.status == 1
+    assert "record 2 is missing" in run.stdout
+    assert "3 records of 1 agent wait to be sent" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--nats", "http://127.0.0.1"), 64, "expected an address such as"),
+        (("--nats", "nats://127.0.0.1:1"), 1, "cannot connect to NATS at nats://127.0.0.1:1"),
+    ],
+)
+def test_a_server_that_cannot_be_read_is_an_error(
+    world: CliProject, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    for command in ("log", "stats"):
+        run = world.run(command, *arguments)
+        assert run.status == status
+        assert message in run.stderr
+
+
+def test_a_stream_that_is_not_there_is_an_error(world: CliProject, server: NatsServer) -> None:
+    run = world.run("log", "--nats", server.url, "--stream", "NOWHERE")
+    assert run.status == 1
+    assert f"NATS at {server.url} has no stream NOWHERE" in run.stderr
+    assert run.stdout == ""

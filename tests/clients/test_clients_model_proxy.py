@@ -1,0 +1,610 @@
+"""The model proxy between a client and an API that both speak bare HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from llxprt_hooks import Hooks, deny, stop
+from llxprt_hooks.model import Restriction
+from llxprt_hooks.proxy.model_answers import without_calls
+from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, is_loopback, serving, upstreams
+from tests.clients.api_server import APIServer, Call
+from tests.support.processes import eventually, lives
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
+
+BODY = b'{"model" :"m",  "max_tokens": 5, "messages": [{"role": "user", "content": "h\\u0069"}]}'
+ANSWER = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn", "usage": {}}
+MESSAGE = {**ANSWER, "content": [{"type": "text", "text": "hello"}]}
+
+
+class Upstream:
+    """An API that records requests as they are on the wire, and answers with given bytes."""
+
+    def __init__(self) -> None:
+        self.heads: list[bytes] = []
+        self.bodies: list[bytes] = []
+        self.answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] = self.say(MESSAGE)
+        self.url = ""
+
+    @staticmethod
+    def say(body: Any, status: str = "200 OK", **headers: str) -> Any:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+        async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            given = {"content-type": "application/json", "content-length": str(len(content)), **headers}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+            writer.write(f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + content)
+
+        return answer
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            self.heads.append(head)
+            self.bodies.append(await _body(head, reader))
+            await self.answer(reader, writer)
+            await writer.drain()
+        finally:
+            writer.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Upstream]:
+        server = await asyncio.start_server(self._handle, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server:
+            yield self
+
+    def header(self, name: str, number: int = 0) -> str | None:
+        lines = self.heads[number].decode().split("\r\n")[1:]
+        return next((line.partition(": ")[2] for line in lines if line.lower().startswith(f"{name}:")), None)
+
+
+async def _body(head: bytes, reader: asyncio.StreamReader) -> bytes:
+    if b"transfer-encoding: chunked" in head.lower():
+        body = b""
+        while size := int(await reader.readuntil(b"\r\n"), 16):
+            body += (await reader.readexactly(size + 2))[:-2]
+        await reader.readexactly(2)
+        return body
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return await reader.readexactly(int(lengths[0].partition(b":")[2])) if lengths else b""
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with Upstream().running() as upstream:
+        yield upstream
+
+
+class Proxy:
+    """A running proxy, and an HTTP client for it."""
+
+    def __init__(self, running: RunningProxy, client: httpx.AsyncClient) -> None:
+        self.running = running
+        self.client = client
+        self.anthropic = running.base_urls["ANTHROPIC_BASE_URL"]
+        self.openai = running.base_urls["OPENAI_BASE_URL"]
+
+    async def ask(self, body: Any = BODY, path: str = "/v1/messages", **headers: str) -> httpx.Response:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.client.post(self.anthropic + path, content=content, headers={"x-api-key": "k", **names})
+
+
+@asynccontextmanager
+async def proxied(url: str, hooks: Hooks | None = None) -> AsyncIterator[Proxy]:
+    async with (
+        serving(hooks or Hooks(), upstreams([url], {})) as running,
+        httpx.AsyncClient(timeout=60, trust_env=False) as client,
+    ):
+        yield Proxy(running, client)
+
+
+def prompt(text: str, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": text}], **more}
+
+
+def text_of(response: httpx.Response) -> str:
+    return "".join(block["text"] for block in response.json()["content"])
+
+
+# What passes.
+
+
+@pytest.mark.parametrize("event", [None, "SessionStart", "BeforeModel", "AfterModel"])
+async def test_a_call_that_hooks_leave_alone_passes_byte_for_byte(upstream: Upstream, event: str | None) -> None:
+    hooks, seen = Hooks(), list[Any]()
+    if event:
+        hooks.on(event, seen.append)
+    content = gzip.compress(json.dumps(MESSAGE).encode())
+    upstream.answer = upstream.say(content, **{"content-encoding": "gzip", "request-id": "r1"})
+    async with (
+        proxied(upstream.url, hooks) as proxy,
+        proxy.client.stream(
+            "POST", f"{proxy.anthropic}/v1/messages?beta=true", content=BODY, headers={"x-api-key": "k"}
+        ) as response,
+    ):
+        raw = b"".join([chunk async for chunk in response.aiter_raw()])
+        await hooks.settle()
+    assert (response.status_code, raw) == (200, content)
+    assert (response.headers["content-encoding"], response.headers["request-id"]) == ("gzip", "r1")
+    assert upstream.bodies == [BODY]
+    assert upstream.heads[0].startswith(b"POST /v1/messages?beta=true HTTP/1.1\r\n")
+    assert upstream.header("x-api-key") == "k"
+    assert upstream.header("host") == upstream.url.removeprefix("http://")
+    assert len(seen) == (1 if event else 0)
+
+
+async def test_other_paths_and_errors_pass(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("never"))
+    upstream.answer = upstream.say(b"\xff not JSON", "418 I'm a teapot", **{"retry-after": "7"})
+    async with proxied(upstream.url, hooks) as proxy:
+        listed = await proxy.client.get(f"{proxy.openai}/models?after=a%2Fb&x")
+        counted = await proxy.ask(b"not JSON either", "/v1/messages/count_tokens")
+        deleted = await proxy.client.delete(f"{proxy.openai}/files/f1")
+    assert [response.status_code for response in (listed, counted, deleted)] == [418] * 3
+    assert (listed.content, listed.headers["retry-after"]) == (b"\xff not JSON", "7")
+    lines = [head.partition(b" HTTP")[0] for head in upstream.heads]
+    assert lines == [b"GET /v1/models?after=a%2Fb&x", b"POST /v1/messages/count_tokens", b"DELETE /v1/files/f1"]
+    assert upstream.bodies == [b"", b"not JSON either", b""]
+
+
+@pytest.mark.parametrize("event", [None, "BeforeModel"])
+async def test_a_stream_passes_as_it_arrives(upstream: Upstream, event: str | None) -> None:
+    hooks, seen = Hooks(), asyncio.Event()
+    if event:
+        hooks.on(event, lambda payload: None)
+
+    async def answer(_: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(b"6\r\nfirst \r\n")
+        await seen.wait()
+        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
+
+    upstream.answer = answer
+    async with proxied(upstream.url, hooks) as proxy:
+        body = prompt("hi", stream=True)
+        async with proxy.client.stream("POST", f"{proxy.anthropic}/v1/messages", json=body) as response:
+            chunks = response.aiter_raw()
+            assert await anext(chunks) == b"first "
+            seen.set()
+            assert [chunk async for chunk in chunks] == [b"second"]
+            assert response.headers["content-type"] == "text/event-stream"
+
+
+async def test_a_body_is_sent_as_it_arrives(upstream: Upstream) -> None:
+    arrived, answered = asyncio.Event(), upstream.answer
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answered(reader, writer)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"first "
+        await eventually(lambda: bool(upstream.heads))  # the request is under way before its body is complete
+        arrived.set()
+        yield b"second"
+
+    upstream.answer = answer
+    async with proxied(upstream.url) as proxy:
+        response = await proxy.client.post(f"{proxy.openai}/files", content=body())
+    assert response.status_code == 200
+    assert arrived.is_set()
+    assert upstream.bodies == [b"first second"]
+
+
+async def test_a_stream_that_breaks_is_broken_for_the_client(upstream: Upstream) -> None:
+    async def answer(_: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+
+    upstream.answer = answer
+    async with proxied(upstream.url) as proxy:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await proxy.ask()
+
+
+async def test_an_incomplete_answer_is_not_shown_if_a_hook_would_see_it(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: None)
+    upstream.answer = upstream.say(b'{"id": "msg')
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask()
+    assert response.status_code == 502
+    assert "ended before it was complete" in response.json()["error"]["message"]
+
+
+async def test_an_answer_that_hooks_cannot_be_shown_is_an_error(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: None)
+    upstream.answer = upstream.say({"unexpected": True})
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask()
+    assert response.status_code == 502
+    assert "unexpected" in response.json()["error"]["message"]
+
+
+async def test_answers_that_hooks_see_are_asked_for_in_a_form_that_can_be_read(upstream: Upstream) -> None:
+    """A client may accept compression that this program cannot read."""
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: None)
+    async with proxied(upstream.url, hooks) as proxy:
+        await proxy.ask(accept_encoding="br, zstd, gzip")
+        await proxy.ask(accept_encoding="br")
+        await proxy.ask(path="/v1/complete", accept_encoding="br")
+    assert [upstream.header("accept-encoding", n) for n in range(3)] == ["gzip", "identity", "br"]
+
+
+# What hooks do.
+
+
+async def test_a_compressed_request_is_shown_to_hooks(upstream: Upstream) -> None:
+    hooks, seen = Hooks(), list[Any]()
+    hooks.on("BeforeModel", seen.append)
+    content = gzip.compress(BODY)
+    async with proxied(upstream.url, hooks) as proxy:
+        await proxy.ask(content, content_encoding="gzip")
+    assert seen[0]["llm_request"]["messages"] == [{"role": "user", "content": "hi"}]
+    assert upstream.bodies == [content]
+
+
+@pytest.mark.parametrize("body", [b"not JSON", b"[]", b'{"prompt": "hi"}', b"[" * 100_000])
+@pytest.mark.parametrize("event", ["BeforeModel", "AfterModel"])
+async def test_a_request_that_hooks_cannot_be_shown_is_not_sent(upstream: Upstream, event: str, body: bytes) -> None:
+    hooks = Hooks()
+    hooks.on(event, lambda payload: None)
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask(body)
+        unreadable = await proxy.ask(b"\x28\xb5\x2f\xfd", content_encoding="zstd")
+    assert (response.status_code, unreadable.status_code) == (400, 400)
+    error = response.json()
+    assert (error["type"], error["error"]["type"]) == ("error", "invalid_request_error")
+    assert "was not sent" in error["error"]["message"]
+    assert upstream.heads == []
+
+
+@pytest.mark.parametrize("event", [None, "SessionStart"])
+async def test_without_hooks_for_the_model_any_body_passes(upstream: Upstream, event: str | None) -> None:
+    hooks = Hooks()
+    if event:
+        hooks.on(event, lambda payload: None)
+    async with proxied(upstream.url, hooks) as proxy:
+        assert (await proxy.ask(b"not JSON")).status_code == 200
+    assert upstream.bodies == [b"not JSON"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/messages/", "//v1//messages", "/v1/%6dessages", "/v1/x/../messages", "/v1/./messages", "/v1/messages?a=/b"],
+)
+async def test_no_spelling_of_a_path_avoids_the_hooks(upstream: Upstream, path: str) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("not today"))
+    async with proxied(upstream.url, hooks) as proxy:
+        port = httpx.URL(proxy.anthropic).port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST /anthropic{path} HTTP/1.1\r\nhost: localhost:{port}\r\nconnection: close\r\n"
+        writer.write(f"{head}content-length: {len(BODY)}\r\n\r\n".encode() + BODY)
+        answer = await reader.read()
+        writer.close()
+    assert b"not today" in answer
+    assert upstream.heads == []
+
+
+async def test_only_the_upstream_is_reached(upstream: Upstream) -> None:
+    async with proxied(upstream.url) as proxy:
+        for target in ("/anthropic//other.example/v1/models", "/anthropic/http://other.example/"):
+            port = httpx.URL(proxy.anthropic).port
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+            writer.close()
+        assert (await proxy.client.get(proxy.anthropic.removesuffix("/anthropic") + "/v1/models")).status_code == 404
+        assert (await proxy.client.get(proxy.anthropic + "x/v1/models")).status_code == 404
+    assert [upstream.header("host", number) for number in (0, 1)] == [upstream.url.removeprefix("http://")] * 2
+    assert len(upstream.heads) == 2
+
+
+# Who may use it.
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:80"}, 403),
+        ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": ""}, 403),
+        ({"host": "[::1"}, 403),
+        ({"host": "192.0.2.7"}, 403),
+        ({"host": "localhost"}, 200),
+        ({"host": "LOCALHOST:1"}, 200),
+        ({"host": "[::1]:80"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:3000"}, 200),
+    ],
+)
+async def test_pages_of_other_sites_are_refused(upstream: Upstream, headers: dict[str, str], status: int) -> None:
+    async with proxied(upstream.url) as proxy:
+        response = await proxy.client.post(f"{proxy.anthropic}/v1/messages", content=BODY, headers=headers)
+    assert response.status_code == status
+    assert len(upstream.heads) == (1 if status == 200 else 0)
+
+
+async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstream) -> None:
+    chosen = upstreams([upstream.url], {})
+    async with (
+        serving(Hooks(), chosen, host="0.0.0.0", allowed_hosts=["Docker.internal"]) as running,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        url = running.base_urls["ANTHROPIC_BASE_URL"]
+        assert url.startswith("http://127.0.0.1:")
+        hosts = {"192.0.2.7": 200, "docker.internal:8790": 200, "evil.example": 403}
+        for host, status in hosts.items():
+            response = await client.post(f"{url}/v1/messages", content=BODY, headers={"host": host})
+            assert response.status_code == status, host
+
+
+def test_what_is_this_machine() -> None:
+    assert [is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "LocalHost")] == [True] * 5
+    assert [is_loopback(host) for host in ("0.0.0.0", "::", "192.0.2.7", "example.com", "")] == [False] * 5
+
+
+# The client goes away.
+
+
+async def test_the_call_ends_with_its_client(upstream: Upstream) -> None:
+    ended = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, _: Any) -> None:
+        await reader.read()
+        ended.set()
+
+    upstream.answer = answer
+    async with proxied(upstream.url) as proxy:
+        call = asyncio.ensure_future(proxy.ask())
+        await eventually(lambda: bool(upstream.bodies))
+        call.cancel()
+        await asyncio.wait_for(ended.wait(), 60)
+
+
+async def test_hooks_end_with_their_client(upstream: Upstream, sandbox: Project) -> None:
+    sandbox.configure(BeforeModel=sandbox.endless_hook("endless"))
+    sandbox.approve()
+    async with proxied(upstream.url, Hooks.load(sandbox.root)) as proxy:
+        call = asyncio.ensure_future(proxy.ask())
+        pids = await asyncio.to_thread(sandbox.pids, "endless")
+        call.cancel()
+        await eventually(lambda: not any(map(lives, pids)))
+    assert upstream.heads == []
+
+
+async def test_a_client_that_goes_away_in_the_middle_of_its_body(upstream: Upstream) -> None:
+    hooks, seen = Hooks(), list[Any]()
+    hooks.on("BeforeModel", seen.append)
+    async with proxied(upstream.url, hooks) as proxy:
+        port = httpx.URL(proxy.anthropic).port
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /anthropic/v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+        await writer.drain()
+        writer.close()
+        assert (await proxy.ask()).status_code == 200
+    assert len(seen) == 1
+
+
+# Errors.
+
+
+async def test_an_upstream_that_cannot_be_reached(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with Upstream().running() as gone:
+        pass
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    async with proxied(gone.url, hooks) as proxy:
+        message: Any = {"role": "user", "content": "a secret text"}
+        messages = anthropic.AsyncAnthropic(api_key="a secret key", base_url=proxy.anthropic, max_retries=0)
+        with pytest.raises(anthropic.InternalServerError, match="cannot reach 127") as failed:
+            await messages.messages.create(model="m", max_tokens=5, messages=[message])
+        assert failed.value.status_code == 502
+        chat = openai.AsyncOpenAI(api_key="a secret key", base_url=proxy.openai, max_retries=0)
+        with pytest.raises(openai.InternalServerError, match="cannot reach 127"):
+            await chat.chat.completions.create(model="m", messages=[message])
+        await messages.close()
+        await chat.close()
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith(("llxprt", "uvicorn", "httpx"))]
+    assert not [text for text in ours if "secret key" in text]
+
+
+# Sessions.
+
+
+async def test_a_session_is_that_of_a_header_or_of_the_user_id_or_of_the_process(upstream: Upstream) -> None:
+    hooks, seen, started, ended = Hooks(), list[str](), list[str](), list[str]()
+    hooks.on("BeforeModel", lambda payload: seen.append(payload["session_id"]))
+    hooks.on("SessionStart", lambda payload: started.append(payload["session_id"]))
+    hooks.on("SessionEnd", lambda payload: ended.append(payload["session_id"]))
+    uuid = "0c9d1a0e-5b1f-4f7e-9a5e-0a1b2c3d4e5f"
+    as_claude = f"user_{'a' * 64}_account__session_{uuid}"
+    as_json = json.dumps({"device_id": "d", "account_uuid": "", "session_id": uuid})
+    async with proxied(upstream.url, hooks) as proxy:
+        await proxy.ask()
+        await proxy.ask(prompt("hi", metadata={"user_id": "someone"}))
+        await proxy.ask(prompt("hi", metadata={"user_id": as_claude}))
+        await proxy.ask(prompt("hi", metadata={"user_id": as_json}))
+        await proxy.ask(prompt("hi", metadata={"user_id": 7}))
+        await proxy.ask(prompt("hi", metadata={"user_id": "someone"}), x_llxprt_session_id="mine")
+        await proxy.ask(x_llxprt_session_id="x" * 1000)
+    process = hooks.config.session_id
+    assert seen == [process, "someone", uuid, uuid, process, "mine", "x" * 200]
+    assert sorted(started) == sorted(ended) == sorted({*seen})
+    assert upstream.header("x-llxprt-session-id", 5) is None
+
+
+async def test_a_stop_holds_until_the_next_prompt(upstream: Upstream) -> None:
+    hooks, answers = Hooks(), [stop("enough")]
+    hooks.on("AfterModel", lambda payload: answers.pop() if answers else None)
+    call = {"type": "tool_use", "id": "call_1", "name": "glob", "input": {}}
+    upstream.answer = upstream.say({**ANSWER, "stop_reason": "tool_use", "content": [call]})
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "x"}]}
+    after_result = [*prompt("hi")["messages"], {"role": "assistant", "content": [call]}, result]
+    async with proxied(upstream.url, hooks) as proxy:
+        stopped = await proxy.ask(prompt("hi"))
+        assert (text_of(stopped), stopped.json()["stop_reason"]) == ("enough", "end_turn")
+        assert text_of(await proxy.ask({**prompt(""), "messages": after_result})) == "enough"
+        assert text_of(await proxy.ask({**prompt(""), "messages": []})) == "enough"
+        assert len(upstream.heads) == 1
+        upstream.answer = upstream.say(MESSAGE)
+        reminder = {"role": "system", "content": "It is noon."}
+        go_on = {**prompt(""), "messages": [*prompt("go on")["messages"], reminder]}
+        assert text_of(await proxy.ask(go_on)) == "hello"
+        assert text_of(await proxy.ask({**prompt(""), "messages": after_result})) == "hello"
+
+
+async def test_answers_of_a_real_client_are_replaced_in_streams_too() -> None:
+    """Calls that are not allowed become text, in each API, streamed or not."""
+    hooks = Hooks()
+    config = {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["glob"]}}
+    hooks.on("BeforeToolSelection", lambda payload: {"hookSpecificOutput": config})
+    with APIServer().running() as server:
+        calls = [Call("write_file", {}), Call("glob", {})]
+        async with proxied(server.url, hooks) as proxy:
+            client = anthropic.AsyncAnthropic(api_key="k", base_url=proxy.anthropic)
+            tools: Any = [{"name": name, "input_schema": {"type": "object"}} for name in ("write_file", "glob")]
+            question: Any = {"role": "user", "content": "hi"}
+            for reply in (calls, calls[:1]):
+                server.will_say(reply)
+                async with client.messages.stream(model="m", max_tokens=5, messages=[question], tools=tools) as stream:
+                    message = await stream.get_final_message()
+                assert "write_file may not be called now" in str(message.content[-1])
+                assert message.stop_reason == ("tool_use" if len(reply) == 2 else "end_turn")
+            await client.close()
+
+
+CALLS: dict[str, tuple[Any, Any, Any]] = {
+    # An answer with two calls, where its calls are, and the answer's end once no call is left.
+    "anthropic-messages": (
+        {
+            "content": [{"type": "text", "text": "a"}, *({"type": "tool_use", "name": n} for n in ("one", "two"))],
+            "stop_reason": "tool_use",
+        },
+        lambda answer: [block["name"] for block in answer["content"] if block["type"] == "tool_use"],
+        lambda answer: answer["stop_reason"] == "end_turn",
+    ),
+    "openai-chat": (
+        {
+            "choices": [
+                {
+                    "message": {
+                        "content": "a",
+                        "tool_calls": [{"function": {"name": "one"}}, {"custom": {"name": "two"}}],
+                    },
+                    "finish_reason": "tool_calls",
+                }
+            ]
+        },
+        lambda answer: [
+            (call.get("function") or call["custom"])["name"]
+            for call in answer["choices"][0]["message"].get("tool_calls", ())
+        ],
+        lambda answer: answer["choices"][0]["finish_reason"] == "stop",
+    ),
+    "openai-responses": (
+        {"output": [{"type": "function_call", "name": "one"}, {"type": "custom_tool_call", "name": "two"}]},
+        lambda answer: [item["name"] for item in answer["output"] if "call" in item["type"]],
+        lambda answer: answer["output"][-1]["type"] == "message",
+    ),
+}
+
+
+@pytest.mark.parametrize("api", CALLS)
+def test_calls_that_may_not_run_are_text(api: str) -> None:
+    answer, calls, is_complete = CALLS[api]
+    before = json.dumps(answer)
+    assert without_calls(api, answer, Restriction().refusal) is answer
+    one = without_calls(api, answer, Restriction(frozenset({"one"})).refusal)
+    assert calls(one) == ["one"]
+    assert "two may not be called now. Allowed tools: one." in json.dumps(one)
+    none = without_calls(api, answer, lambda name: "enough")
+    assert calls(none) == []
+    assert is_complete(none)
+    assert json.dumps(none).count("enough") == 1
+    assert json.dumps(answer) == before
+
+
+def test_an_older_function_call_is_text_too() -> None:
+    choice = {"message": {"content": None, "function_call": {"name": "one"}}, "finish_reason": "function_call"}
+    changed = without_calls("openai-chat", {"choices": [choice]}, lambda name: f"no {name}")["choices"][0]
+    assert changed == {"message": {"content": "no one"}, "finish_reason": "stop"}
+
+
+# Upstreams.
+
+
+def test_upstreams() -> None:
+    anthropic_api, openai_api = "https://api.anthropic.com", "https://api.openai.com/v1"
+    assert upstreams([], {}) == {"anthropic": anthropic_api, "openai": openai_api}
+    both = {"anthropic": "http://gateway:4000", "openai": "http://gateway:4000/v1"}
+    assert upstreams(["http://gateway:4000/v1/"], {}) == upstreams(["http://gateway:4000"], {}) == both
+    assert upstreams(["openai=http://local:1/x/"], {})["openai"] == "http://local:1/x"
+    assert upstreams(["http://gateway:4000/"], {"OPENAI_BASE_URL": "http://other"}) == both
+    assert upstreams([], {"ANTHROPIC_BASE_URL": "http://other", "OPENAI_BASE_URL": ""})["anthropic"] == "http://other"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "gemini=https://x",
+        "api.example.com",
+        "ftp://x",
+        "https://",
+        "https://u:p@x",
+        "https://x/?k=v",
+        "http://[x",
+        "x=",
+    ],
+)
+def test_upstreams_that_cannot_be_used(given: str) -> None:
+    with pytest.raises(UpstreamError):
+        upstreams([given], {})
+
+
+async def test_an_upstream_cannot_be_the_proxy_itself(upstream: Upstream) -> None:
+    async with proxied(upstream.url) as proxy:
+        port = httpx.URL(proxy.anthropic).port
+    with pytest.raises(UpstreamError, match="this proxy itself"):
+        async with serving(Hooks(), upstreams([f"http://localhost:{port}"], {}), port=port or 0):
+            pass
+    with pytest.raises(OSError, match="in use"):
+        async with proxied(upstream.url) as first, serving(Hooks(), {}, port=httpx.URL(first.openai).port or 0):
+            pass
+
+
+async def test_the_proxy_ends_while_a_call_is_under_way(upstream: Upstream) -> None:
+    ended = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, _: Any) -> None:
+        await reader.read()
+        ended.set()
+
+    upstream.answer = answer
+    async with httpx.AsyncClient(trust_env=False) as client:
+        async with serving(Hooks(), upstreams([upstream.url], {})) as running:
+            url = f"{running.base_urls['ANTHROPIC_BASE_URL']}/v1/messages"
+            call = asyncio.ensure_future(client.post(url, content=BODY))
+            await eventually(lambda: bool(upstream.bodies))
+        assert (await call).status_code == 500
+    await eventually(lambda: ended.is_set())
