@@ -84,7 +84,6 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("warm hooks …")
         warm = warm_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
-        _say("hooks over HTTP and NATS …")
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
