@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
+from fleet import fleet_lines
 from fresh import fresh_lines
 from loading import loading_lines
 from machine import busy, machine
@@ -89,12 +90,14 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
         _say("the MCP proxy …")
         proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
+        _say("HTTP, NATS, a policy worker …")
+        fleet = fleet_lines(scene, rounds=effort.rounds, calls=effort.hooks * 5)
         _say("cost curves …")
         drawn = curves(field, scene, rounds=effort.curve_rounds)
     finally:
         field.close()
     *starting, memory = fresh
-    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, memory]
+    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, *fleet, memory]
     return lines, drawn, setting
 
 

@@ -242,7 +242,7 @@ class ClaudeHooks(Integration):
             self.hooks.observe(HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details)
 
     def _session(self, given: Any) -> Session:
-        session = self.sessions.get(given["session_id"]) or self.sessions.begin(given["session_id"])
+        session = self.sessions.latest(given["session_id"]) or self.sessions.begin(given["session_id"])
         session.transcript_path = given.get("transcript_path") or ""
         self._latest = session
         return session
