@@ -85,8 +85,10 @@ lock: $(VENV)/.installed
 demo: $(VENV)/.base
 	@$(BIN)/llxprt-hooks demo
 
+# The pictures of README.md and, with chromium and chromium-driver, of docs/inspector.md.
 pictures: $(VENV)/.installed
 	$(BIN)/python docs/pictures/draw_demo.py
+	$(BIN)/python -m docs.pictures.draw_inspector
 
 soak: $(VENV)/.installed
 	$(BIN)/python -m tests.soak.soak $(EVENTS)

@@ -34,6 +34,10 @@ class HookEventName(StrEnum):
         return EVENTS[self]
 
 
+TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
+MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
+
+
 class SessionStartSource(StrEnum):
     """How a session started."""
 

@@ -34,7 +34,7 @@ from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefini
 from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.session import Session, StopRequested, current_session
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import MODEL_EVENTS, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.protocol.inputs import input_problem
@@ -68,8 +68,6 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
-
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 
 _DEFAULTS: Mapping[HookEventName, Mapping[str, Any]] = {
     HookEventName.SESSION_START: {"source": SessionStartSource.STARTUP},
@@ -646,7 +644,7 @@ class _ModelCall(HookedModelCall[RequestT]):
     async def before(self) -> ModelCallResult[Any] | None:
         if self._session is not None and (reason := self._session.stop_reason) is not None:
             return ModelCallResult(blocked=True, reason=reason, stop_reason=reason)
-        if self._given or any(has_hooks_for(self._config, event) for event in _MODEL_EVENTS):
+        if self._given or any(has_hooks_for(self._config, event) for event in MODEL_EVENTS):
             self.translator.read_request(self.request)
         result = await super().before()
         if result is None:
@@ -664,13 +662,13 @@ class _ModelCall(HookedModelCall[RequestT]):
 
     def _finished(self, result: ModelCallResult[ResponseT]) -> ModelCallResult[ResponseT]:
         """Leave what hooks said about an answered request in the session. A call that failed keeps its notes there."""
-        _leave_notes(self._session, result.notes, delivered=len(self._given))
+        _leave_notes(self._session, result.notes, delivered=self._given)
         if self._session is not None:
             self._session.restriction = result.restriction
         return _apply_stop(self._session, result)
 
 
-def _leave_notes(session: Session | None, notes: tuple[str, ...], *, delivered: int = 0) -> None:
+def _leave_notes(session: Session | None, notes: tuple[str, ...], *, delivered: tuple[str, ...] = ()) -> None:
     if session is not None:
         session.exchange_notes(delivered, notes)
     elif notes:

@@ -83,6 +83,46 @@ def test_a_hook_is_disabled_where_it_is_defined_and_else_in_the_users_own_settin
     assert not world.enabled("lint")
 
 
+@pytest.fixture
+def both(world: CliProject) -> CliProject:
+    """A world in which a hook of the project and one of the user have the same name."""
+    for level in ("project", "user"):
+        world.configure(level=level, BeforeTool={"name": "guard", "command": f"./{level}"})
+    return world
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_name_in_several_files_needs_a_choice(both: CliProject, approved: bool) -> None:
+    before = files_in(both.folder)
+
+    run = both.run("disable", "guard", approved=approved)
+
+    assert run.status == 1
+    assert f"guard is configured in several files: {both.project_file} and " in run.sentence()
+    assert "--level project or --level user" in run.sentence()
+    assert files_in(both.folder) == before
+
+
+@pytest.mark.parametrize("level", ["project", "user"])
+def test_the_level_chooses_the_file(both: CliProject, level: str) -> None:
+    assert both.run("disable", "guard", "--level", level).status == 0
+
+    assert disabled_names(both, level) == ["guard"]
+    other = {"project": "user", "user": "project"}[level]
+    assert "disabled" not in both.files[other].read_text()
+    assert not both.enabled("guard")
+
+
+@pytest.mark.parametrize("level", ["project", "user"])
+def test_on_a_terminal_the_file_is_asked_for(both: CliProject, level: str) -> None:
+    child = both.terminal("llxprt-hooks disable guard", columns=200, LLXPRT_TRUST_PROJECT_HOOKS="1")
+    child.expect_exact("Disable it in which settings? (project, user): ")
+    child.sendline(level)
+
+    assert ended(child)[1] == 0
+    assert disabled_names(both, level) == ["guard"]
+
+
 def test_a_user_without_settings_gets_a_file_for_the_list(world: CliProject) -> None:
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
 
@@ -299,8 +339,8 @@ def test_a_hook_in_settings_that_cannot_be_read_is_not_just_unknown(world: CliPr
 
     run = world.run("disable", "guard")
 
-    assert "Problem in the settings: " in run.stderr
-    assert "settings.json:1:11" in run.stderr
+    assert run.stderr.startswith(f"Error: {world.project_file}:1:11: ")
+    assert "Hooks of this file may be missing: no hook is called guard." in run.sentence()
 
 
 # `enabled` and `disabled` inside `hooks`, as older versions of LLxprt Code and Gemini CLI write them.

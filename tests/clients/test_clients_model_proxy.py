@@ -468,7 +468,9 @@ async def test_a_stop_holds_until_the_next_prompt(upstream: Upstream) -> None:
         assert text_of(await proxy.ask({**prompt(""), "messages": []})) == "enough"
         assert len(upstream.heads) == 1
         upstream.answer = upstream.say(MESSAGE)
-        assert text_of(await proxy.ask(prompt("go on"))) == "hello"
+        reminder = {"role": "system", "content": "It is noon."}
+        go_on = {**prompt(""), "messages": [*prompt("go on")["messages"], reminder]}
+        assert text_of(await proxy.ask(go_on)) == "hello"
         assert text_of(await proxy.ask({**prompt(""), "messages": after_result})) == "hello"
 
 

@@ -17,8 +17,8 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ``console``                 not run: for the eye
 ==========================  ===========================================================================================
 
-All blocks of a section, that is of what stands between two headings, share one fresh folder. The tutorial is
-the exception: all of its blocks share one, from the first section to the last, and test_docs_tutorial.py runs them.
+All blocks of a section, that is of what stands between two headings, share one fresh folder. The tutorials are
+the exception: all blocks of one share a folder, from the first section to the last; test_docs_tutorial.py runs them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduc
 """Pages that include other pages, for the site."""
 
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
+"""Pages whose blocks are steps in one folder, and the name of that folder."""
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _HEADING = re.compile(r"^(#+) (.+)$")

@@ -160,7 +160,8 @@ def test_every_exit_status() -> None:
 
 # What --json prints.
 
-FREE = {"results[].output", "final_output", "tool_calls[].args", "effects", "payload"}
+FREE = {"results[].output", "final_output", "tool_calls[].args", "effects", "payload", "observed"}
+FREE |= {"tests[].expected", "tests[].actual.output"}
 """Keys whose value has whatever keys it has."""
 
 SETTINGS = {
@@ -183,6 +184,8 @@ def shop(tmp_path: Path, home: Path) -> Path:
         (root / ".llxprt" / "settings.json").chmod(0o644)
     contents = [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"} for parts in ANSWERS]
     recorded = [{"method": "generateContent", "response": {"candidates": [content]}} for content in contents]
+    test = {"event": "BeforeTool", "input": {}, "expect": {"decision": "block", "reason": "no"}}
+    (folder / "tests.hooktest.json").write_text(json.dumps(test), encoding="utf-8")
     (folder / "answers.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recorded), encoding="utf-8")
     return folder
 
@@ -214,6 +217,7 @@ PRINTING: dict[str, tuple[str, ...]] = {
     "fire": ("fire", "BeforeTool", "--json"),
     "list": ("list", "--json"),
     "doctor": ("doctor", "--json"),
+    "test": ("test", "--json", "tests.hooktest.json"),
     "validate": ("validate", "--json"),
     "log": ("log", "--json"),
     "stats": ("stats", "--json"),
@@ -254,6 +258,7 @@ HANDED_ON = {
     "cli/commands/model_proxy.py": "the agent inherits it",
     "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
+    "inspection/hook_tests.py": "sets variables that a test file names",
     "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",
 }
@@ -261,7 +266,7 @@ HANDED_ON = {
 
 
 def test_every_environment_variable() -> None:
-    rows = {code(row["variable"])[0] for row in table(PAGE, "variable")}
+    rows = {name for row in table(PAGE, "variable") for name in code(row["variable"])}
     read: set[str] = set()
     handed_on: set[str] = set()
     for file in sorted(SOURCES.rglob("*.py")):

@@ -17,7 +17,7 @@ import pytest
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
 from llxprt_hooks.trust import status
-from tests.docs.docs_pages import TUTORIAL, Block, Section, every_section
+from tests.docs.docs_pages import WALKTHROUGHS, Block, Section, every_section
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
 """Languages of blocks that are for the eye."""
@@ -34,7 +34,7 @@ INPUTS: dict[str, dict[str, Any]] = {
 }
 """What an event says where its section does not."""
 
-SECTIONS = [section for section in every_section() if section.blocks and section.page != TUTORIAL]
+SECTIONS = [section for section in every_section() if section.blocks and section.page not in WALKTHROUGHS]
 
 
 @dataclass

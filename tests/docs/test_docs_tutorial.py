@@ -1,4 +1,4 @@
-"""The tutorial is gone through as its reader does: block by block, in one empty folder, at a terminal."""
+"""The tutorials are gone through as their reader does: block by block, in one empty folder, at a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pexpect
+import pytest
 
-from tests.docs.docs_pages import TUTORIAL, Block, sections
+from tests.docs.docs_pages import WALKTHROUGHS, Block, sections
 from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 QUESTION = "[y/N]: "
 """What the reader types at a question stands on the page's screen, behind it."""
 
-FOLDER = "/home/ada/first-hook"
-"""The reader's folder, as the page has it."""
+HOME = "/home/ada"
+"""Where the reader's folder is, as the page has it."""
+
+FOR_THE_EYE = {"yaml"}
+"""Languages of blocks that are not a step."""
 
 VARYING = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "SESSION"),
@@ -33,25 +37,31 @@ LEFT_OUT = "…\n"
 """A line of a screen that stands for one line or more."""
 
 
-def test_the_tutorial_from_an_empty_folder(tmp_path: Path, sandbox: Project) -> None:
-    folder = tmp_path.resolve() / "first-hook"
+@pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.name)
+def test_the_tutorial_from_an_empty_folder(page: Path, tmp_path: Path, sandbox: Project) -> None:
+    folder = tmp_path.resolve() / WALKTHROUGHS[page]
     folder.mkdir()
-    for step, screen in steps():
+    for step, screen in steps(page):
         try:
             take(step, screen, folder=folder, project=sandbox)
         except Exception as error:
-            error.add_note(f"in {TUTORIAL.name}, line {step.line}: ```{step.info}")
+            error.add_note(f"in {page.name}, line {step.line}: ```{step.info}")
             raise
 
 
-def test_every_block_of_the_tutorial_is_a_step_or_the_screen_of_one() -> None:
-    taken = [step.line for step, _ in steps()] + [screen.line for _, screen in steps() if screen]
-    assert sorted(taken) == [block.line for section in sections(TUTORIAL) for block in section.blocks]
+@pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.name)
+def test_every_block_of_a_tutorial_is_a_step_or_the_screen_of_one(page: Path) -> None:
+    taken = [step.line for step, _ in steps(page)] + [screen.line for _, screen in steps(page) if screen]
+    assert sorted(taken) == [block.line for block in blocks_of(page)]
 
 
-def steps() -> Iterator[tuple[Block, Block | None]]:
+def blocks_of(page: Path) -> list[Block]:
+    return [block for section in sections(page) for block in section.blocks if block.language not in FOR_THE_EYE]
+
+
+def steps(page: Path) -> Iterator[tuple[Block, Block | None]]:
     """What the reader does, one thing after the other, each with the screen that follows it on the page."""
-    blocks = [block for section in sections(TUTORIAL) for block in section.blocks]
+    blocks = blocks_of(page)
     for block, following in zip(blocks, [*blocks[1:], None], strict=True):
         if "output" not in block.words:
             yield block, following if following and "output" in following.words else None
@@ -67,7 +77,7 @@ def take(step: Block, screen: Block | None, *, folder: Path, project: Project) -
     assert step.info == "sh", "the reader can only type commands and write files"
     expected = screen.text if screen else ""
     printed = typed(step.text, answers(expected), folder=folder, project=project)
-    shown, printed = constant(expected), constant(printed.replace(str(folder), FOLDER))
+    shown, printed = constant(expected), constant(printed.replace(str(folder.parent), HOME))
     assert shows(shown, printed), f"the page has\n{shown}\nbut this was printed\n{printed}"
 
 

@@ -24,6 +24,7 @@ from llxprt_hooks import (
     rewrite,
     stop,
 )
+from llxprt_hooks.engine.session import current_session
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Texts
@@ -350,7 +351,7 @@ def test_an_answer_that_was_passed_on_delivers_the_notes_of_the_session() -> Non
     hooks = Hooks()
     hooks.on("BeforeModel", lambda payload: None)
     with hooks.session("s1") as session:
-        session.exchange_notes(0, ("be polite",))
+        session.exchange_notes((), ("be polite",))
         call = hooks.sync.model_call(REQUEST, translator="openai-chat")
         assert call.before() is None
         assert not call.holds_back
@@ -674,11 +675,43 @@ async def test_notes_of_a_blocked_call_wait_for_the_next_one() -> None:
     hooks.on("BeforeModel", lambda payload: replies.pop() if replies else None)
     model = Model()
     with hooks.session("s1") as session:
-        session.exchange_notes(0, ("first",))
+        session.exchange_notes((), ("first",))
         assert (await ask(hooks, model)).blocked
         assert session.notes == ("first", "second")
         await ask(hooks, model)
     assert model.texts == ["Hello", "first", "second"]
+
+
+async def test_a_note_that_two_parallel_calls_deliver_takes_no_other_note_with_it() -> None:
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: {"systemMessage": "new"})
+    with hooks.session("s1") as session:
+        session.exchange_notes((), ("old",))
+        calls = [hooks.model_call(REQUEST, translator="openai-chat") for _ in range(2)]
+        for call in calls:
+            assert await call.before() is None
+            await call.after(answer("Hi."))
+        assert session.notes == ("new", "new")
+
+
+def test_runs_of_one_conversation_share_notes_and_only_nested_ones_a_stop() -> None:
+    session = Hooks().session("s1", "/tmp/transcript")
+    nested, other = session.nested_run(), session.next_run()
+    other.exchange_notes((), ("be brief",))
+    nested.stop_reason = "enough"
+    nested.restriction = Restriction(frozenset())
+    assert (session.stop_reason, other.stop_reason) == ("enough", None)
+    assert (session.notes, nested.notes) == (("be brief",), ("be brief",))
+    assert session.restriction.allows("glob")
+    assert (nested.session_id, other.transcript_path) == ("s1", "/tmp/transcript")
+
+
+def test_a_session_may_be_entered_again_inside_of_another_one() -> None:
+    hooks = Hooks()
+    with hooks.session("outer") as outer, hooks.session("inner"), outer:
+        assert current_session(hooks.config) is outer
+        assert current_session(object()) is None
+    assert current_session(hooks.config) is None
 
 
 async def test_the_restriction_of_an_answer_holds_for_the_later_tool_calls_of_the_session() -> None:

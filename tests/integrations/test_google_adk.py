@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+import gc
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents import LlmAgent, ParallelAgent
-from google.adk.apps.app import App
+from google.adk.apps.app import App, EventsCompactionConfig
+from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
@@ -18,6 +22,7 @@ from google.genai import types
 from pydantic import PrivateAttr
 
 from llxprt_hooks import Config, context, deny, rewrite, stop
+from llxprt_hooks.integrations import sessions
 from llxprt_hooks.integrations.google_adk import HooksPlugin
 
 if TYPE_CHECKING:
@@ -176,31 +181,259 @@ async def test_hooks_see_what_other_plugins_left(plugin: HooksPlugin) -> None:
     assert (seen[0]["tool_input"], files.written) == ({"path": "renamed"}, ["renamed!"])
 
 
-@pytest.mark.parametrize(("model", "is_named"), [("gemini-3-pro", True), ("other", False)])
-async def test_names_are_sent_to_gemini_and_left_out_for_other_models(
-    plugin: HooksPlugin, model: str, is_named: bool
-) -> None:
-    only = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file"]}}}
-    plugin.hooks.on("BeforeToolSelection", lambda payload: only)
+class GeminiModel(Gemini):
+    """A model of Google's, as far as the framework knows."""
 
-    def read_file(path: str) -> str:
-        """Read a file."""
-        return path
+    model: str = "projects/p/locations/l/endpoints/1"
+    _requests: list[Any] = PrivateAttr(default_factory=list)
 
-    scripted = Model(model=model, answers=[say("done")])
-    tools: list[Callable[..., Any]] = [Files().write_file, read_file]
-    await run(LlmAgent(name="a", model=scripted, tools=list(tools)), plugin)
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self._requests.append(llm_request)
+        yield LlmResponse(content=types.Content(role="model", parts=say("done")))
+
+
+def read_file(path: str) -> str:
+    """Read a file."""
+    return path
+
+
+def only(*names: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": [*names]}}}
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_names_are_sent_to_gemini_and_left_out_for_other_models(plugin: HooksPlugin, is_named: bool) -> None:
+    """The class of the model decides: other clients have models with such names, too."""
+    plugin.hooks.on("BeforeToolSelection", lambda payload: only("write_file"))
+    scripted: Any = GeminiModel() if is_named else Model(model="gemini/gemini-3-pro", answers=[say("done")])
+    await run(LlmAgent(name="a", model=scripted, tools=[Files().write_file, read_file]), plugin)
     config = scripted._requests[0].config
     declared = [function.name for tool in config.tools for function in tool.function_declarations]
     assert declared == (["write_file", "read_file"] if is_named else ["write_file"])
-    if is_named:
-        calling = config.tool_config.function_calling_config
-        assert (calling.mode.value, calling.allowed_function_names) == ("VALIDATED", ["write_file"])
+    calling = config.tool_config.function_calling_config
+    names = ["write_file"] if is_named else None
+    assert (calling.mode.value, calling.allowed_function_names) == ("VALIDATED" if is_named else "AUTO", names)
 
 
-async def test_disabled_hooks_do_nothing() -> None:
-    plugin = HooksPlugin(Config())
+async def test_without_an_allowed_tool_other_models_get_none(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("BeforeToolSelection", lambda payload: only("unknown"))
+    scripted = Model(answers=[say("done")])
+    await run(LlmAgent(name="a", model=scripted, tools=[read_file]), plugin)
+    assert (scripted._requests[0].config.tools, scripted._requests[0].config.tool_config) == ([], None)
+
+
+@pytest.mark.parametrize("allowed", ["run_shell_command", "write_file"])
+async def test_a_tool_with_an_alias_runs_if_it_is_allowed_by_one_of_its_names(allowed: str) -> None:
+    plugin = HooksPlugin(Config(enable_hooks=True), aliases={"write_file": "run_shell_command"})
+    fired: list[Any] = []
+    plugin.hooks.on("BeforeTool", fired.append)
+    plugin.hooks.on("BeforeToolSelection", lambda payload: only(allowed))
     files = Files()
-    agent = LlmAgent(name="a", model=Model(answers=[call(), say("done")]), tools=[files.write_file])
-    assert texts(await run(agent, plugin)) == ["done"]
-    assert files.written == ["a.txt"]
+    answers = [[*call(), *call("read_file")], say("done")]
+    model = Model(answers=answers)
+    events = await run(LlmAgent(name="a", model=model, tools=[files.write_file, read_file]), plugin)
+    assert (files.written, [payload["tool_name"] for payload in fired]) == (["a.txt"], ["run_shell_command"])
+    assert "read_file may not be called now. Allowed tools: run_shell_command." in str(results(events))
+
+
+# Sessions and runs.
+
+
+def of_runner(agent: Any, plugin: HooksPlugin) -> InMemoryRunner:
+    return InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
+
+
+async def prompt(runner: InMemoryRunner, session_id: str) -> list[Event]:
+    known = await runner.session_service.get_session(app_name="app", user_id="u", session_id=session_id)
+    if known is None:
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id=session_id)
+    message = types.Content(role="user", parts=[types.Part(text="Go")])
+    return [event async for event in runner.run_async(user_id="u", session_id=session_id, new_message=message)]
+
+
+async def test_hooks_run_in_a_session_that_was_forgotten_or_ended(
+    plugin: HooksPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_REMEMBERED", 1)
+    plugin.hooks.on("BeforeTool", lambda payload: deny("no"), matcher="write_file")
+    files = Files()
+
+    async def others() -> str:
+        """Run other sessions."""
+        for number in range(3):
+            quick = LlmAgent(name="b", model=Model(answers=[say("other")]))
+            await prompt(of_runner(quick, plugin), f"other{number}")
+        plugin.end_session("s1")
+        return "ok"
+
+    model = Model(answers=[call("others", x=1), call(), say("done")])
+    events = await prompt(of_runner(LlmAgent(name="a", model=model, tools=[others, files.write_file]), plugin), "s1")
+    assert (files.written, {"error": "no"} in results(events)) == ([], True)
+
+
+async def test_a_stop_holds_while_another_run_of_the_session_begins(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("AfterTool", lambda payload: stop("enough"), matcher="halt")
+
+    async def halt() -> str:
+        """Halt."""
+        return "halted"
+
+    async def slow() -> str:
+        """Run another prompt of the same session, after the stop."""
+        await is_stopped.wait()
+        await asyncio.create_task(prompt(of_runner(other, plugin), "s1"))
+        return "slow"
+
+    is_stopped = asyncio.Event()
+
+    class Observer(BasePlugin):
+        async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> None:
+            is_stopped.set()
+
+    other = LlmAgent(name="b", model=Model(answers=[say("other")]))
+    model = Model(answers=[[*call("halt"), *call("slow")], say("went on")])
+    agent = LlmAgent(name="a", model=model, tools=[halt, slow])
+    events = await run(agent, plugin, Observer("observer"))
+    assert texts(events)[-1] == "enough"
+
+
+async def test_a_stop_inside_of_an_agent_that_is_a_tool_ends_the_run(plugin: HooksPlugin) -> None:
+    fired: list[Any] = []
+    for event in ("SessionStart", "BeforeAgent", "BeforeTool"):
+        plugin.hooks.on(event, fired.append)
+    plugin.hooks.on("BeforeTool", lambda payload: stop("enough"), matcher="write_file")
+    inner = LlmAgent(name="inner", model=Model(answers=[call(), say("inner done")]), tools=[Files().write_file])
+    outer_model = Model(answers=[call("inner", request="please"), say("went on")])
+    events = await run(LlmAgent(name="outer", model=outer_model, tools=[AgentTool(inner)]), plugin)
+    assert texts(events)[-1] == "enough"
+    assert sorted(payload["hook_event_name"] for payload in fired) == [
+        "BeforeAgent",
+        "BeforeTool",
+        "BeforeTool",
+        "SessionStart",
+    ]
+    assert {payload["session_id"] for payload in fired} == {"s1"}
+
+
+async def test_nothing_is_kept_of_a_run_that_fails(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("BeforeModel", lambda payload: None)
+    with pytest.raises(IndexError):
+        await run(LlmAgent(name="a", model=Model(answers=[])), plugin)
+    assert plugin._runs == {}
+
+
+async def test_nothing_is_kept_of_a_run_that_is_cancelled(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("BeforeTool", lambda payload: None)
+    is_waiting = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        is_waiting.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = LlmAgent(name="a", model=Model(answers=[call("wait", x=1)]), tools=[wait])
+    task = asyncio.create_task(run(agent, plugin))
+    await is_waiting.wait()
+    assert len(plugin._runs) == 1
+    task.cancel()
+    await asyncio.wait([task])
+    del task
+    gc.collect()
+    assert plugin._runs == {}
+
+
+async def test_precompress_belongs_to_the_session_of_the_events(plugin: HooksPlugin) -> None:
+    seen: list[Any] = []
+    plugin.hooks.on("PreCompress", seen.append)
+
+    class Summarizer(BaseEventsSummarizer):
+        async def maybe_summarize_events(self, *, events: list[Event]) -> None:
+            return None
+
+    agent = LlmAgent(name="a", model=Model(answers=[say("done")]))
+    compaction = EventsCompactionConfig(
+        summarizer=plugin.summarizer(Summarizer()), compaction_interval=1, overlap_size=0
+    )
+    app = App(name="app", root_agent=agent, plugins=[plugin], events_compaction_config=compaction)
+    await prompt(InMemoryRunner(app=app), "s1")
+    await plugin.hooks.settle()
+    assert [payload["session_id"] for payload in seen] == ["s1"]
+
+
+# Models and results.
+
+
+class Twice(BaseLlm):
+    """Answers with two complete responses: a text, then a call. Then with a text."""
+
+    model: str = "twice"
+    _count: list[int] = PrivateAttr(default_factory=list)
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self._count.append(1)
+        parts = [say("a secret"), call()] if len(self._count) == 1 else [say("done")]
+        for each in parts:
+            yield LlmResponse(content=types.Content(role="model", parts=each))
+
+
+async def test_all_complete_responses_of_a_model_pass_the_hooks(plugin: HooksPlugin) -> None:
+    seen: list[Any] = []
+
+    def check(payload: dict[str, Any]) -> Any:
+        seen.append(payload["llm_response"])
+        return {"hookSpecificOutput": {"llm_response": {"text": "***"}}}
+
+    plugin.hooks.on("AfterModel", check)
+    files = Files()
+    events = await run(LlmAgent(name="a", model=Twice(), tools=[files.write_file]), plugin)
+    assert (len(seen), files.written) == (2, [])
+    assert set(texts(events)) == {"***"}
+
+
+async def test_binary_results_and_arguments_that_are_not_json_reach_hooks(plugin: HooksPlugin) -> None:
+    class Prepare(BasePlugin):
+        async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
+            tool_args["raw"] = b"\xff"
+
+    seen: list[Any] = []
+    plugin.hooks.on("AfterTool", seen.append)
+    plugin.hooks.on("BeforeTool", lambda payload: rewrite(path="b"))
+    given: list[Any] = []
+
+    def screenshot(path: str, raw: Any = None) -> dict[str, Any]:
+        """Take a picture."""
+        given.append((path, raw))
+        return {"picture": b"\x89PNG\xff"}
+
+    model = Model(answers=[call("screenshot", path="a"), say("done")])
+    await run(LlmAgent(name="a", model=model, tools=[screenshot]), Prepare("prepare"), plugin)
+    assert given == [("b", b"\xff")]
+    assert "iVBOR_8=" in str(seen[0]["tool_response"]) or "iVBOR/8=" in str(seen[0]["tool_response"])
+
+
+async def test_text_of_hooks_does_not_break_a_result_for_a_program(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("AfterTool", lambda payload: context("2 rows"))
+
+    def query() -> dict[str, Any]:
+        """Query."""
+        return {"result": '{"rows": 2}'}
+
+    model = Model(answers=[[types.Part(function_call=types.FunctionCall(name="query", args={}))], say("done")])
+    events = await run(LlmAgent(name="a", model=model, tools=[query]), plugin)
+    assert results(events) == [{"result": '{"rows": 2}', "additional_context": "2 rows"}]
+
+
+async def test_parallel_agents_whose_calls_have_the_same_id(plugin: HooksPlugin) -> None:
+    seen: list[Any] = []
+    plugin.hooks.on("AfterTool", seen.append)
+    agents: list[Any] = []
+    for name in ("one", "two"):
+        part = types.Part(function_call=types.FunctionCall(id="call_1", name="write_file", args={"path": name}))
+        agents.append(LlmAgent(name=name, model=Model(answers=[[part], say("done")]), tools=[Files().write_file]))
+    await run(ParallelAgent(name="both", sub_agents=agents), plugin)
+    assert sorted(payload["tool_input"]["path"] for payload in seen) == ["one", "two"]

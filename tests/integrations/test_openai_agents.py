@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from typing import Any
 
-import agents.run
 import pytest
 from agents import (
     Agent,
@@ -16,34 +14,21 @@ from agents import (
     RunConfig,
     Runner,
     SQLiteSession,
+    ToolExecutionConfig,
     WebSearchTool,
     function_tool,
     handoff,
     set_tracing_disabled,
 )
-from agents.agent import AgentBase
 from agents.run_internal import run_loop
 from agents.testing import ScriptedModel
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel
 
 from llxprt_hooks import Config, deny, rewrite, stop
+from llxprt_hooks.integrations import openai_agents
 from llxprt_hooks.integrations.openai_agents import HookStopped, OpenAIAgentsHooks, install, uninstall
-
-
-def say(text: str) -> list[Any]:
-    part = ResponseOutputText(type="output_text", text=text, annotations=[])
-    return [ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=[part])]
-
-
-def call(name: str = "write_file", call_id: str = "c1", **args: Any) -> list[Any]:
-    arguments = json.dumps(args or {"path": "a.txt"})
-    return [ResponseFunctionToolCall(type="function_call", name=name, arguments=arguments, call_id=call_id)]
-
-
-def results(model: ScriptedModel) -> list[str]:
-    assert model.last_call is not None
-    return [item["output"] for item in model.last_call.input if item.get("type") == "function_call_output"]
+from tests.integrations.openai_agents_support import NO_TOOL, Files, allow_only, call, results, say
 
 
 @pytest.fixture
@@ -51,20 +36,6 @@ def hooks() -> Iterator[OpenAIAgentsHooks]:
     set_tracing_disabled(True)
     yield install(Config(enable_hooks=True))
     uninstall()
-
-
-class Files:
-    """A tool, and what it did."""
-
-    def __init__(self, needs_approval: Any = False) -> None:
-        self.written: list[str] = []
-
-        @function_tool(needs_approval=needs_approval)
-        def write_file(path: str) -> str:
-            self.written.append(path)
-            return f"wrote {path}"
-
-        self.tool = write_file
 
 
 async def test_an_agent_keeps_its_identity(hooks: OpenAIAgentsHooks) -> None:
@@ -77,13 +48,33 @@ async def test_an_agent_keeps_its_identity(hooks: OpenAIAgentsHooks) -> None:
     assert (result.final_output, files.written) == ("done", ["a.txt"])
 
 
+def places() -> list[Any]:
+    return [getattr(owner, name) for owner, name in openai_agents._PLACES]
+
+
 async def test_uninstall_puts_everything_back() -> None:
-    before = (agents.run.DEFAULT_AGENT_RUNNER, AgentBase.get_all_tools, run_loop.get_model)
+    before = places()
     installed = install(Config(enable_hooks=True))
     installed.hooks.on("BeforeTool", lambda payload: deny("no"))
-    assert agents.run.DEFAULT_AGENT_RUNNER is not before[0]
+    assert not any(now is then for now, then in zip(places(), before, strict=True))
     uninstall()
-    assert (agents.run.DEFAULT_AGENT_RUNNER, AgentBase.get_all_tools, run_loop.get_model) == before
+    assert places() == before
+    files = Files()
+    await Runner.run(Agent("a", tools=[files.tool], model=ScriptedModel([call(), say("done")])), "Go")
+    assert files.written == ["a.txt"]
+
+
+async def test_uninstall_leaves_what_somebody_else_has_replaced_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = install(Config(enable_hooks=True))
+    installed.hooks.on("BeforeTool", lambda payload: deny("no"))
+    ours = run_loop.get_model
+
+    def theirs(*args: Any) -> Any:
+        return ours(*args)
+
+    monkeypatch.setattr(run_loop, "get_model", theirs)
+    uninstall()
+    assert run_loop.get_model is theirs
     files = Files()
     await Runner.run(Agent("a", tools=[files.tool], model=ScriptedModel([call(), say("done")])), "Go")
     assert files.written == ["a.txt"]
@@ -105,11 +96,14 @@ def test_a_release_without_the_places_is_refused(monkeypatch: pytest.MonkeyPatch
         install(Config(enable_hooks=True))
 
 
-async def test_disabled_hooks_replace_nothing() -> None:
-    before = AgentBase.get_all_tools
-    install(Config())
-    assert AgentBase.get_all_tools is before
-    uninstall()
+async def test_hooks_that_are_enabled_after_they_were_installed_run(hooks: OpenAIAgentsHooks) -> None:
+    installed = install(Config())
+    files = Files()
+    agent = Agent("a", tools=[files.tool], model=ScriptedModel([call(), say("done"), call(), say("done")]))
+    await Runner.run(agent, "Go")
+    installed.hooks.on("BeforeTool", lambda payload: deny("no"))
+    await Runner.run(agent, "Go")
+    assert files.written == ["a.txt"]
 
 
 # Approval.
@@ -166,13 +160,39 @@ async def test_arguments_are_rewritten_after_a_policy_has_seen_them(hooks: OpenA
 
 
 async def test_a_restricted_call_asks_nobody(hooks: OpenAIAgentsHooks) -> None:
-    none = {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}
-    hooks.hooks.on("BeforeToolSelection", lambda payload: none)
+    hooks.hooks.on("BeforeToolSelection", lambda payload: NO_TOOL)
     files = Files(needs_approval=True)
     model = ScriptedModel([call(), say("done")])
     result = await Runner.run(Agent("a", tools=[files.tool], model=model), "Go")
     assert (result.interruptions, files.written) == ([], [])
     assert "may not be called now" in results(model)[0]
+
+
+async def test_a_tool_that_needs_approval_from_now_on_needs_it_with_hooks_too(hooks: OpenAIAgentsHooks) -> None:
+    hooks.hooks.on("BeforeTool", lambda payload: None)
+    files = Files()
+    agent = Agent("a", tools=[files.tool], model=ScriptedModel([call(), say("done"), call(), say("done")]))
+    await Runner.run(agent, "Go")
+    files.tool.needs_approval = True
+    result = await Runner.run(agent, "Go")
+    assert (len(result.interruptions), files.written) == (1, ["a.txt"])
+
+
+async def test_an_approval_is_not_waived_by_the_restriction_of_another_agent(hooks: OpenAIAgentsHooks) -> None:
+    """A call that nobody was asked about because it is not allowed must not run after all."""
+
+    def select(payload: dict[str, Any]) -> Any:
+        return allow_only("helper") if "outer" in str(payload["llm_request"]["messages"]) else None
+
+    hooks.hooks.on("BeforeToolSelection", select)
+    files = Files(needs_approval=True)
+    inner = Agent("inner", tools=[Files().tool], model=ScriptedModel([say("inner done")]))
+    model = ScriptedModel([[*call("helper", input="please"), *call(call_id="c2")], say("done")])
+    outer = Agent("outer", tools=[inner.as_tool("helper", "helps"), files.tool], model=model)
+    one_by_one = RunConfig(tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
+    result = await Runner.run(outer, "outer", run_config=one_by_one)
+    assert (result.interruptions, files.written) == ([], [])
+    assert "write_file may not be called now" in results(model)[1]
 
 
 # Several agents.
@@ -205,18 +225,37 @@ async def test_the_agent_that_takes_over_has_hooks(hooks: OpenAIAgentsHooks) -> 
     assert (result.final_output, result.last_agent is second, files.written) == ("second done", True, [])
 
 
-async def test_a_handoff_that_is_not_allowed_does_not_happen(hooks: OpenAIAgentsHooks) -> None:
-    allowed = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file"]}}}
-    hooks.hooks.on("BeforeToolSelection", lambda payload: allowed)
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_handoff_that_is_not_allowed_does_not_happen(hooks: OpenAIAgentsHooks, is_streamed: bool) -> None:
+    hooks.hooks.on("BeforeToolSelection", lambda payload: allow_only("write_file"))
     second = Agent("second", model=ScriptedModel([say("second")]))
     take_over = [ResponseFunctionToolCall(type="function_call", name="transfer_to_second", arguments="{}", call_id="h")]
     model = ScriptedModel([take_over])
     first = Agent("first", handoffs=[handoff(second)], tools=[Files().tool], model=model)
-    result = await Runner.run(first, "Go")
+    shown = []
+    result: Any
+    if is_streamed:
+        result = Runner.run_streamed(first, "Go")
+        async for event in result.stream_events():
+            shown.append(str(event))
+    else:
+        result = await Runner.run(first, "Go")
     assert result.last_agent is first
     assert "transfer_to_second may not be called now" in result.final_output
+    assert not any("arguments='{}'" in event for event in shown)
     assert model.last_call is not None
     assert model.last_call.handoffs == []
+
+
+async def test_what_remains_of_a_streamed_answer_without_its_handoff_runs(hooks: OpenAIAgentsHooks) -> None:
+    hooks.hooks.on("BeforeToolSelection", lambda payload: allow_only("write_file"))
+    files = Files()
+    second = Agent("second", model=ScriptedModel([say("second")]))
+    model = ScriptedModel([[*call("transfer_to_second", "h"), *call()], say("done")])
+    result = Runner.run_streamed(Agent("first", handoffs=[second], tools=[files.tool], model=model), "Go")
+    async for _ in result.stream_events():
+        pass
+    assert (result.final_output, files.written) == ("done", ["a.txt"])
 
 
 # Other ways to run, other tools.

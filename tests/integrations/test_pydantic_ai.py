@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import datetime
 import json
 import logging
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, ToolReturn
+from pydantic import BaseModel, SecretStr
+from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -24,13 +26,17 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from llxprt_hooks import Config, HookEventName, allow, context, deny, rewrite, stop
-from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped
+from llxprt_hooks.engine.session import current_session
+from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped, _HookedModel
 
 Reply = str | list[ToolCallPart]
 
@@ -487,3 +493,228 @@ def test_importing_it_imports_no_other_framework() -> None:
     code = "import sys, llxprt_hooks.integrations.pydantic_ai; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"langchain", "agents", "anthropic", "openai", "fastmcp", "google.adk"} & set(loaded)
+
+
+# Runs, and what is stored of an answer.
+
+
+def only(*names: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": [*names]}}}
+
+
+def test_a_release_that_cannot_wrap_models_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(AbstractCapability, "get_wrapper_model")
+    with pytest.raises(RuntimeError, match="cannot wrap models"):
+        HooksCapability(enable_hooks=True)
+
+
+async def test_a_restriction_is_in_force_before_a_stream_has_ended() -> None:
+    ran: list[str] = []
+
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        yield "text"
+        yield {0: DeltaToolCall("write_file", '{"path": "a"}')}
+
+    capability = HooksCapability(enable_hooks=True)
+    capability.hooks.on("BeforeToolSelection", lambda payload: {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
+    model = FunctionModel(stream_function=stream)
+    agent: Agent[None, str] = Agent(model, capabilities=[capability], end_strategy="exhaustive")
+
+    @agent.tool_plain
+    def write_file(path: str) -> str:
+        ran.append(path)
+        return "written"
+
+    async with agent.run_stream("Go") as result:
+        await result.get_output()
+    assert ran == []
+    assert current_session(capability.hooks.config) is None
+
+
+async def test_after_a_stop_tools_without_hooks_do_not_run_either() -> None:
+    world = World([*call("halt"), *call()], "went on")
+    world.on("BeforeTool", lambda payload: stop("enough"), matcher="halt")
+
+    @world.agent.tool_plain(sequential=True)
+    def halt() -> str:
+        return "never"
+
+    assert (await world.run()).output == "enough"
+    assert world.runs == []
+
+
+async def test_a_stop_holds_while_another_run_of_the_conversation_begins() -> None:
+    world = World(call("halt"), "went on")
+    other = Script("other")
+    world.on("AfterTool", lambda payload: stop("enough"), matcher="halt")
+
+    @world.agent.tool_plain
+    def halt() -> str:
+        return "halted"
+
+    async with world.agent.iter("Go", conversation_id="c1") as run:
+        async for node in run:
+            if Agent.is_call_tools_node(node) and not other.requests:
+                async with node.stream(run.ctx) as events:
+                    async for _ in events:
+                        pass
+                another = world.agent.run("Go", conversation_id="c1", model=other.model)
+                result = await contextvars.Context().run(asyncio.create_task, another)
+                assert result.output == "other"
+    assert run.result is not None
+    assert run.result.output == "enough"
+
+
+async def test_a_stop_inside_of_an_agent_that_a_tool_runs_ends_both() -> None:
+    world = World(call("ask"), "went on")
+    inner_script = Script(call(), "inner went on")
+    world.on("BeforeTool", lambda payload: stop("enough"), matcher="write_file")
+    started = world.payloads("BeforeAgent")
+    inner: Agent[None, str] = Agent(inner_script.model, capabilities=[world.capability])
+
+    @inner.tool_plain
+    def write_file(path: str) -> str:
+        raise AssertionError
+
+    @world.agent.tool_plain
+    async def ask() -> str:
+        return (await inner.run("Please")).output
+
+    assert (await world.run()).output == "enough"
+    assert [payload["prompt"] for payload in started] == ["Go"]
+
+
+@pytest.mark.parametrize("allowed", ["run_shell_command", "write_file"])
+async def test_a_tool_with_an_alias_runs_if_it_is_allowed_by_one_of_its_names(allowed: str) -> None:
+    world = World([*call(), *call("other")], "done", aliases={"write_file": "run_shell_command"})
+    world.on("BeforeToolSelection", lambda payload: only(allowed))
+    fired = world.payloads("BeforeTool")
+
+    @world.agent.tool_plain
+    def other() -> str:
+        return "never"
+
+    await world.run()
+    assert [payload["tool_name"] for payload in fired] == ["run_shell_command"]
+    assert len(world.runs) == 1
+    assert world.script.results()[1] == "other may not be called now. Allowed tools: run_shell_command."
+
+
+class Counting(WrapperModel):
+    """A model whose provider counts tokens, and what it was sent for that."""
+
+    def __init__(self, wrapped: Any) -> None:
+        super().__init__(wrapped)
+        self.counted: list[str] = []
+
+    async def count_tokens(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> RequestUsage:
+        self.counted.append(str(messages))
+        return RequestUsage(input_tokens=1)
+
+
+@pytest.mark.parametrize("is_blocked", [False, True])
+async def test_tokens_are_counted_of_what_hooks_left(is_blocked: bool) -> None:
+    world = World("done")
+    messages = [{"role": "user", "content": "***"}]
+    redacted = {"hookSpecificOutput": {"llm_request": {"messages": messages}}}
+    seen = world.payloads("BeforeModel", lambda payload: deny("no") if is_blocked else redacted)
+    model = Counting(world.script.model)
+    with world.agent.override(model=model):
+        result = await world.run("a secret", usage_limits=UsageLimits(count_tokens_before_request=True))
+    assert "a secret" not in str(model.counted)
+    assert (len(seen), len(model.counted), result.output) == ((1, 0, "no") if is_blocked else (1, 1, "done"))
+
+
+async def test_messages_are_compressed_as_hooks_left_them() -> None:
+    class Compressing(WrapperModel):
+        async def compact_messages(self, request_context: Any, *, instructions: str | None = None) -> ModelResponse:
+            return ModelResponse(parts=[TextPart(str(request_context.messages))])
+
+    capability = HooksCapability(enable_hooks=True)
+    messages = [{"role": "user", "content": "***"}]
+    answers: list[Any] = [deny("no"), {"hookSpecificOutput": {"llm_request": {"messages": messages}}}]
+    capability.hooks.on("BeforeModel", lambda payload: answers.pop())
+    model = _HookedModel(Compressing(Script().model), capability)
+    given = ModelRequestContext(
+        model=model,
+        messages=[ModelRequest(parts=[UserPromptPart("a secret")])],
+        model_settings=None,
+        model_request_parameters=ModelRequestParameters(),
+    )
+    (compressed,) = (await model.compact_messages(given)).parts
+    assert isinstance(compressed, TextPart)
+    assert "***" in compressed.content
+    assert "a secret" not in compressed.content
+    assert (await model.compact_messages(given)).parts == [TextPart("no")]
+
+
+async def test_details_of_a_changed_answer_are_left_out() -> None:
+    world = World()
+    world.on("AfterModel", lambda payload: {"hookSpecificOutput": {"llm_response": {"text": "***"}}})
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        details = {"logprobs": ["a", "secret"]}
+        return ModelResponse(parts=[TextPart("a secret", provider_details=details)], provider_details=details)
+
+    with world.agent.override(model=FunctionModel(answer)):
+        result = await world.run()
+    assert "secret" not in str(result.new_messages())
+
+
+async def test_arguments_that_no_hook_changed_keep_their_value() -> None:
+    world = World(call("login", user="a", password="hunter2"), "done")
+    world.on("BeforeTool", lambda payload: rewrite(user="b"))
+    given: list[Any] = []
+
+    @world.agent.tool_plain
+    def login(user: str, password: SecretStr) -> str:
+        given.append((user, password.get_secret_value()))
+        return "ok"
+
+    await world.run()
+    assert given == [("b", "hunter2")]
+
+
+async def test_a_binary_result_reaches_hooks_and_the_model() -> None:
+    world = World(call("screenshot"), "done")
+    seen = world.payloads("AfterTool")
+
+    @world.agent.tool_plain
+    def screenshot() -> BinaryContent:
+        return BinaryContent(b"\x89PNG\xff", media_type="image/png")
+
+    assert (await world.run()).output == "done"
+    assert "iVBOR" in str(seen[0]["tool_response"])
+
+
+async def test_a_toolset_that_is_hooked_twice_runs_its_hooks_once() -> None:
+    script = Script(call("read", path="a"), "done")
+    capability = HooksCapability(enable_hooks=True)
+    seen: list[Any] = []
+    capability.hooks.on("BeforeTool", seen.append)
+    toolset: FunctionToolset[None] = FunctionToolset()
+
+    @toolset.tool_plain
+    def read(path: str) -> str:
+        return path
+
+    agent: Agent[None, str] = Agent(
+        script.model, toolsets=[HookedToolset(toolset, capability)], capabilities=[capability]
+    )
+    await agent.run("Go")
+    assert len(seen) == 1
+
+
+async def test_a_stop_in_a_toolset_without_the_capability_ends_the_run() -> None:
+    capability = HooksCapability(enable_hooks=True)
+    capability.hooks.on("BeforeTool", lambda payload: stop("enough"))
+    toolset: FunctionToolset[None] = FunctionToolset()
+
+    @toolset.tool_plain
+    def read(path: str) -> str:
+        raise AssertionError
+
+    script = Script(call("read", path="a"), "went on")
+    agent: Agent[None, str] = Agent(script.model, toolsets=[HookedToolset(toolset, capability.hooks)])
+    with pytest.raises(HookStopped, match="enough"):
+        await agent.run("Go")

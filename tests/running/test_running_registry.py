@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from llxprt_hooks import Config, Extension, HookEventName, HookRegistryNotInitializedError
@@ -81,7 +82,7 @@ def test_project_hooks_precede_extension_hooks_whatever_the_events_say() -> None
 @pytest.mark.parametrize(
     ("entry", "tells"),
     [
-        ({"type": "http", "command": "check"}, "http"),
+        ({"type": "prompt", "command": "check"}, "prompt"),
         ({"command": "check"}, "type"),
         ({"type": "command"}, "command"),
         ({"type": "command", "command": None}, "command"),
@@ -221,3 +222,14 @@ def test_a_disabled_hook_does_not_hide_another_one_with_its_command() -> None:
     hooks = {"BeforeTool": [named("off", "check.sh"), named("on", "check.sh")]}
 
     assert planned(registry_of(hooks, disabled_hooks=["off"]), BEFORE_TOOL, "any") == ["check.sh"]
+
+
+def test_a_changed_registry_has_the_same_hooks_and_leaves_the_first_alone() -> None:
+    registry = registry_of({"BeforeTool": [group("one", "two")], "AfterTool": [group("three")]})
+
+    changed = registry.changed(lambda entry: msgspec.structs.replace(entry, enabled=entry.name == "two"))
+
+    assert [entry.name for entry in changed.get_all_hooks()] == ["one", "two", "three"]
+    assert [entry.name for entry in changed.get_hooks_for_event(BEFORE_TOOL)] == ["two"]
+    assert changed.get_hooks_for_event(HookEventName.AFTER_TOOL) == []
+    assert [entry.name for entry in registry.get_hooks_for_event(BEFORE_TOOL)] == ["one", "two"]

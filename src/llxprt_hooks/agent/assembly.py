@@ -8,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.approval import Approval, ApprovalMode, Ask, Request
+from llxprt_hooks.agent.attribution import DecidersObserver
 from llxprt_hooks.agent.audience import Audience, WarningEvent
 from llxprt_hooks.agent.chat import Chat
 from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.provider import GeminiProvider, Provider, ReplayProvider
+from llxprt_hooks.agent.provider import GeminiProvider, Provider, RecordingProvider, ReplayProvider
 from llxprt_hooks.agent.scheduler import Scheduler
 from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
 from llxprt_hooks.agent.tools import TOOLS
@@ -38,6 +39,7 @@ class AgentOptions:
     directory: str = "."
     model: str | None = None
     replay: str | None = None
+    record: str | None = None
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
     log_payloads: bool = False
     """Whether the hook log includes the payloads sent to hooks."""
@@ -49,7 +51,8 @@ def assemble(
     """Create a session in a project folder, with the project's hooks."""
     provider = _provider(options)  # first, so that a failure here leaves no transcript behind
     hook_log = HookLog(options.directory, payloads=options.log_payloads)
-    config = Config.load(options.directory, observer=Observers(hook_log, *([observer] if observer else [])))
+    observers = [hook_log, DecidersObserver(), *([observer] if observer else [])]
+    config = Config.load(options.directory, observer=Observers(*observers))
     _require_guards(config)
     transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
@@ -88,4 +91,5 @@ def _announce_approval(config: Config, request: Request) -> None:
 
 
 def _provider(options: AgentOptions) -> Provider:
-    return GeminiProvider() if options.replay is None else ReplayProvider(options.replay)
+    provider: Provider = GeminiProvider() if options.replay is None else ReplayProvider(options.replay)
+    return provider if options.record is None else RecordingProvider(provider, options.record)

@@ -43,7 +43,12 @@ class ToolState(AgentEvent):
     call: ToolCall
 
     def to_dict(self) -> dict[str, Any]:
-        return {"type": self.type, **self.call.to_dict(), "state": self.call.state.value}
+        return {
+            "type": self.type,
+            **self.call.to_dict(),
+            "state": self.call.state.value,
+            "blocked_by": self.call.blocked_by,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class ModelBlocked(AgentEvent):
 
     type: ClassVar[str] = "blocked"
     reason: str
+    hook: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class Stopped(AgentEvent):
 
     type: ClassVar[str] = "stopped"
     reason: str
+    hook: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from google.genai import types
 
 from llxprt_hooks.agent.answer import complete_answer, first_content, shown_text
+from llxprt_hooks.agent.attribution import Deciders, deciders
 from llxprt_hooks.agent.audience import AnswerEnd, AnswerText, Audience, ModelBlocked, NullAudience
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model import GenerateContentParameters, Restriction
@@ -34,6 +35,8 @@ class Answer:
     stop_reason: str | None = None
     usage: types.GenerateContentResponseUsageMetadata | None = None
     """Token usage of the model call, also if a hook replaced the response."""
+    stopped_by: str | None = None
+    """The hooks that stopped the agent."""
     by_model: bool = False
     """Whether the model was called; otherwise a hook answered, or nobody did."""
 
@@ -77,10 +80,11 @@ class Chat:
 
         request_config = types.GenerateContentConfig(**self._request_config)
         request = GenerateContentParameters(self._model, list(self.history), request_config)
-        result = await execute_model_with_hooks(self._config, request, call, notes=self._notes)
+        with deciders() as found:
+            result = await execute_model_with_hooks(self._config, request, call, notes=self._notes)
         self._notes = result.notes
         if result.response is None:
-            return self._unanswered(result)
+            return self._unanswered(result, found)
         usage = answered[0].usage_metadata if answered else None
         self.usage = usage or self.usage
         shown = "" if result.suppress_output else shown_text(result.response)
@@ -94,6 +98,7 @@ class Chat:
             result.restriction,
             shown,
             stop_reason=result.stop_reason,
+            stopped_by=found.stopped_by,
             usage=usage,
             by_model=bool(answered),
         )
@@ -107,11 +112,15 @@ class Chat:
                 self._show(shown_text(chunk))
         return complete_answer(chunks)
 
-    def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse]) -> Answer:
+    def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse], found: Deciders) -> Answer:
         """Handle a blocked or stopped call without a synthetic answer (HOOK-138, 174, 202)."""
         if result.blocked and result.stop_reason is None:
-            self._audience.handle(ModelBlocked(result.reason or ""))
-        return Answer(blocked=result.reason if result.blocked else None, stop_reason=result.stop_reason)
+            self._audience.handle(ModelBlocked(result.reason or "", found.blocked_by))
+        return Answer(
+            blocked=result.reason if result.blocked else None,
+            stop_reason=result.stop_reason,
+            stopped_by=found.stopped_by,
+        )
 
     def _show(self, text: str) -> None:
         if text:

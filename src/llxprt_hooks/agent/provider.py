@@ -89,6 +89,39 @@ class ReplayProvider:
             yield chunk
 
 
+class RecordingProvider:
+    """Passes another provider's answers on, and appends each complete one to a new file that only the user can read."""
+
+    def __init__(self, provider: Provider, file: str | os.PathLike[str]) -> None:
+        self._provider = provider
+        self._file = Path(file)
+        try:
+            os.close(os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError as error:
+            raise AgentError(f"the recording {self._file} exists already: remove it, or choose another file") from error
+        except OSError as error:
+            raise self._failed(error) from error
+
+    async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
+        chunks = []
+        async for chunk in self._provider.stream(request):
+            chunks.append(chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_NOT_RECORDED))
+            yield chunk
+        line = json.dumps({"method": "generateContentStream", "response": chunks})
+        try:
+            with self._file.open("a", encoding="ascii") as recording:
+                recording.write(f"{line}\n")
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> AgentError:
+        return AgentError(f"the recording {self._file} cannot be written: {error.strerror or error}")
+
+
+_NOT_RECORDED = {"sdk_http_response", "parsed"}
+"""Fields that the SDK adds to what the API sends."""
+
+
 def _one_line(text: str) -> str:
     """Put a server's message, possibly an HTML page, on one line and shorten it."""
     return shorten(" ".join(text.split()), _LONGEST_REASON)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.approval import Request
+from llxprt_hooks.agent.attribution import deciders
 from llxprt_hooks.agent.audience import Audience, ToolState
 from llxprt_hooks.agent.tools.arguments import check_requested, texts
 from llxprt_hooks.agent.tools.failure import ToolFailure, failed
@@ -63,6 +64,9 @@ class ToolCall:
     state: CallState = CallState.SCHEDULED
     status: CallStatus | None = None
     result: ToolResult = field(default_factory=ToolResult)
+    blocked_by: str | None = None
+    stopped_by: str | None = None
+    """The hooks that kept the call from running, and those that stopped the agent."""
 
     @classmethod
     def of(cls, requested: types.FunctionCall) -> ToolCall:
@@ -123,13 +127,17 @@ class Scheduler:
                 raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
             check_requested(tool, call.args)
             self._enter(call, CallState.EXECUTING)
-            result = await run_tool_call(hooked, partial(self._execute, call, tool))
+            with deciders() as found:
+                result = await run_tool_call(hooked, partial(self._execute, call, tool))
         except ToolFailure as failure:
             return self._finish(call, CallStatus.ERROR, hooked.not_run(failed(failure)))
         except _Refused as refused:
             status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
             return self._finish(call, status, hooked.not_run(ToolResult.failure(str(refused))))
-        return self._finish(call, _status(result), result)
+        status = _status(result)
+        call.stopped_by = found.stopped_by
+        call.blocked_by = found.blocked_by or found.stopped_by if status is CallStatus.BLOCKED else None
+        return self._finish(call, status, result)
 
     async def _execute(self, call: ToolCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:
         """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""

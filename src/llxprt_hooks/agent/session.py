@@ -46,6 +46,8 @@ class Outcome:
     """How the work on a prompt ended."""
 
     stop_reason: str | None = None
+    stopped_by: str | None = None
+    """The hooks that stopped the agent."""
     blocked: str | None = None
     """Why a model call was blocked, if no hook supplied an answer instead."""
 
@@ -95,13 +97,13 @@ class Session:
 
     async def respond(self, prompt: str) -> Outcome:
         """Work on a prompt until the model requests no more tools, a hook stops it, or the turn limit is reached."""
-        stop_reason = await self._compress(PreCompressTrigger.AUTO) if self._history_is_long() else None
+        stopped = await self._compress(PreCompressTrigger.AUTO) if self._history_is_long() else None
         self.response = ""
         fire_before_agent_hook(self.config, prompt)
         self._append(types.Content(role="user", parts=[types.Part(text=prompt)]))
-        outcome = Outcome(stop_reason) if stop_reason else await self._turns()
+        outcome = stopped or await self._turns()
         if outcome.stop_reason is not None:
-            self.audience.handle(Stopped(outcome.stop_reason))
+            self.audience.handle(Stopped(outcome.stop_reason, outcome.stopped_by))
         fire_after_agent_hook(self.config, prompt, self.response, outcome.stop_reason is not None)
         return outcome
 
@@ -111,10 +113,10 @@ class Session:
         await self._compress(trigger)
         return self.chat.history is not before
 
-    async def _compress(self, trigger: PreCompressTrigger) -> str | None:
+    async def _compress(self, trigger: PreCompressTrigger) -> Outcome | None:
         """Replace the history with the model's summary, unless a hook stopped the call or answered it.
 
-        Returns the reason to stop, if a hook gave one.
+        Returns the outcome if a hook stopped the agent.
         """
         fire_pre_compress_hook(self.config, trigger)
         fork = self.chat.fork()
@@ -123,7 +125,7 @@ class Session:
         self.usage.add(answer.usage)
         content = first_content(answer.response)
         if content is None or answer.stop_reason is not None or not answer.by_model:
-            return answer.stop_reason
+            return Outcome(answer.stop_reason, answer.stopped_by) if answer.stop_reason else None
         task = types.Content(role="user", parts=[types.Part(text="This is what we have done so far.")])
         self.chat.restart(task, content)
         self.transcript.add("compressed", trigger=trigger.value, content=content)
@@ -141,13 +143,13 @@ class Session:
         for _ in range(self.turn_limit):
             answer = await self._ask()
             if answer.stop_reason is not None or answer.blocked is not None:
-                return Outcome(answer.stop_reason, answer.blocked)
+                return Outcome(answer.stop_reason, answer.stopped_by, answer.blocked)
             requested = function_calls(answer.response)
             if not requested:
                 return Outcome()
-            stop_reason = await self._run_tools(requested, answer)
-            if stop_reason is not None:
-                return Outcome(stop_reason)
+            stopping = await self._run_tools(requested, answer)
+            if stopping is not None:
+                return Outcome(stopping.result.stop_reason, stopping.stopped_by)
         raise AgentError(f"the turn limit of {self.turn_limit} was reached before the agent was done")
 
     async def _ask(self) -> Answer:
@@ -160,15 +162,15 @@ class Session:
             self.transcript.add("message", content=content)
         return answer
 
-    async def _run_tools(self, requested: Sequence[types.FunctionCall], answer: Answer) -> str | None:
-        """Run the calls and append their results, even if interrupted. Returns the stop reason of a hook, or None."""
+    async def _run_tools(self, requested: Sequence[types.FunctionCall], answer: Answer) -> ToolCall | None:
+        """Run the calls and append their results, even if interrupted. Returns the call that stopped the agent."""
         calls = [ToolCall.of(call) for call in requested]
         self.tool_calls += calls
         try:
             await self.scheduler.run(calls, answer.restriction)
         finally:
             self._append(types.Content(role="user", parts=[_response(call) for call in calls]))
-        return next((call.result.stop_reason for call in calls if call.result.stop_reason is not None), None)
+        return next((call for call in calls if call.result.stop_reason is not None), None)
 
     def _append(self, content: types.Content) -> None:
         self.chat.history.append(content)

@@ -57,5 +57,6 @@ def _unknown(name: str, error: UnknownHookError) -> str:
     meant = closest(name, error.known)
     guess = f" Did you mean `{meant}`?" if meant else ""
     hint = "Run `llxprt-hooks list` to see all hooks; use the command of a hook that has no name."
-    problem = f" Problem in the settings: {error.problem}" if error.problem else ""
-    return f"{error}.{guess} {hint}{problem}"
+    if error.problem:  # more likely than a wrong name, and to be fixed in any case
+        return f"{error.problem}. Hooks of this file may be missing: {error}.{guess}"
+    return f"{error}.{guess} {hint}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
@@ -144,6 +144,15 @@ class HookRegistry:
             {**self._by_event, event: [*self._by_event.get(event, ()), entry]},
         )
         self.revision += 1
+
+    def changed(self, change: Callable[[HookRegistryEntry], HookRegistryEntry]) -> HookRegistry:
+        """Return a registry of the same hooks, each as a function changes it. This one stays as it is."""
+        registry = HookRegistry(self._config)
+        registry._entries = [change(entry) for entry in self._initialized()]
+        for entry in registry._entries:
+            registry._by_event.setdefault(entry.event_name, []).append(entry)
+        registry.problems = self.problems
+        return registry
 
     def get_hooks_for_event(self, event_name: HookEventName) -> list[HookRegistryEntry]:
         """The enabled hooks of an event, highest priority first."""

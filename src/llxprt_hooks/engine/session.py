@@ -23,47 +23,106 @@ class StopRequested(Exception):  # a request, not an error
 
 
 class Session:
-    """One conversation."""
+    """One run of an agent in a conversation, or, if nobody starts further runs of it, the whole conversation."""
 
     def __init__(self, config: object, session_id: str, transcript_path: str) -> None:
         self.session_id = session_id
         self.transcript_path = transcript_path
-        self.stop_reason: str | None = None
-        """Why a hook stopped the agent. Until ``resume``, no model or tool is called."""
         self.restriction = Restriction()
         """Which tools the latest answer of the model may call."""
-        self.notes: tuple[str, ...] = ()
-        """Messages of hooks for the next model request."""
         self._config = config
-        self._lock = threading.Lock()
-        self._outer: Session | None = None
+        self._notes = _Notes()
+        self._stop = _Stop()
 
-    def exchange_notes(self, delivered: int, new: tuple[str, ...]) -> None:
+    @property
+    def stop_reason(self) -> str | None:
+        """Why a hook stopped the agent. Until ``resume``, no model or tool is called."""
+        return self._stop.reason
+
+    @stop_reason.setter
+    def stop_reason(self, reason: str | None) -> None:
+        self._stop.reason = reason
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages of hooks for the next model request."""
+        return self._notes.pending
+
+    @notes.setter
+    def notes(self, notes: tuple[str, ...]) -> None:
+        self._notes.pending = notes
+
+    def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
         """Remove the notes that a request has delivered, and add new ones. Calls may run in several threads."""
-        with self._lock:
-            self.notes = (*self.notes[delivered:], *new)
+        with self._notes.lock:
+            pending = list(self._notes.pending)
+            for note in delivered:
+                if note in pending:  # a parallel call may have delivered it, too
+                    pending.remove(note)
+            self._notes.pending = (*pending, *new)
 
     def resume(self) -> None:
         """Continue after a stop, for example with the user's next prompt."""
         self.stop_reason = None
 
+    def next_run(self) -> Session:
+        """Return another run of the same conversation: they share the notes. A stop ends only one of them."""
+        run = self.nested_run()
+        run._stop = _Stop()
+        return run
+
+    def nested_run(self) -> Session:
+        """Return a run inside of this one, such as that of an agent that is a tool: a stop ends both.
+
+        Its model has its own restriction.
+        """
+        run = Session(self._config, self.session_id, self.transcript_path)
+        run._notes, run._stop = self._notes, self._stop
+        return run
+
     def enter(self) -> None:
         """Make this the session of the current context."""
-        self._outer = _current.get()
-        _current.set(self)
+        _current.set(_Entered(self, _current.get()))
 
     def leave(self) -> None:
         """Return to the session around this one. The context may be another one than that of ``enter``."""
-        if _current.get() is self:
-            _current.set(self._outer)
+        entered = _current.get()
+        if entered is not None and entered.session is self:
+            _current.set(entered.outer)
 
 
-_current: ContextVar[Session | None] = ContextVar("llxprt_hooks_session", default=None)
+class _Notes:
+    """What the runs of a conversation share."""
+
+    def __init__(self) -> None:
+        self.pending: tuple[str, ...] = ()
+        self.lock = threading.Lock()
+
+
+class _Stop:
+    """What a run shares with those inside of it."""
+
+    reason: str | None = None
+
+
+class _Entered:
+    """A session of a context, with the one around it. The same session may be entered in several contexts at once."""
+
+    __slots__ = ("outer", "session")
+
+    def __init__(self, session: Session, outer: _Entered | None) -> None:
+        self.session = session
+        self.outer = outer
+
+
+_current: ContextVar[_Entered | None] = ContextVar("llxprt_hooks_session", default=None)
 
 
 def current_session(config: object) -> Session | None:
     """Return the innermost session of a configuration in this context."""
-    session = _current.get()
-    while session is not None and session._config is not config:
-        session = session._outer
-    return session
+    entered = _current.get()
+    while entered is not None:
+        if entered.session._config is config:
+            return entered.session
+        entered = entered.outer
+    return None

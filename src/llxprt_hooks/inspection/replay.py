@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.timeline import TimelineEvent
     from llxprt_hooks.inspection.trial import Trial
 
-_CONTEXT = 3
+_CONTEXT = 4
 """Unchanged lines shown around a difference."""
 
 _MOST_LINES = 2000
@@ -53,10 +53,13 @@ def fire_command(event_name: str, hook_input: Mapping[str, Any], project: str) -
     return shlex.join([*words, *(["-C", project] if project else [])])
 
 
-def hook_test(event_name: str, hook_input: Mapping[str, Any], decision: str, reason: str) -> str:
+def hook_test(
+    event_name: str, hook_input: Mapping[str, Any], decision: str, reason: str, output: Mapping[str, Any] | None
+) -> str:
     """Return a test that expects what was decided, as the content of a ``*.hooktest.json`` file."""
-    expected = {"decision": _EXPECTED.get(Decision(decision), "allow")}
-    if expected["decision"] != "allow" and reason:
+    asks = (output or {}).get("decision") == "ask"
+    expected = {"decision": _EXPECTED.get(Decision(decision), "ask" if asks else "allow")}
+    if decision in _EXPECTED and reason:
         expected["reason"] = reason
     case = {"event": event_name, "input": dict(hook_input), "expect": expected}
     return json.dumps([case], indent=2, ensure_ascii=False) + "\n"

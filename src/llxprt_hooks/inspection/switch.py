@@ -26,7 +26,7 @@ from llxprt_hooks.settings.ownership import read_own_document
 from llxprt_hooks.trust.status import TrustState, trust_status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from llxprt_hooks.inspection.inventory import Item
 
@@ -44,17 +44,34 @@ class UnknownHookError(SwitchError):
         self.problem = problem
 
 
-def disable_hook(directory: str, name: str) -> list[Path]:
-    """Disable all hooks with a name, or unnamed hooks with that command. Return the changed files."""
+class AmbiguousHookError(SwitchError):
+    """Hooks of several settings files have this name, and the list of any of them disables all. ``files`` by level."""
+
+    def __init__(self, name: str, files: Mapping[Level, Path]) -> None:
+        super().__init__(f"{name} is configured in several files: {' and '.join(map(str, files.values()))}")
+        self.files = files
+
+
+def disable_hook(directory: str, name: str, level: Level | None = None) -> list[Path]:
+    """Disable all hooks with a name, or unnamed hooks with that command. Return the changed files.
+
+    ``level`` is whose list the name is added to: the project's or the user's. It may be omitted if the hooks are
+    configured in one place; otherwise ``AmbiguousHookError`` is raised.
+    """
     found = _items(directory, name)
     if all(item.managed for item in found):
         raise SwitchError(f"{name} is managed: only the administrator can disable it, in {found[0].definition.origin}")
     enabled = [item for item in found if item.enabled and not item.managed]
     if not enabled:
         return []
-    effective = next((item for item in enabled if item.approved), enabled[0])
-    level = Level.PROJECT if effective.source == Level.PROJECT else Level.USER
-    return _edit(level, absolute_project(directory), name, disabled=True)
+    project = absolute_project(directory)
+    if level is None:
+        levels = {Level.PROJECT if item.source == Level.PROJECT else Level.USER for item in enabled}
+        if len(levels) > 1:
+            files = {each: file for each in (Level.PROJECT, Level.USER) if (file := settings_file(each, project))}
+            raise AmbiguousHookError(name, files)
+        [level] = levels
+    return _edit(level, project, name, disabled=True)
 
 
 def enable_hook(directory: str, name: str) -> list[Path]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.planner import HookPlanner, PlannedHook, Skip
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.engine.registry import HookRegistryEntry
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -137,24 +142,66 @@ async def attempt(
     problem = input_problem(event_name, hook_input)
     if problem:
         raise InvalidInputError(problem)
-    with without_warnings():
-        config = Config.load(directory, observer=observer)
-        registry = HookRegistry(config)
-        registry.initialize()
-        system = config.get_hook_system() if run else None
-        result = None
-        if system is not None:
+    hooks = LoadedHooks.load(directory, observer=observer)
+    return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHooks:
+    """The hooks of a project, loaded once, to fire any number of events at them."""
+
+    config: Config
+    registry: HookRegistry
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
+        """Read the settings. Runs nothing."""
+        with without_warnings():
+            config = Config.load(directory, observer=observer)
+            registry = HookRegistry(config)
+            registry.initialize()
+        return cls(config, registry)
+
+    def enforcing(self) -> LoadedHooks:
+        """Return the same hooks, but those that only observe count like any other."""
+        return self._with(lambda entry: structs.replace(entry, definition=_enforced(entry.definition)))
+
+    def only(self, name: str) -> LoadedHooks:
+        """Return the same hooks, but only those with a name may run."""
+        return self._with(lambda entry: structs.replace(entry, enabled=entry.enabled and entry.name == name))
+
+    def _with(self, change: Callable[[HookRegistryEntry], HookRegistryEntry]) -> LoadedHooks:
+        return LoadedHooks(self.config, self.registry.changed(change))
+
+    def plan(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:
+        """Plan an event without firing it."""
+        return self._trial(event_name, hook_input, None)
+
+    async def fire(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:
+        """Fire an event. Its input is used unchanged, base fields included."""
+        with without_warnings():
+            system = self.config.get_hook_system()
+            if system is None:
+                return self.plan(event_name, hook_input)
+            handler = system.ready_event_handler()
+            handler.use_planner(HookPlanner(self.registry))
             fields = {name: _marked(name, value) for name, value in hook_input.items()}
-            result = await system.ready_event_handler().fire_event(event_name, fields, keep_base_fields=True)
-    plan = _plan(config, registry, event_name, hook_input.get(event_name.spec.matched_field))
-    settings = loaded_settings(config)
-    hints = [
-        *map(str, (*settings.problems, *registry.problems, *settings.notices)),
-        *_unknown_fields(event_name, hook_input),
-        *_why_nothing_runs(settings, plan, event_name),
-        *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
-    ]
-    return Trial(event_name, plan, result, hints, [str(each.file) for each in settings.unreadable.values()])
+            result = await handler.fire_event(event_name, fields, keep_base_fields=True)
+        return self._trial(event_name, hook_input, result)
+
+    def _trial(
+        self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
+    ) -> Trial:
+        plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
+        settings = loaded_settings(self.config)
+        hints = [
+            *map(str, (*settings.problems, *self.registry.problems, *settings.notices)),
+            *_unknown_fields(event_name, hook_input),
+            *_why_nothing_runs(settings, plan, event_name),
+            *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
+        ]
+        unreadable = [str(each.file) for each in settings.unreadable.values()]
+        return Trial(event_name, plan, result, hints, unreadable)
 
 
 def meaning(result: HookExecutionResult) -> str:
@@ -193,6 +240,10 @@ def _marked(name: str, value: Any) -> Any:
     """Mark model data in hook format (D-38); other data is left to the translator."""
     has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
     return HookFormat(value) if has_shape is not None and has_shape(value) else value
+
+
+def _enforced(definition: HookDefinition) -> HookDefinition:
+    return structs.replace(definition, config=structs.replace(definition.config, observe=False))
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:

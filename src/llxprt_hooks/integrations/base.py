@@ -13,13 +13,14 @@ An integration whose framework has a base class of its own inherits from both.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
+from llxprt_hooks.triggers.relevance import has_hooks_for
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
@@ -89,6 +90,11 @@ class Integration:
         """Return the name under which hooks see a tool of the framework."""
         return self._aliases.get(tool_name, tool_name)
 
+    def has_hooks(self, *events: HookEventName) -> bool:
+        """Whether any hook would run for one of these events."""
+        config = self.hooks.config
+        return any(has_hooks_for(config, event) for event in events)
+
     def translator(self, translator: TranslatorChoice) -> AnyTranslator:
         """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""
         resolved = resolve_translator(translator)
@@ -102,38 +108,58 @@ class Integration:
                 log.warning("hooks for %s are configured but will not run: %s", event, reason)
 
 
+def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as hooks left them. Those that no hook changed keep the types that JSON does not have.
+
+    >>> with_changes({"path": b"a", "mode": 1}, {"path": "YQ==", "mode": 1}, {"path": "YQ==", "mode": 2})
+    {'path': b'a', 'mode': 2}
+    """
+    return {name: given[name] if name in given and shown.get(name) == value else value for name, value in final.items()}
+
+
 class _AliasedTranslator:
     """A translator in whose tool configurations hooks see other names of tools than the framework."""
 
     def __init__(self, translator: AnyTranslator, aliases: Mapping[str, str]) -> None:
         self._translator = translator
         self._shown = aliases
-        self._real = {shown: real for real, shown in aliases.items()}
+        self._real: dict[str, list[str]] = {}
+        for real, shown in aliases.items():
+            self._real.setdefault(shown, [shown]).append(real)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._translator, name)
 
     def to_hook_tool_config(self, tool_config: Any) -> Any:
-        return _renamed(self._translator.to_hook_tool_config(tool_config), self._shown)
+        return _renamed(self._translator.to_hook_tool_config(tool_config), self._names_shown)
 
     def from_hook_tool_config(self, hook_tool_config: Mapping[str, Any], base_tool_config: Any) -> Any:
-        return self._translator.from_hook_tool_config(_renamed(hook_tool_config, self._real), base_tool_config)
+        return self._translator.from_hook_tool_config(_renamed(hook_tool_config, self._names_meant), base_tool_config)
 
     def to_hook_llm_request(self, request: Any) -> Any:
-        return _with_renamed(self._translator.to_hook_llm_request(request), self._shown)
+        return _with_renamed(self._translator.to_hook_llm_request(request), self._names_shown)
 
     def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: Any) -> Any:
-        return self._translator.from_hook_llm_request(_with_renamed(hook_request, self._real), base_request)
+        return self._translator.from_hook_llm_request(_with_renamed(hook_request, self._names_meant), base_request)
+
+    def _names_shown(self, name: str) -> list[str]:
+        return [self._shown.get(name, name)]
+
+    def _names_meant(self, name: str) -> list[str]:
+        """Return all tools that hooks see under a name. Names that the request does not declare are left out later."""
+        return self._real.get(name, [name])
 
 
-def _with_renamed(request: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+def _with_renamed(request: Mapping[str, Any], names: Callable[[str], list[str]]) -> Mapping[str, Any]:
     return {**request, "toolConfig": _renamed(request["toolConfig"], names)} if "toolConfig" in request else request
 
 
-def _renamed(tool_config: Any, names: Mapping[str, str]) -> Any:
+def _renamed(tool_config: Any, names: Callable[[str], list[str]]) -> Any:
     """Return a tool configuration with other names; hooks may have written anything."""
     allowed = tool_config.get("allowedFunctionNames") if isinstance(tool_config, Mapping) else None
     if not isinstance(allowed, list):
         return tool_config
-    renamed = [names.get(name, name) if isinstance(name, str) else name for name in allowed]
+    renamed: list[Any] = []
+    for name in allowed:
+        renamed += [other for other in (names(name) if isinstance(name, str) else [name]) if other not in renamed]
     return {**tool_config, "allowedFunctionNames": renamed}

@@ -6,23 +6,29 @@ tools, and parallel agents. The id of the runner's session is the session id.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
+from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 from pydantic_core import to_jsonable_python
 
-from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.engine.session import current_session
+from llxprt_hooks.events import MODEL_EVENTS, HookEventName
+from llxprt_hooks.integrations.base import Integration, with_changes
 from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.model.google_genai import sendable_tool_config
 from llxprt_hooks.model.parameters import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
@@ -32,22 +38,33 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.engine.session import Session
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.triggers.tool import HookedToolCall
 
 _MARK = "llxprt_hooks"
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 _TEXT_KEYS = ("result", "output", "error")
 """The keys under which tools put a text; the first of them grows by what hooks say."""
 
 
 class _Caller(NamedTuple):
-    """One agent in one run. Parallel agents have a branch each."""
+    """One agent in a run. Parallel agents have a branch each."""
 
-    invocation_id: str
     branch: str | None
     agent: str
+
+
+class _Run:
+    """One run of an app: its session, and what is in progress."""
+
+    def __init__(self, session: Session, *, is_nested: bool) -> None:
+        self.session = session
+        self.is_nested = is_nested
+        self.answer = ""
+        self.models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
+        self.restrictions: dict[_Caller, Restriction] = {}
+        self.tools: dict[tuple[_Caller, str | None], HookedToolCall] = {}
+        self.suppressed: set[str] = set()
 
 
 class HooksPlugin(Integration, BasePlugin):
@@ -57,11 +74,9 @@ class HooksPlugin(Integration, BasePlugin):
         Integration.__init__(self, config, **options)
         BasePlugin.__init__(self, name)
         self._sessions = Sessions(self.hooks)
-        self._tools: dict[tuple[str, str | None], HookedToolCall] = {}
-        self._models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
-        self._restrictions: dict[_Caller, Restriction] = {}
-        self._suppressed: set[str] = set()
-        self._answers: dict[str, str] = {}
+        self._runs: dict[str, _Run] = {}
+        """By invocation id. A run stays for as long as the framework has its context, however it ends."""
+        self._translator = self.translator("google-genai")
 
     def summarizer(self, inner: BaseEventsSummarizer) -> BaseEventsSummarizer:
         """Return a summarizer for ``EventsCompactionConfig`` that fires PreCompress before it compresses."""
@@ -69,42 +84,63 @@ class HooksPlugin(Integration, BasePlugin):
 
     # Runs.
 
+    def _begin(self, invocation: InvocationContext) -> _Run:
+        outer = current_session(self.hooks.config)  # that of an agent which has this one as a tool
+        session = self._sessions.begin(invocation.session.id) if outer is None else outer.nested_run()
+        run = self._runs[invocation.invocation_id] = _Run(session, is_nested=outer is not None)
+        weakref.finalize(invocation, _forget, self._runs, invocation.invocation_id, run).atexit = False
+        return run
+
+    def _run_of(self, context: CallbackContext | ToolContext) -> _Run | None:
+        """Return the run that a callback belongs to; None if hooks are disabled."""
+        if not self.hooks.config.enable_hooks:
+            return None
+        return self._runs.get(context.invocation_id) or self._begin(context.get_invocation_context())
+
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         if self.hooks.config.enable_hooks:
-            with self._sessions.active(self._sessions.begin(invocation_context.session.id)):
-                prompt = _text(invocation_context.user_content)
-                self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
+            run = self._begin(invocation_context)
+            if not run.is_nested:
+                with self._sessions.active(run.session):
+                    prompt = _text(invocation_context.user_content)
+                    self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        answer = self._answers.pop(invocation_context.invocation_id, "")
-        session = self._sessions.get(invocation_context.session.id)
-        for store in (self._models, self._restrictions):
-            for caller in [caller for caller in store if caller.invocation_id == invocation_context.invocation_id]:
-                store.pop(caller)
-        if session is not None:
-            with self._sessions.active(session):
+        run = self._runs.get(invocation_context.invocation_id)
+        if run is not None and not run.is_nested:
+            with self._sessions.active(run.session):
                 prompt = _text(invocation_context.user_content)
-                self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
+                self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=run.answer)
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        # The error keeps the context alive.
+        self._runs.pop(invocation_context.invocation_id, None)
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> types.Content | None:
         """Do not start another agent after a stop."""
-        session = self._sessions.get(callback_context.session.id)
-        if session is None or session.stop_reason is None:
+        run = self._run_of(callback_context)
+        if run is None or run.session.stop_reason is None:
             return None
-        return types.Content(role="model", parts=[types.Part(text=session.stop_reason)])
+        return types.Content(role="model", parts=[types.Part(text=run.session.stop_reason)])
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        if not self.hooks.config.enable_hooks:
+        run = self._runs.get(invocation_context.invocation_id)
+        if run is None:
             return None
         if event.is_final_response() and not event.partial:
-            self._answers[invocation_context.invocation_id] = _text(event.content)
-        suppressed = {response.id for response in event.get_function_responses()} & self._suppressed
+            run.answer = _text(event.content)
+        suppressed = {response.id for response in event.get_function_responses()} & run.suppressed
         if suppressed:
-            self._suppressed -= suppressed
+            run.suppressed -= suppressed
             mark = {_MARK: {"suppress_output": True}}
             return event.model_copy(update={"custom_metadata": {**(event.custom_metadata or {}), **mark}})
         return None
+
+    def session_of(self, events: list[Event]) -> Session | None:
+        """Return the session that events come from."""
+        runs = [self._runs[event.invocation_id] for event in reversed(events) if event.invocation_id in self._runs]
+        return runs[0].session if runs else None
 
     def end_session(self, session_id: str) -> None:
         """Fire SessionEnd for a session, and forget what hooks left for it."""
@@ -120,54 +156,64 @@ class HooksPlugin(Integration, BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        session = self._sessions.get(tool_context.session.id)
-        if session is None or type(tool) is BaseTool:  # what stands for a tool that does not exist
+        run = self._run_of(tool_context)
+        if run is None or type(tool) is BaseTool:  # what stands for a tool that does not exist
             return None
-        restriction = self._restrictions.get(_caller(tool_context))
-        refusal = None if restriction is None else restriction.refusal(tool.name)
+        name, caller, session = self.hook_name(tool.name), _caller(tool_context), run.session
+        restriction = run.restrictions.get(caller)
+        refusal = None if restriction is None else restriction.refusal(name)
         if refusal is not None:
             return {"error": refusal}
-        name = self.hook_name(tool.name)
-        is_hooked = any(self.hooks.has_hooks_for(event, name) for event in _TOOL_EVENTS)
-        if not is_hooked and session.stop_reason is None:
-            return None
-        shown = to_jsonable_python(tool_args, fallback=str)
-        with self._sessions.active(session):
-            call = self.hooks.tool_call(name, shown)
-            refused = await call.before()
-        if refused is not None:
-            return {"error": refused.llm_content}
-        if call.input is not shown:
-            tool_args.clear()
-            tool_args.update(call.input)
-        self._tools[tool_context.invocation_id, tool_context.function_call_id] = call
+        if session.stop_reason is not None or is_hooked(self.hooks.config, name):
+            shown = _shown(tool_args)
+            with self._sessions.active(session):
+                call = self.hooks.tool_call(name, shown)
+                refused = await call.before()
+            if refused is not None:
+                return {"error": refused.llm_content}
+            if call.input is not shown:
+                changed = with_changes(tool_args, shown, call.input)
+                tool_args.clear()
+                tool_args.update(changed)
+            run.tools[caller, tool_context.function_call_id] = call
+        if isinstance(tool, AgentTool):
+            session.enter()  # until the tool has returned: its agent's run belongs to this session
         return None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        call_id = tool_context.function_call_id
-        call = self._tools.pop((tool_context.invocation_id, call_id), None)
-        session = self._sessions.get(tool_context.session.id)
-        if session is None:
+        run = self._run_of(tool_context)
+        if run is None:
             return None
-        with self._sessions.active(session):
-            if call_id in tool_context.actions.requested_tool_confirmations:
+        call_id = tool_context.function_call_id
+        call = self._left(run, tool, tool_context)
+        if call_id in tool_context.actions.requested_tool_confirmations:
+            with self._sessions.active(run.session):
                 self._notify(tool, tool_args)  # the tool has not run yet
-                return None
-            if call is None:
-                return None
-            content = to_jsonable_python(result, fallback=str)
+            return None
+        if call is None:
+            return None
+        content = _plain(result)
+        with self._sessions.active(run.session):
             done = await call.after(ToolResult(content, content))
         if done.suppress_display and call_id:
-            self._suppressed.add(call_id)
+            run.suppressed.add(call_id)
         return _with_additions(result, done.additions) if done.additions else None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
-        self._tools.pop((tool_context.invocation_id, tool_context.function_call_id), None)
+        run = self._run_of(tool_context)
+        if run is not None:
+            self._left(run, tool, tool_context)
         return None
+
+    def _left(self, run: _Run, tool: BaseTool, tool_context: ToolContext) -> HookedToolCall | None:
+        """Return the call that a tool has returned from."""
+        if isinstance(tool, AgentTool):
+            run.session.leave()
+        return run.tools.pop((_caller(tool_context), tool_context.function_call_id), None)
 
     def _notify(self, tool: BaseTool, tool_args: dict[str, Any]) -> None:
         name = self.hook_name(tool.name)
@@ -175,7 +221,7 @@ class HooksPlugin(Integration, BasePlugin):
             HookEventName.NOTIFICATION,
             notification_type="ToolPermission",
             message=f"{name} needs approval",
-            details={"tool_name": name, "tool_input": to_jsonable_python(tool_args, fallback=str)},
+            details={"tool_name": name, "tool_input": _shown(tool_args)},
         )
 
     # Models.
@@ -183,41 +229,44 @@ class HooksPlugin(Integration, BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        session = self._sessions.get(callback_context.session.id)
-        if session is None or not (session.notes or session.stop_reason is not None or self._has_hooks(*_MODEL_EVENTS)):
+        run = self._run_of(callback_context)
+        if run is None:
             return None
-        caller = _caller(callback_context)
-        self._restrictions.pop(caller, None)
+        caller, session = _caller(callback_context), run.session
+        run.restrictions.pop(caller, None)
+        run.models.pop(caller, None)
+        if not (session.notes or session.stop_reason is not None or self.has_hooks(*MODEL_EVENTS)):
+            return None
         request = GenerateContentParameters(llm_request.model or "", llm_request.contents, llm_request.config)
         with self._sessions.active(session):
-            call = self.hooks.model_call(request, translator="google-genai")
+            call = self.hooks.model_call(request, translator=self._translator)
             result = await call.before()
         if result is not None:
             return _answer(result)
         sent = call.request
         llm_request.model, llm_request.contents = sent.model, list(sent.contents)
         llm_request.config = sent.config
-        _restrict(llm_request, call.restriction)
-        self._models[caller] = call
+        if call.restriction.allowed is not None and sent.config.tools:
+            llm_request.config = self._restricted(sent.config, call.restriction, callback_context)
+        run.models[caller] = call
         return None
 
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
+        run = self._run_of(callback_context)
         caller = _caller(callback_context)
-        call = self._models.get(caller)
-        session = self._sessions.get(callback_context.session.id)
-        if call is None or session is None:
+        call = None if run is None else run.models.get(caller)
+        if run is None or call is None:
             return None
         if llm_response.partial:
             # The runner skips a response without content.
             return LlmResponse(partial=True) if call.holds_back else None
-        self._models.pop(caller)
         response = _response(llm_response)
-        with self._sessions.active(session):
+        with self._sessions.active(run.session):
             result = await call.after(response)
-            # Parallel agents share the session, but not the restriction of an answer.
-            self._restrictions[caller], session.restriction = session.restriction, Restriction()
+        # A model may give several complete responses. Parallel agents share the session, but not this restriction.
+        run.restrictions[caller], run.session.restriction = call.restriction, Restriction()
         if result.stop_reason is None and result.response is response:
             return _marked(llm_response, result) if result.suppress_output else None
         return _answer(result)
@@ -225,11 +274,36 @@ class HooksPlugin(Integration, BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        self._models.pop(_caller(callback_context), None)
+        run = self._run_of(callback_context)
+        if run is not None:
+            run.models.pop(_caller(callback_context), None)
         return None
 
-    def _has_hooks(self, *events: HookEventName) -> bool:
-        return any(self.hooks.has_hooks_for(event) for event in events)
+    def _restricted(
+        self, config: types.GenerateContentConfig, restriction: Restriction, context: CallbackContext
+    ) -> types.GenerateContentConfig:
+        """Return a restriction as the model understands it: others than Gemini do not read names."""
+        tools = config.tools or []
+        agent: Any = context.get_invocation_context().agent
+        if isinstance(agent.canonical_model, Gemini):
+            declared = [name for tool in tools for name in _names(tool)]
+            return config.model_copy(update={"tool_config": sendable_tool_config(config.tool_config, declared)})
+        kept = [left for tool in tools if (left := self._allowed(tool, restriction)) is not None]
+        tool_config = _without_names(config.tool_config) if kept else None
+        return config.model_copy(update={"tools": kept, "tool_config": tool_config})
+
+    def _allowed(self, tool: Any, restriction: Restriction) -> Any:
+        """Return a tool without the functions that are not allowed; None if nothing is left of it."""
+        if not _names(tool):
+            return tool
+        functions = tool.function_declarations
+        kept = [function for function in functions if restriction.allows(self.hook_name(function.name or ""))]
+        return tool.model_copy(update={"function_declarations": kept}) if kept else None
+
+
+def _forget(runs: dict[str, _Run], invocation_id: str, run: _Run) -> None:
+    if runs.get(invocation_id) is run:  # a run that is resumed has the same id
+        del runs[invocation_id]
 
 
 class _Summarizer(BaseEventsSummarizer):
@@ -240,12 +314,14 @@ class _Summarizer(BaseEventsSummarizer):
         self._plugin = plugin
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        self._plugin.hooks.observe(HookEventName.PRE_COMPRESS, trigger="auto")
+        session = self._plugin.session_of(events)
+        with nullcontext() if session is None else self._plugin._sessions.active(session):
+            self._plugin.hooks.observe(HookEventName.PRE_COMPRESS, trigger="auto")
         return await self._inner.maybe_summarize_events(events=events)
 
 
 def _caller(context: CallbackContext | ToolContext) -> _Caller:
-    return _Caller(context.invocation_id, context.branch, context.agent_name)
+    return _Caller(context.branch, context.agent_name)
 
 
 def _text(content: types.Content | None) -> str:
@@ -279,29 +355,28 @@ def _marked(response: LlmResponse, result: ModelCallResult[Any]) -> LlmResponse:
     return response.model_copy(update={"custom_metadata": {**(response.custom_metadata or {}), _MARK: marks}})
 
 
-def _restrict(llm_request: LlmRequest, restriction: Restriction) -> None:
-    """Put a restriction into a request as its model understands it: models other than Gemini do not read names."""
-    config = llm_request.config
-    if restriction.allowed is None or not config.tools:
-        return
-    if "gemini" in (llm_request.model or ""):
-        declared = [name for tool in config.tools for name in _names(tool)]
-        changes: dict[str, Any] = {"tool_config": sendable_tool_config(config.tool_config, declared)}
-    else:
-        changes = {"tools": [kept for tool in config.tools if (kept := _allowed(tool, restriction)) is not None]}
-    llm_request.config = config.model_copy(update=changes)
+def _without_names(tool_config: types.ToolConfig | None) -> types.ToolConfig | None:
+    calling = None if tool_config is None else tool_config.function_calling_config
+    if tool_config is None or calling is None:
+        return tool_config
+    calling = calling.model_copy(update={"allowed_function_names": None})
+    return tool_config.model_copy(update={"function_calling_config": calling})
 
 
 def _names(tool: Any) -> list[str]:
     return [function.name or "" for function in getattr(tool, "function_declarations", None) or []]
 
 
-def _allowed(tool: Any, restriction: Restriction) -> Any:
-    """Return a tool without the functions that are not allowed; None if nothing is left of it."""
-    if not _names(tool):
-        return tool
-    kept = [function for function in tool.function_declarations if restriction.allows(function.name or "")]
-    return tool.model_copy(update={"function_declarations": kept}) if kept else None
+def _shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in arguments.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON, if it can be; else as text."""
+    try:
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    except ValueError:
+        return str(value)
 
 
 def _with_additions(result: Any, additions: list[str]) -> dict[str, Any]:
@@ -313,7 +388,12 @@ def _with_additions(result: Any, additions: list[str]) -> dict[str, Any]:
             if isinstance(result, str)
             else {"result": result, "additional_context": text.strip()}
         )
-    key = next((key for key in _TEXT_KEYS if isinstance(result.get(key), str)), None)
+    key = next((key for key in _TEXT_KEYS if _is_prose(result.get(key))), None)
     if key is None:
         return {**result, "additional_context": text.strip()}
     return {**result, key: f"{result[key]}{text}"}
+
+
+def _is_prose(value: Any) -> bool:
+    """Whether text may be appended to a value: what looks like JSON is for a program."""
+    return isinstance(value, str) and not value.lstrip().startswith(("{", "["))

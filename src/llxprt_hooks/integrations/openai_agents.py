@@ -1,8 +1,8 @@
 """Hooks in the OpenAI Agents SDK: call ``install()`` once, and every run of an agent has them.
 
-Three places of the SDK are replaced while hooks are installed: the default runner (sessions and agent events), the
-method that lists an agent's tools, and the function that chooses its model. All agents keep their identity. If a
-release of the SDK lacks one of these places, ``install`` raises: no run is ever without its guards in silence.
+While hooks are installed, a few functions of the SDK are replaced: those that run an agent (sessions and agent events),
+list its tools, choose its model, and act on a computer. All agents keep their identity. If a release of the SDK lacks
+one of these functions, ``install`` raises: no run is ever without its guards in silence.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import copy
 import dataclasses
 import inspect
 import json
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -23,43 +24,52 @@ import agents
 import agents.run
 from agents import (
     AgentsException,
+    ApplyPatchTool,
+    ComputerTool,
     CustomTool,
     FunctionTool,
+    LocalShellTool,
     Model,
     ModelBehaviorError,
     ModelResponse,
     ModelSettings,
+    ModelTracing,
     RunConfig,
     RunState,
+    ShellTool,
 )
 from agents.agent import AgentBase
+from agents.editor import ApplyPatchResult
 from agents.run_internal import run_loop
+from agents.run_internal.items import function_tool_error_output
+from agents.run_internal.tool_actions import ComputerAction
 from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionToolInvoker
 from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from llxprt_hooks.engine.session import current_session
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.engine.session import Session, current_session
+from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log
 from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
     from agents import Agent, RunContextWrapper, RunResult, RunResultStreaming, Tool
     from agents.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.session import Session
     from llxprt_hooks.model.json_api import Request
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 
-_TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
-_RESTRICTING = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL)
 _SETTINGS = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
 """Settings of the Responses API, and their names in ``ModelSettings``."""
+_OURS = "_llxprt_hooks"
+"""The attribute of a tool or a context of the SDK that holds what hooks need to know of it."""
+_COMPUTER = "computer_use_preview"
+"""The name of every ``ComputerTool``."""
 _ENDINGS = ("response.completed", "response.incomplete")
 _EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
@@ -81,10 +91,15 @@ class OpenAIAgentsHooks(Integration):
         super().__init__(config, **options)
         self._sessions = Sessions(self.hooks)
         self._warned: set[str] = set()
+        self.is_installed = True
+
+    @property
+    def is_active(self) -> bool:
+        return self.is_installed and self.hooks.config.enable_hooks
 
     def stop_reason(self, session_id: str) -> str | None:
         """Return why a hook stopped the latest run of a session; None if none did."""
-        session = self._sessions.get(session_id)
+        session = self._sessions.latest(session_id)
         return None if session is None else session.stop_reason
 
     def end_session(self, session_id: str) -> None:
@@ -96,18 +111,29 @@ class OpenAIAgentsHooks(Integration):
     @contextmanager
     def running(self, given: Any, options: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
         """Make a run's session the current one; yield the function to call with the result."""
-        session_id = _session_id(options)
-        if session_id is None and current_session(self.hooks.config) is not None:
-            yield lambda result: None  # an agent that is a tool of another one
+        outer = current_session(self.hooks.config)
+        if outer is not None:  # an agent that is a tool of another one
+            with self._sessions.active(outer.nested_run()):
+                yield lambda result: None
             return
-        session = self._sessions.begin(session_id or f"run-{uuid4().hex}", announce=session_id is not None)
         prompt = _prompt(given)
+        session = self._session_of(given, options)
         with self._sessions.active(session):
             if not isinstance(given, RunState):
                 self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
-            yield lambda result: self._ended(prompt, result)
+            yield lambda result: self._ended(session, prompt, result)
 
-    def _ended(self, prompt: str, result: RunResult | RunResultStreaming) -> None:
+    def _session_of(self, given: Any, options: dict[str, Any]) -> Session:
+        session_id = getattr(options.get("session"), "session_id", None) or options.get("conversation_id")
+        if session_id:
+            return self._sessions.begin(str(session_id))
+        if isinstance(given, RunState) and given._context is not None:
+            hooks, interrupted = vars(given._context).get(_OURS, (None, None))
+            if hooks is self:
+                return cast("Session", interrupted.next_run())
+        return Session(self.hooks.config, f"run-{uuid4().hex}", "")
+
+    def _ended(self, session: Session, prompt: str, result: RunResult | RunResultStreaming) -> None:
         for item in result.interruptions:
             name = self.hook_name(item.name or "")
             self.hooks.observe(
@@ -116,7 +142,9 @@ class OpenAIAgentsHooks(Integration):
                 message=f"{name} needs approval",
                 details={"tool_name": name, "tool_input": _arguments(item.arguments or "")},
             )
-        if not result.interruptions:
+        if result.interruptions:
+            vars(result.context_wrapper)[_OURS] = (self, session)  # the state of a run has a copy of its context
+        else:
             answer = "" if result.final_output is None else str(result.final_output)
             self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
 
@@ -126,38 +154,98 @@ class OpenAIAgentsHooks(Integration):
         """Return a model with its hooks, or the model itself if none would run."""
         session = current_session(self.hooks.config)
         is_waiting = session is not None and (session.notes or session.stop_reason is not None)
-        if is_waiting or self.has_hooks(*_MODEL_EVENTS):
+        if is_waiting or self.has_hooks(*MODEL_EVENTS):
             return _HookedModel(model, name, run_config, self)
         return model
 
     def tools_of(self, tools: list[Tool]) -> list[Tool]:
-        """Return an agent's tools with their hooks."""
-        if not self.has_hooks(*_TOOL_EVENTS, *_RESTRICTING):
+        """Return an agent's tools with their hooks. Hooks of a model may restrict or stop the tools."""
+        if not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return tools
         return [self._hooked(tool) for tool in tools]
 
     def _hooked(self, tool: Tool) -> Tool:
-        if isinstance(tool, (FunctionTool, CustomTool)):
-            return cast("Tool", _hooked_tool(tool, self))
-        if tool.name not in self._warned and self.has_hooks(*_TOOL_EVENTS):
+        hook = _HOOKED.get(type(tool)) or next((hook for kind, hook in _HOOKED.items() if isinstance(tool, kind)), None)
+        if hook is not None and not (isinstance(tool, ShellTool) and tool.executor is None):
+            return cast("Tool", _hooked_tool(tool, hook, self))
+        if not isinstance(tool, ComputerTool) and tool.name not in self._warned and self.has_hooks(*TOOL_EVENTS):
             self._warned.add(tool.name)
-            log.warning("hooks do not see the calls of %s: the provider or the SDK runs it itself", tool.name)
+            log.warning("hooks do not see the calls of %s: the provider runs it itself", tool.name)
         return tool
 
-    def has_hooks(self, *events: HookEventName) -> bool:
-        return any(self.hooks.has_hooks_for(event) for event in events)
+    async def call_tool(
+        self,
+        tool_name: str,
+        show: Callable[[], dict[str, Any]],
+        run: Callable[[dict[str, Any] | None], Any],
+        refuse: Callable[[str], Any] = str,
+        *,
+        extends_text: bool = True,
+    ) -> Any:
+        """Run a tool between its hooks: ``run`` gets the arguments that hooks changed, or None.
+
+        ``refuse`` returns the result of a call that does not run. What hooks say about a result that is not a text
+        goes into the next model request.
+        """
+        config, name = self.hooks.config, self.hook_name(tool_name)
+        session = current_session(config)
+        refusal = None if session is None else session.restriction.refusal(name)
+        if refusal is not None:
+            return refuse(refusal)
+        is_stopped = session is not None and session.stop_reason is not None
+        if not self.is_active or not (is_stopped or is_hooked(config, name)):
+            return await _awaited(run(None))
+        if session is not None:
+            return await self._call_in(session, name, show, run, refuse, extends_text)
+        # Realtime sessions, and runners of another kind: a stop refuses this call, and nobody else hears of it.
+        session = Session(config, config.session_id, config.transcript_path)
+        with self._sessions.active(session):
+            outcome = await self._call_in(session, name, show, run, refuse, extends_text)
+        if session.stop_reason is not None or session.notes:
+            log.warning("%s was called outside of a run: a hook's stop or message has no further effect", name)
+        return outcome
+
+    async def _call_in(
+        self,
+        session: Session,
+        name: str,
+        show: Callable[[], dict[str, Any]],
+        run: Callable[[dict[str, Any] | None], Any],
+        refuse: Callable[[str], Any],
+        extends_text: bool,
+    ) -> Any:
+        shown = show()
+        call = self.hooks.tool_call(name, shown)
+        refused = await call.before()
+        if refused is not None:
+            return refuse(str(refused.llm_content))
+        outcome = await _awaited(run(None if call.input is shown else call.input))
+        content = outcome if isinstance(outcome, str) else _plain(outcome)
+        result = await call.after(ToolResult(content, content))
+        if isinstance(outcome, str) and extends_text:
+            return result.llm_content
+        if result.additions:
+            session.exchange_notes((), tuple(result.additions))
+        return outcome
 
 
-_installed: _Installed | None = None
+async def _awaited(outcome: Any) -> Any:
+    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-@dataclasses.dataclass(frozen=True)
-class _Installed:
-    """What is to be put back."""
+# Installing.
 
-    runner: Any
-    get_all_tools: Any
-    get_model: Any
+_PLACES: tuple[tuple[Any, str], ...] = (
+    (agents.run.AgentRunner, "run"),  # ``run_sync`` calls it
+    (agents.run.AgentRunner, "run_streamed"),
+    (AgentBase, "get_all_tools"),
+    (run_loop, "get_all_tools"),  # an agent's own class may have another method
+    (run_loop, "get_model"),
+    (ComputerAction, "_execute_action_and_capture"),
+)
+_installed: OpenAIAgentsHooks | None = None
+_replaced: list[tuple[Any, str, Any, Any]] = []
+"""What was replaced: where, its name, the original, and what replaced it."""
 
 
 def install(config: Config | None = None, **options: Any) -> OpenAIAgentsHooks:
@@ -170,64 +258,51 @@ def install(config: Config | None = None, **options: Any) -> OpenAIAgentsHooks:
     uninstall()
     hooks = OpenAIAgentsHooks.load(**options) if config is None and "hooks" not in options else None
     hooks = OpenAIAgentsHooks(config, **options) if hooks is None else hooks
-    try:
-        _installed = _Installed(agents.run.DEFAULT_AGENT_RUNNER, AgentBase.get_all_tools, run_loop.get_model)
-    except AttributeError as error:
+    missing = [name for owner, name in _PLACES if name not in vars(owner)]
+    if missing:
         version = agents.version.__version__
-        raise RuntimeError(f"hooks cannot be installed in openai-agents {version}: {error}") from error
-    if hooks.hooks.config.enable_hooks:
-        _replace(hooks, _installed)
+        raise RuntimeError(f"hooks cannot be installed in openai-agents {version}: it has no {missing[0]}")
+    for owner, name in _PLACES:
+        original = vars(owner)[name]
+        ours = _REPLACEMENTS[name](original, hooks)
+        setattr(owner, name, ours)
+        _replaced.append((owner, name, original, ours))
+    _installed = hooks
     return hooks
 
 
 def uninstall() -> None:
-    """Put everything back as it was. Runs that have begun keep their hooks."""
+    """Put everything back as it was, except what somebody else has replaced since: there, hooks no longer run."""
     global _installed
     if _installed is not None:
-        agents.run.set_default_agent_runner(_installed.runner)
-        AgentBase.get_all_tools = _installed.get_all_tools  # type: ignore[method-assign]
-        run_loop.get_model = _installed.get_model
+        _installed.is_installed = False
         _installed = None
+    for owner, name, original, ours in _replaced:
+        if vars(owner)[name] is ours:
+            setattr(owner, name, original)
+    _replaced.clear()
 
 
-def _replace(hooks: OpenAIAgentsHooks, original: _Installed) -> None:
-    @wraps(original.get_all_tools)
-    async def get_all_tools(self: AgentBase[Any], run_context: RunContextWrapper[Any]) -> list[Tool]:
-        return hooks.tools_of(await original.get_all_tools(self, run_context))
-
-    @wraps(original.get_model)
-    def get_model(agent: Agent[Any], run_config: RunConfig) -> Model:
-        model = original.get_model(agent, run_config)
-        names = (run_config.model, agent.model, getattr(model, "model", None))
-        return hooks.model_of(model, next((name for name in names if isinstance(name, str)), ""), run_config)
-
-    agents.run.set_default_agent_runner(_Runner(original.runner, hooks))
-    AgentBase.get_all_tools = get_all_tools  # type: ignore[method-assign]
-    run_loop.get_model = get_model
-
-
-class _Runner(agents.run.AgentRunner):
-    """Runs agents in a session."""
-
-    def __init__(self, inner: agents.run.AgentRunner, hooks: OpenAIAgentsHooks) -> None:
-        self._inner = inner
-        self._hooks = hooks
-
-    async def run(self, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResult:
-        with self._hooks.running(input, kwargs) as ended:
-            result = await self._inner.run(starting_agent, input, **kwargs)
+def _running(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @wraps(original)
+    async def run(self: Any, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResult:
+        if not hooks.is_active:
+            return cast("RunResult", await original(self, starting_agent, input, **kwargs))
+        with hooks.running(input, kwargs) as ended:
+            result: RunResult = await original(self, starting_agent, input, **kwargs)
             ended(result)
         return result
 
-    def run_sync(self, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResult:
-        with self._hooks.running(input, kwargs) as ended:
-            result = self._inner.run_sync(starting_agent, input, **kwargs)
-            ended(result)
-        return result
+    return run
 
-    def run_streamed(self, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResultStreaming:
-        with self._hooks.running(input, kwargs) as ended:
-            result = self._inner.run_streamed(starting_agent, input, **kwargs)  # its task keeps this context
+
+def _streaming(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @wraps(original)
+    def run_streamed(self: Any, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResultStreaming:
+        if not hooks.is_active:
+            return cast("RunResultStreaming", original(self, starting_agent, input, **kwargs))
+        with hooks.running(input, kwargs) as ended:
+            result: RunResultStreaming = original(self, starting_agent, input, **kwargs)  # its task keeps this context
             context = contextvars.copy_context()
         if result.run_loop_task is not None:
 
@@ -238,45 +313,112 @@ class _Runner(agents.run.AgentRunner):
             result.run_loop_task.add_done_callback(done, context=context)
         return result
 
+    return run_streamed
+
+
+def _listing_tools(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @wraps(original)
+    async def get_all_tools(agent: AgentBase[Any], run_context: RunContextWrapper[Any]) -> list[Tool]:
+        tools: list[Tool] = await original(agent, run_context)
+        return hooks.tools_of(tools) if hooks.is_active else tools
+
+    return get_all_tools
+
+
+def _choosing_model(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @wraps(original)
+    def get_model(agent: Agent[Any], run_config: RunConfig) -> Model:
+        model: Model = original(agent, run_config)
+        if not hooks.is_active:
+            return model
+        chosen = agent.model if run_config.model is None else run_config.model
+        name = chosen if isinstance(chosen, str) else getattr(model, "model", None)
+        return hooks.model_of(model, name if isinstance(name, str) else "", run_config)
+
+    return get_model
+
+
+def _acting(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @classmethod  # type: ignore[misc]
+    @wraps(original.__func__)
+    async def act(cls: Any, computer: Any, tool_call: Any) -> Any:
+        """Run a batch of actions between hooks. Their result can only be a picture: a refusal follows as a message."""
+
+        def show() -> dict[str, Any]:
+            return {"actions": [cls._serialize_action_payload(action) for action in cls._iter_actions(tool_call)]}
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return original.__func__(cls, computer, tool_call)
+            actions = {"actions": changed.get("actions") or [{"type": "screenshot"}], "action": None}
+            return original.__func__(cls, computer, tool_call.model_copy(update=actions))
+
+        def refuse(reason: str) -> Any:
+            session = current_session(hooks.hooks.config)
+            if session is not None:
+                session.exchange_notes((), (f"The computer did nothing: {reason}",))
+            return computer.screenshot()
+
+        return await _awaited(await hooks.call_tool(_COMPUTER, show, run, refuse, extends_text=False))
+
+    return act
+
+
+_REPLACEMENTS: dict[str, Callable[[Any, OpenAIAgentsHooks], Any]] = {
+    "run": _running,
+    "run_streamed": _streaming,
+    "get_all_tools": _listing_tools,
+    "get_model": _choosing_model,
+    "_execute_action_and_capture": _acting,
+}
+
 
 # Tools.
 
 
-def _hooked_tool(tool: Any, hooks: OpenAIAgentsHooks) -> Any:
-    """Return a copy of a tool that runs with its hooks. It is made once for each tool."""
-    made = tool.__dict__.get("_llxprt_hooks")
-    if made is not None and made[0] is hooks and made[1] is tool.on_invoke_tool:
+def _hooked_tool(tool: Any, hook: Callable[[Any, OpenAIAgentsHooks], None], hooks: OpenAIAgentsHooks) -> Any:
+    """Return a copy of a tool that runs with its hooks. It is made again when a field of the tool has changed."""
+    fields = dict(vars(tool))
+    made = fields.pop(_OURS, None)
+    if made is hooks:  # it is such a copy
+        return tool
+    if isinstance(made, tuple) and made[0] is hooks and _is_same(made[1], fields):
         return made[2]
     copied = copy.copy(tool)
-    copied.on_invoke_tool = _hooked_invoker(copied.on_invoke_tool, copied, hooks)
-    if copied.needs_approval is not False:
+    vars(copied)[_OURS] = hooks
+    hook(copied, hooks)
+    if getattr(copied, "needs_approval", False) is not False:
         copied.needs_approval = _unless_restricted(copied.needs_approval, copied.name, hooks)
-    tool.__dict__["_llxprt_hooks"] = (hooks, tool.on_invoke_tool, copied)
+    vars(tool)[_OURS] = (hooks, fields, copied)
     return copied
 
 
-def _hooked_invoker(invoker: Any, tool: Any, hooks: OpenAIAgentsHooks) -> Any:
-    """Return what runs a tool, with its hooks; of the SDK's own kind, by which approval policies inspect arguments."""
-    if not isinstance(invoker, _FailureHandlingFunctionToolInvoker):
-        return _Invocation(invoker, tool, hooks)
-    inner = _Invocation(invoker._invoke_tool_impl, tool, hooks)
-    hooked = _FailureHandlingFunctionToolInvoker(inner, invoker._on_handled_error, function_tool=tool)
-    if getattr(invoker, _SYNC_FUNCTION_TOOL_MARKER, False):
-        setattr(hooked, _SYNC_FUNCTION_TOOL_MARKER, True)
-    return hooked
+def _is_same(fields: dict[str, Any], others: dict[str, Any]) -> bool:
+    return fields.keys() == others.keys() and all(value is others[name] for name, value in fields.items())
 
 
 def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
     """Return an approval policy that asks nobody about a call that will be refused anyway."""
 
-    async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+    async def needs_approval(context: Any, arguments: Any, call_id: str) -> bool:
         session = current_session(hooks.hooks.config)
-        if session is not None and not session.restriction.allows(name):
+        if session is not None and not session.restriction.allows(hooks.hook_name(name)):
             return False
-        needed = policy(context, arguments, call_id) if callable(policy) else policy
-        return bool(await needed if inspect.isawaitable(needed) else needed)
+        return bool(await _awaited(policy(context, arguments, call_id) if callable(policy) else policy))
 
     return needs_approval
+
+
+def _hook_function(tool: Any, hooks: OpenAIAgentsHooks) -> None:
+    """Replace what runs a tool; by one of the SDK's own kind, by which approval policies inspect arguments."""
+    invoker = tool.on_invoke_tool
+    if not isinstance(invoker, _FailureHandlingFunctionToolInvoker):
+        tool.on_invoke_tool = _Invocation(invoker, tool, hooks)
+        return
+    inner = _Invocation(invoker._invoke_tool_impl, tool, hooks)
+    tool.on_invoke_tool = _FailureHandlingFunctionToolInvoker(inner, invoker._on_handled_error, function_tool=tool)
+    if getattr(invoker, _SYNC_FUNCTION_TOOL_MARKER, False):
+        setattr(tool.on_invoke_tool, _SYNC_FUNCTION_TOOL_MARKER, True)
 
 
 class _Invocation:
@@ -286,36 +428,117 @@ class _Invocation:
         self._run = run
         self._tool = tool
         self._hooks = hooks
+        self._schema = getattr(tool, "output_json_schema", None)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._run, name)
 
     async def __call__(self, context: ToolContext[Any], given: str) -> Any:
-        hooks = self._hooks.hooks
-        session = current_session(hooks.config)
-        name = self._hooks.hook_name(self._tool.name)
-        refusal = None if session is None else session.restriction.refusal(self._tool.name)
-        if refusal is not None:
-            return refusal
-        if not any(hooks.has_hooks_for(event, name) for event in _TOOL_EVENTS) and not _stopped(session):
-            return await self._run(context, given)
-        shown = _arguments(given)
-        call = hooks.tool_call(name, shown)
-        refused = await call.before()
-        if refused is not None:
-            return refused.llm_content
-        if call.input is not shown:
-            given = _written(self._tool, call.input)
-            context.tool_arguments = given
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return self._run(context, given)
+            context.tool_arguments = _written(self._tool, changed)
             context._function_tool_arguments = None  # those that were read for the approval policy
-        outcome = await self._run(context, given)
-        content = outcome if isinstance(outcome, str) else _plain(outcome)
-        result = await call.after(ToolResult(content, content))
-        if isinstance(outcome, str):
-            return result.llm_content
-        if session is not None and result.additions:
-            session.exchange_notes(0, tuple(result.additions))
-        return outcome
+            return self._run(context, context.tool_arguments)
+
+        def refuse(reason: str) -> Any:
+            return function_tool_error_output(context.tool_call, reason, output_json_schema=self._schema)
+
+        return await self._hooks.call_tool(
+            self._tool.name, lambda: _arguments(given), run, refuse, extends_text=self._schema is None
+        )
+
+
+def _hook_shell(tool: ShellTool, hooks: OpenAIAgentsHooks) -> None:
+    executor = cast("Callable[[Any], Any]", tool.executor)
+
+    async def execute(request: Any) -> Any:
+        action = request.data.action
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return executor(request)
+            changes = {"commands": [str(changed.get("command", ""))], "timeout_ms": changed.get("timeout_ms")}
+            data = dataclasses.replace(request.data, action=dataclasses.replace(action, **changes))
+            return executor(dataclasses.replace(request, data=data))
+
+        return await hooks.call_tool(
+            tool.name, lambda: _given(command="\n".join(action.commands), timeout_ms=action.timeout_ms), run
+        )
+
+    tool.executor = execute
+
+
+def _hook_local_shell(tool: LocalShellTool, hooks: OpenAIAgentsHooks) -> None:
+    executor = tool.executor
+
+    async def execute(request: Any) -> Any:
+        action = request.data.action
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return executor(request)
+            changes = {**changed, "command": shlex.split(str(changed.get("command", "")))}
+            data = request.data.model_copy(update={"action": action.model_copy(update=changes)})
+            return executor(dataclasses.replace(request, data=data))
+
+        shown = _given(working_directory=action.working_directory, timeout_ms=action.timeout_ms, env=action.env or None)
+        return await hooks.call_tool(tool.name, lambda: {"command": shlex.join(action.command), **shown}, run)
+
+    tool.executor = execute
+
+
+def _hook_patch(tool: ApplyPatchTool, hooks: OpenAIAgentsHooks) -> None:
+    tool.editor = _HookedEditor(tool.editor, tool.name, hooks)
+
+
+class _HookedEditor:
+    """Applies patches between hooks, which run for each file."""
+
+    def __init__(self, editor: Any, tool_name: str, hooks: OpenAIAgentsHooks) -> None:
+        self._editor = editor
+        self._tool_name = tool_name
+        self._hooks = hooks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._editor, name)
+
+    async def create_file(self, operation: Any) -> Any:
+        return await self._apply(operation)
+
+    async def update_file(self, operation: Any) -> Any:
+        return await self._apply(operation)
+
+    async def delete_file(self, operation: Any) -> Any:
+        return await self._apply(operation)
+
+    async def _apply(self, operation: Any) -> Any:
+        names = ("type", "path", "diff", "move_to")
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            fields = {} if changed is None else {name: changed.get(name) for name in names}
+            final = dataclasses.replace(operation, **fields)
+            return getattr(self._editor, final.type)(final)
+
+        def refuse(reason: str) -> ApplyPatchResult:
+            return ApplyPatchResult(status="failed", output=reason)
+
+        shown = _given(**{name: getattr(operation, name) for name in names})
+        return await self._hooks.call_tool(self._tool_name, lambda: shown, run, refuse)
+
+
+_HOOKED: dict[type[Any], Callable[[Any, OpenAIAgentsHooks], None]] = {
+    FunctionTool: _hook_function,
+    CustomTool: _hook_function,
+    ShellTool: _hook_shell,
+    LocalShellTool: _hook_local_shell,
+    ApplyPatchTool: _hook_patch,
+}
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments that are set."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _arguments(given: str) -> dict[str, Any]:
@@ -345,6 +568,7 @@ class _HookedModel(Model):
         self._run_config = run_config
         self._hooks = hooks
         self._translator = OpenAIResponsesTranslator()
+        self._shown_to_hooks = hooks.translator(self._translator)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -365,7 +589,9 @@ class _HookedModel(Model):
         shown = self._shown(response, sending.call.request)
         after = await sending.call.after(shown)
         if after.stop_reason is None and after.response is shown:
-            return sending.without_refused_handoffs(response)
+            kept = sending.without_refused_handoffs(response.output)
+            # The server would wait for the result of a call that is left out.
+            return response if kept is response.output else dataclasses.replace(response, output=kept, response_id=None)
         return self._response(self._answer(after, sending), response)
 
     async def stream_response(
@@ -378,31 +604,43 @@ class _HookedModel(Model):
                 yield event
             return
         model, options = sending.final()
+        holds_back = sending.call.holds_back or sending.refuses_handoffs
         held_back: list[Any] = []
-        ending: Any = None
+        endings: list[Any] = []
         async for event in model.stream_response(**options):
             if event.type in _ENDINGS:
-                ending = event
-            elif event.type == "response.failed":
-                yield event
+                endings.append(event)
+            elif event.type in ("response.failed", "error"):
+                yield _without_output(event) if holds_back else event
                 return
-            elif sending.call.holds_back:
+            elif holds_back:
                 held_back.append(event)
             else:
                 yield event
-        if ending is None:
+        if not endings:
             raise ModelBehaviorError("the stream ended before the answer was complete")
-        after = await sending.call.after(ending.response)
-        if after.stop_reason is None and after.response is ending.response:
-            for event in [] if after.suppress_output else held_back:
+        ending = endings[-1]
+        received: Any = ending.response
+        after = await sending.call.after(received)
+        if after.stop_reason is not None or after.response is not received:
+            for event in self._events(self._answer(after, sending), sending):
                 yield event
-            yield ending
             return
-        for event in self._events(self._answer(after, sending), sending):
+        output = ending.response.output
+        kept = sending.without_refused_handoffs(output)
+        if kept is not output:
+            ending = _with_response(ending, output=kept, id=None)
+            left_out = {index for index, item in enumerate(output) if item not in kept}
+            held_back = [event for event in held_back if getattr(event, "output_index", None) not in left_out]
+        for event in [] if after.suppress_output else held_back:
             yield event
+        yield ending
 
     def hooked_call(self, request: Request) -> HookedModelCall[Request]:
-        return self._hooks.hooks.model_call(request, translator=self._translator)
+        return self._hooks.hooks.model_call(request, translator=self._shown_to_hooks)
+
+    def allows(self, call: HookedModelCall[Request], name: str) -> bool:
+        return call.restriction.allows(self._hooks.hook_name(name))
 
     def _answer(self, result: ModelCallResult[Any], sending: _Sending) -> Any:
         """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
@@ -429,15 +667,34 @@ class _HookedModel(Model):
         }
 
     def _response(self, answer: Any, base: ModelResponse | None = None) -> ModelResponse:
-        output = [ResponseOutputMessage.model_validate(item) for item in answer["output"]]
+        """Return an answer that is not the model's, without the ids by which the server would find that one."""
+        output = [ResponseOutputMessage.model_validate(item) for item in self._unstored(answer)["output"]]
         if base is None:
             return ModelResponse(output=list(output), usage=agents.Usage(), response_id=None)
-        return dataclasses.replace(base, output=list(output))
+        return dataclasses.replace(base, output=list(output), response_id=None)
 
     def _events(self, answer: Any, sending: _Sending) -> Iterator[Any]:
-        data = answer if isinstance(answer, dict) else answer.model_dump()
+        data = self._unstored(answer if isinstance(answer, dict) else answer.model_dump())
         for event in self._translator.wire.events(data, sending.call.request):
-            yield _EVENT.validate_python(event)
+            made = _EVENT.validate_python(event)
+            if made.type in _ENDINGS:
+                made.response.id = None  # the SDK would send it as that of the previous response
+            yield made
+
+    def _unstored(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return an answer whose messages have new ids."""
+        items = answer["output"]
+        renamed = [{**item, "id": f"msg_{uuid4().hex}"} if item.get("type") == "message" else item for item in items]
+        return {**answer, "output": renamed}
+
+
+def _without_output(event: Any) -> Any:
+    """Return an event about a failure without the part of the answer that was received before it."""
+    return event if event.type == "error" else _with_response(event, output=[])
+
+
+def _with_response(event: Any, **fields: Any) -> Any:
+    return event.model_copy(update={"response": event.response.model_copy(update=fields)})
 
 
 class _Sending:
@@ -476,6 +733,9 @@ class _Sending:
         }
         self.request = {name: value for name, value in request.items() if value is not None}
         self.call = hooked.hooked_call(self.request)
+        if self.call.holds_back and tracing is ModelTracing.ENABLED:
+            # The model's own span would keep what an AfterModel hook takes out.
+            self._options["tracing"] = ModelTracing.ENABLED_WITHOUT_DATA
 
     def final(self) -> tuple[Model, dict[str, Any]]:
         """Return the model to call and its arguments, as hooks left them."""
@@ -509,17 +769,22 @@ class _Sending:
             return (allowed[0] if allowed and len(allowed) == 1 else "required"), allowed
         return "auto", allowed
 
-    def without_refused_handoffs(self, response: ModelResponse) -> ModelResponse:
+    @property
+    def refuses_handoffs(self) -> bool:
+        return not all(self._hooked.allows(self.call, name) for name in self._handoffs)
+
+    def without_refused_handoffs(self, output: list[Any]) -> list[Any]:
         """Return an answer without handoffs that the restriction does not allow: they would not fire a tool event."""
-        refused = [name for name in self._handoffs if not self.call.restriction.allows(name)]
-        if not refused or not any(getattr(item, "name", None) in refused for item in response.output):
-            return response
-        kept = [item for item in response.output if getattr(item, "name", None) not in refused]
+        refused = {name for name in self._handoffs if not self._hooked.allows(self.call, name)}
+        kept = [item for item in output if getattr(item, "name", None) not in refused]
+        if len(kept) == len(output):
+            return output
         if not kept:
-            text = " ".join(filter(None, map(self.call.restriction.refusal, refused)))
+            shown = map(self._hooked._hooks.hook_name, sorted(refused))
+            text = " ".join(filter(None, map(self.call.restriction.refusal, shown)))
             answer = self._hooked._translator.from_hook_llm_response({"text": text})
             kept = list(self._hooked._response(answer).output)
-        return dataclasses.replace(response, output=kept)
+        return kept
 
 
 def _choice(choice: Any) -> Any:
@@ -532,12 +797,6 @@ def _choice(choice: Any) -> Any:
 # Small things.
 
 
-def _session_id(options: dict[str, Any]) -> str | None:
-    session, run_config = options.get("session"), options.get("run_config")
-    ids = (getattr(session, "session_id", None), options.get("conversation_id"), getattr(run_config, "group_id", None))
-    return next((str(value) for value in ids if value), None)
-
-
 def _prompt(given: Any) -> str:
     """Return the text of the latest message of the user."""
     if isinstance(given, str):
@@ -546,10 +805,6 @@ def _prompt(given: Any) -> str:
         messages = OpenAIResponsesTranslator().to_hook_llm_request({"input": given})["messages"]
         return next((message["content"] for message in reversed(messages) if message["role"] == "user"), "")
     return ""
-
-
-def _stopped(session: Session | None) -> bool:
-    return session is not None and session.stop_reason is not None
 
 
 def _plain(value: Any) -> Any:
@@ -561,4 +816,6 @@ def _plain(value: Any) -> Any:
 
 
 def _dumped(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
     return value.model_dump() if hasattr(value, "model_dump") else str(value)

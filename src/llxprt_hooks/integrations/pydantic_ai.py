@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
@@ -34,11 +35,13 @@ from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestPar
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, ToolOrOutput
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_jsonable_python
 
 from llxprt_hooks.config import Config
-from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.engine.session import StopRequested, current_session
+from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
+from llxprt_hooks.integrations.base import Integration, with_changes
 from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
@@ -46,8 +49,10 @@ from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.messages import Choice, MessageTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
 
@@ -61,7 +66,8 @@ ToolChoice: TypeAlias = str | list[str] | ToolOrOutput
 ResolveModel: TypeAlias = Callable[[str], Model]
 
 _MARK = "llxprt_hooks"
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
+_in_progress: ContextVar[tuple[Hooks, str | None] | None] = ContextVar("llxprt_hooks_pydantic_ai_call", default=None)
+"""The call of a tool that hooks have seen: if its toolset is hooked, too, they do not see it again."""
 
 
 class HookStopped(AgentRunError):
@@ -91,12 +97,16 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         id: str | None = None,  # noqa: A002 - the framework's name
         **config_fields: Any,
     ) -> None:
+        if not hasattr(AbstractCapability, "get_wrapper_model"):
+            raise RuntimeError("this release of pydantic-ai cannot wrap models: hooks need 2.62 or newer")
         super().__init__(config, aliases=aliases, **config_fields)
         self.id = id
         self._translator = PydanticAITranslator(resolve_model)
+        self._shown_to_hooks = self.translator(self._translator)
         self._sessions = Sessions(self.hooks)
         self._session: Session | None = None
         """The session of the run that this instance belongs to."""
+        self._is_nested = False
 
     @classmethod
     def from_spec(cls, project_dir: str = ".", **options: Any) -> HooksCapability:
@@ -113,7 +123,11 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         if not self.hooks.config.enable_hooks:
             return self
         run = copy.copy(self)
-        run._session = self._sessions.begin(ctx.conversation_id or ctx.run_id or "")
+        outer = current_session(self.hooks.config)  # that of an agent which runs this one in a tool
+        run._is_nested = outer is not None
+        run._session = (
+            self._sessions.begin(ctx.conversation_id or ctx.run_id or "") if outer is None else outer.nested_run()
+        )
         return run
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Callable[[], Any]) -> AgentRunResult[Any]:
@@ -121,6 +135,8 @@ class HooksCapability(Integration, AbstractCapability[Any]):
             return cast("AgentRunResult[Any]", await handler())
         prompt = _text_of_content(ctx.prompt)
         with self._sessions.active(self._session):
+            if self._is_nested:
+                return cast("AgentRunResult[Any]", await handler())
             self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
             result = cast("AgentRunResult[Any]", await handler())
             answer = result.output if isinstance(result.output, str) else _as_text(result.output)
@@ -128,13 +144,14 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         return result
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        if self._session is None or not self._has_hooks(HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        # Hooks of a model may stop a run while its tools run.
+        if self._session is None or not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return None
         return HookedToolset(toolset, self)
 
     def get_wrapper_model(self, model: Model) -> Model | None:
         session = self._session
-        if session is None or not (session.notes or session.stop_reason or self._has_hooks(*_MODEL_EVENTS)):
+        if session is None or not (session.notes or session.stop_reason or self.has_hooks(*MODEL_EVENTS)):
             return None
         return _HookedModel(model, self)
 
@@ -143,7 +160,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
     ) -> str | dict[str, Any]:
         """Refuse a call that the restriction does not allow, before anybody is asked to approve it."""
         if self._session is not None and tool_def.kind != "output":
-            refusal = self._session.restriction.refusal(call.tool_name)
+            refusal = self._session.restriction.refusal(self.hook_name(call.tool_name))
             if refusal is not None:
                 raise ToolFailed(refusal)
         return args
@@ -166,7 +183,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
     # What the wrappers call.
 
     def model_call(self, request: PydanticAIRequest) -> HookedModelCall[PydanticAIRequest]:
-        return self.hooks.model_call(request, translator=self._translator)
+        return self.hooks.model_call(request, translator=self._shown_to_hooks)
 
     @contextmanager
     def active(self) -> Iterator[Session | None]:
@@ -176,9 +193,6 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         else:
             with self._sessions.active(self._session):
                 yield self._session
-
-    def _has_hooks(self, *events: HookEventName) -> bool:
-        return any(self.hooks.has_hooks_for(event) for event in events)
 
 
 class HookedToolset(WrapperToolset[Any]):
@@ -208,22 +222,38 @@ class HookedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         capability = self.hooks
-        hooks, hook_name = capability.hooks, capability.hook_name(name)
-        if not any(
-            hooks.has_hooks_for(event, hook_name) for event in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
-        ):
+        hooks, hook_name, session = capability.hooks, capability.hook_name(name), capability._session
+        is_stopped = session is not None and session.stop_reason is not None
+        if not is_stopped and not is_hooked(hooks.config, hook_name):
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        shown = to_jsonable_python(tool_args, fallback=str)
+        if _in_progress.get() == (hooks, ctx.tool_call_id):
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        progress = _in_progress.set((hooks, ctx.tool_call_id))
+        try:
+            return await self._between_hooks(name, tool_args, ctx, tool)
+        except StopRequested as stop:  # a toolset in an agent without the capability
+            raise HookStopped(stop.reason) from stop
+        finally:
+            _in_progress.reset(progress)
+
+    async def _between_hooks(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        capability = self.hooks
+        shown = {name: _plain(value) for name, value in tool_args.items()}
         with capability.active():
-            call = hooks.tool_call(hook_name, shown)
+            call = capability.hooks.tool_call(capability.hook_name(name), shown)
             refused = await call.before()
         if refused is not None:
             raise ToolFailed(_as_text(refused.llm_content))
         if call.input is not shown:
-            tool_args = await _validated(tool, call.input, ctx)
+            checked = await _validated(tool, with_changes(tool_args, shown, call.input), ctx)
+            # Validation may copy or convert even what no hook changed.
+            kept = {name: value for name, value in tool_args.items() if shown[name] == call.input.get(name)}
+            tool_args = {**checked, **kept}
         outcome = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         value = outcome.return_value if isinstance(outcome, ToolReturn) else outcome
-        content = to_jsonable_python(value, fallback=str)
+        content = _plain(value)
         with capability.active():
             result = await call.after(ToolResult(content, content))
         return _with_additions(outcome, value, result)
@@ -260,12 +290,17 @@ def _with_additions(outcome: Any, value: Any, result: ToolResult) -> Any:
     return dataclasses.replace(returned, **changes)
 
 
+_Begun: TypeAlias = "tuple[HookedModelCall[PydanticAIRequest], ModelResponse | None]"
+_Given: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
+
+
 class _HookedModel(WrapperModel):
     """A model whose requests run with their hooks."""
 
     def __init__(self, wrapped: Model, capability: HooksCapability) -> None:
         super().__init__(wrapped)
         self._capability = capability
+        self._begun: tuple[_Given, _Begun] | None = None
 
     async def request(
         self,
@@ -273,7 +308,7 @@ class _HookedModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        call, answer = await self._begin(messages, model_settings, model_request_parameters)
+        call, answer = await self._begun_for(messages, model_settings, model_request_parameters)
         if answer is not None:
             return answer
         sent = call.request
@@ -287,13 +322,16 @@ class _HookedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        call, answer = await self._begin(messages, model_settings, model_request_parameters)
+        call, answer = await self._begun_for(messages, model_settings, model_request_parameters)
         sent, events = call.request, None
         if answer is None:
             async with sent.model.request_stream(sent.messages, sent.settings, sent.parameters, run_context) as stream:
                 if not call.holds_back:
+                    # The framework may run the tools before the stream is left.
+                    if self._capability._session is not None:
+                        self._capability._session.restriction = call.restriction
                     yield stream
-                    await self._finish(call, stream.get())
+                    call.passed_on()
                     return
                 events = [event async for event in stream]
                 response = stream.get()
@@ -305,9 +343,45 @@ class _HookedModel(WrapperModel):
             replay_events=True if events is None else events,
         )
 
+    async def count_tokens(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> RequestUsage:
+        """Count the tokens of a request as hooks leave it: some providers are sent the request for it."""
+        call, answer = await self._begin(messages, model_settings, model_request_parameters)
+        self._begun = (list(messages), model_settings, model_request_parameters), (call, answer)
+        if answer is not None:
+            return RequestUsage()
+        sent = call.request
+        return await sent.model.count_tokens(sent.messages, sent.settings, sent.parameters)
+
+    async def compact_messages(
+        self, request_context: ModelRequestContext, *, instructions: str | None = None
+    ) -> ModelResponse:
+        """Compress the messages as hooks leave them; they are sent to the provider for it."""
+        call, answer = await self._begin(
+            request_context.messages, request_context.model_settings, request_context.model_request_parameters
+        )
+        if answer is not None:
+            return answer
+        sent = call.request
+        changed = dataclasses.replace(request_context, messages=sent.messages, model_settings=sent.settings)
+        return await self.wrapped.compact_messages(changed, instructions=instructions)
+
+    async def _begun_for(
+        self, messages: list[ModelMessage], settings: ModelSettings | None, parameters: ModelRequestParameters
+    ) -> _Begun:
+        """Return the call for a request; hooks have seen it if its tokens were counted."""
+        counted, self._begun = self._begun, None
+        if counted is not None and counted[0] == (messages, settings, parameters):
+            return counted[1]
+        return await self._begin(messages, settings, parameters)
+
     async def _begin(
         self, messages: list[ModelMessage], settings: ModelSettings | None, parameters: ModelRequestParameters
-    ) -> tuple[HookedModelCall[PydanticAIRequest], ModelResponse | None]:
+    ) -> _Begun:
         """Run the hooks before a request; return an answer if the model is not to be called."""
         request = PydanticAIRequest(self.wrapped, messages, settings, parameters)
         with self._capability.active():
@@ -454,7 +528,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
         part = parts[0]
         if isinstance(part, TextPart):
             # By its id a provider would find the text that the hook replaced.
-            return dataclasses.replace(part, content=text, id=None)
+            return dataclasses.replace(part, content=text, id=None, provider_details=None)
         return dataclasses.replace(part, content=_with_text(part.content, text))
 
     def without_text(self, part: Any) -> Any | None:
@@ -525,8 +599,8 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
 
 
 _MODES = {"auto": "AUTO", "required": "ANY"}
-_UNSTORED: dict[str, Any] = {"provider_response_id": None, "history_digest": None}
-"""Without these a provider cannot use its own copy of an answer that hooks changed."""
+_UNSTORED: dict[str, Any] = {"provider_response_id": None, "history_digest": None, "provider_details": None}
+"""Without these a provider cannot use its own copy of an answer that hooks changed; details may have its tokens."""
 
 
 def _renamed(model: Model, name: str) -> Model:
@@ -570,4 +644,12 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else str(to_jsonable_python(value, fallback=str))
+    return value if isinstance(value, str) else str(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON, if it can be; else as text."""
+    try:
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    except ValueError:
+        return str(value)

@@ -47,9 +47,20 @@ _MODEL_PROXY: Final = {
     HookEventName.NOTIFICATION: _NOT_IN_CALLS,
 }
 
+_NO_MODEL_CALLBACK = "the SDK's hooks do not see the model: use `hooked()` instead of `with_hooks()`"
+
+_CLAUDE: Final = {
+    HookEventName.BEFORE_MODEL: _NO_MODEL_CALLBACK,
+    HookEventName.AFTER_MODEL: _NO_MODEL_CALLBACK,
+    HookEventName.BEFORE_TOOL_SELECTION: _NO_MODEL_CALLBACK,
+    HookEventName.SESSION_END: "the SDK does not report the end of a session: use `hooked()` instead of `with_hooks()`",
+}
+"""Of ``with_hooks``; ``hooked`` has all events."""
+
 UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "adk": {},
     "anthropic": _CLIENT,
+    "claude-agent-sdk": _CLAUDE,
     "fastmcp": _MCP,
     "langchain": {},
     "mcp": _MCP,

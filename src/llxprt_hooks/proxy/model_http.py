@@ -20,7 +20,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
@@ -36,7 +36,7 @@ from llxprt_hooks.proxy.sessions import Sessions
 if TYPE_CHECKING:
     from llxprt_hooks.engine.session import Session
     from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.model import AnyTranslator
+    from llxprt_hooks.model import AnyTranslator, TranslatorChoice
     from llxprt_hooks.proxy.model_exchange import Enforce
 
 log = debug_logger("proxy")
@@ -139,6 +139,19 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+class KnownAgent(Protocol):
+    """What an integration knows of the agent whose model calls go through the proxy."""
+
+    sessions: Sessions
+    """Of its conversations. It resumes them after a stop."""
+
+    def translator(self, translator: TranslatorChoice, /) -> AnyTranslator:
+        """Return a translator with the names of tools that hooks see."""
+
+    def hook_name(self, tool_name: str, /) -> str:
+        """Return the name under which hooks see a tool."""
+
+
 class ModelProxy:
     """The proxy, as an ASGI application."""
 
@@ -149,16 +162,17 @@ class ModelProxy:
         *,
         host: str = LOOPBACK,
         allowed_hosts: Iterable[str] = (),
-        announce: bool = True,
+        agent: KnownAgent | None = None,
     ) -> None:
-        """``host`` is where it listens. ``announce``: fire SessionStart and SessionEnd."""
+        """``host`` is where it listens. ``agent``: its program, if it is part of ours."""
         self._hooks = hooks
+        self._agent = agent
         self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._allowed_hosts = {*_LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
-        self._announce = announce
-        self._sessions = Sessions(hooks)
-        self._translators = [resolve_translator(name) for name in TRANSLATORS]
+        self._sessions = Sessions(hooks) if agent is None else agent.sessions
+        translator = resolve_translator if agent is None else agent.translator
+        self._translators = {name: translator(name) for name in TRANSLATORS}
         # A model may think for minutes before it answers, so only the connection has a timeout.
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
@@ -168,14 +182,8 @@ class ModelProxy:
     async def close(self) -> None:
         """End the sessions, and wait for their hooks."""
         await self._client.aclose()
-        if self._announce:
-            self._sessions.end_all()
+        self._sessions.end_all()
         await self._hooks.settle()
-
-    def stop_reason(self, session_id: str) -> str | None:
-        """Return why a hook stopped a session."""
-        session = self._sessions.get(session_id)
-        return None if session is None else session.stop_reason
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = _Connection(scope, receive, send)
@@ -193,9 +201,10 @@ class ModelProxy:
     async def _serve(self, connection: _Connection) -> None:
         if (problem := self._foreign(connection)) is not None:
             return await connection.answer(403, {"error": {"message": problem}})
-        api = next((api for api in APIS if connection.is_below(api.path)), None)
+        known_apis = [api for api in APIS if api.name in self._upstreams]
+        api = next((api for api in known_apis if connection.is_below(api.path)), None)
         if api is None:
-            known = ", ".join(api.path for api in APIS)
+            known = ", ".join(api.path for api in known_apis)
             message = f"There is nothing at this path. The base URLs of this proxy have the paths {known}."
             return await connection.answer(404, {"error": {"message": message}})
         try:
@@ -238,8 +247,8 @@ class ModelProxy:
         upstream = self._upstreams[api.name]
         target = upstream.raw_path.rstrip(b"/") + connection.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
-        translator = self._translator(connection.method, url.path)
-        if translator is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
+        name = self._model_api(connection.method, url.path)
+        if name is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=connection.body())
             return await self.handle_async_request(request)
         content = b"".join([chunk async for chunk in connection.chunks()])
@@ -248,24 +257,37 @@ class ModelProxy:
         if not self._concerns(MODEL_EVENTS):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=content)
             return await self.handle_async_request(request)
+        translator = self._translators[name]
         try:
             translator.read_request(body)
         except TranslationError as error:
             message = f"llxprt-hooks model-proxy: hooks cannot be shown this request, so it was not sent: {error}"
             raise _UnreadableRequestError(message) from error
-        if session.stop_reason is not None and _is_prompt(translator, body):
+        if self._agent is None and session.stop_reason is not None and _is_prompt(translator, body):
             session.resume()
         request = httpx.Request(connection.method, url, headers=_readable(connection), content=content)
         with self._sessions.active(session):
             exchange = AsyncExchange(request, self)
-            return await call_model(self._hooks, translator, body, exchange, enforce=_enforcing(translator))
+            return await call_model(self._hooks, translator, body, exchange, enforce=self._enforcing(name))
 
-    def _translator(self, method: str, path: str) -> AnyTranslator | None:
+    def _model_api(self, method: str, path: str) -> str | None:
+        """Return the name of the API of a model call; None for any other request."""
         path = re.sub("/+", "/", path)
-        for translator in self._translators:
+        for name, translator in self._translators.items():
             if translator.wire is not None and translator.wire.matches(method, path):
-                return translator
+                return name
         return None
+
+    def _enforcing(self, api: str) -> Enforce:
+        """The proxy cannot keep an agent from running a tool: what may not run is not in the answer."""
+        hook_name = str if self._agent is None else self._agent.hook_name
+
+        def enforce(answer: Any, result: Any) -> Any:
+            if (reason := result.stop_reason) is not None:
+                return without_calls(api, answer, lambda name: reason)
+            return without_calls(api, answer, lambda name: result.restriction.refusal(hook_name(name)))
+
+        return enforce
 
     def _concerns(self, events: Iterable[HookEventName]) -> bool:
         return any(map(self._hooks.has_hooks_for, events))
@@ -273,7 +295,7 @@ class ModelProxy:
     def _session(self, connection: _Connection, body: Any) -> Session:
         wanted = connection.header(SESSION_HEADER) or _session_in(body) or self._hooks.config.session_id
         session_id = wanted[:_LONGEST_SESSION_ID]
-        return self._sessions.get(session_id) or self._sessions.begin(session_id, announce=self._announce)
+        return self._sessions.latest(session_id) or self._sessions.begin(session_id)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; called as that of a transport."""
@@ -286,21 +308,10 @@ def _readable(connection: _Connection) -> Headers:
     return [*connection.headers(b"accept-encoding"), (b"accept-encoding", encoding)]
 
 
-def _enforcing(translator: AnyTranslator) -> Enforce:
-    """The proxy cannot keep an agent from running a tool: what may not run is not in the answer."""
-    api = next(name for name in TRANSLATORS if resolve_translator(name) is translator)
-
-    def enforce(answer: Any, result: Any) -> Any:
-        if (reason := result.stop_reason) is not None:
-            return without_calls(api, answer, lambda name: reason)
-        return without_calls(api, answer, result.restriction.refusal)
-
-    return enforce
-
-
 def _is_prompt(translator: AnyTranslator, body: Any) -> bool:
     """Whether a request starts a new turn: it ends with what the user said, not with the result of a tool."""
-    turns = translator.turns(body)
+    # Agents add messages of their own at the end, with the time and the like.
+    turns = [turn for turn in translator.turns(body) if turn.role != "system"]
     return bool(turns) and turns[-1].role == "user" and bool(turns[-1].text) and not turns[-1].results
 
 
@@ -432,9 +443,15 @@ class _Server(uvicorn.Server):
 class RunningProxy:
     """A proxy that accepts connections."""
 
-    proxy: ModelProxy
     base_urls: Mapping[str, str]
     """The base URL of each API, by the variable that its clients read."""
+
+    def environment(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables for an agent; a proxy of the user's is not used for this machine."""
+        direct = {
+            name: ",".join(filter(None, [own.get(name), "127.0.0.1,localhost"])) for name in ("NO_PROXY", "no_proxy")
+        }
+        return {**direct, **self.base_urls}
 
 
 @asynccontextmanager
@@ -445,17 +462,17 @@ async def serving(
     host: str = LOOPBACK,
     port: int = 0,
     allowed_hosts: Iterable[str] = (),
-    announce: bool = True,
+    agent: KnownAgent | None = None,
 ) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
     listening = _listening(host, port)
     try:
         address, number = listening.getsockname()[:2]
         shown = _reachable(address)
-        base_urls = {api.variable: f"http://{shown}:{number}{api.path}" for api in APIS}
+        base_urls = {api.variable: f"http://{shown}:{number}{api.path}" for api in APIS if api.name in upstreams}
         for name, url in upstreams.items():
             _check_not_this(name, url, host, number)
-        proxy = ModelProxy(hooks, upstreams, host=host, allowed_hosts=allowed_hosts, announce=announce)
+        proxy = ModelProxy(hooks, upstreams, host=host, allowed_hosts=allowed_hosts, agent=agent)
     except BaseException:
         listening.close()
         raise
@@ -474,7 +491,7 @@ async def serving(
     server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
-        yield RunningProxy(proxy, base_urls)
+        yield RunningProxy(base_urls)
     finally:
         server.should_exit = True
         await task

@@ -1,4 +1,4 @@
-"""The sessions of a framework's conversations, for integrations whose calls come one by one."""
+"""The sessions of conversations: each run has its own, and those of one conversation share notes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import HookEventName
@@ -14,44 +15,52 @@ if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
 
 _REMEMBERED = 1000
-"""How many sessions are kept; the one that was used least recently is forgotten first."""
+"""How many conversations are kept; the one that was used least recently is forgotten first."""
 
 
 class Sessions:
-    """What hooks left for later calls, by session id. A session starts when its id is first used."""
+    """The latest run of each conversation, by session id. A conversation starts when its id is first used.
+
+    A run keeps its own session: hooks run in it even if the conversation has been ended or forgotten.
+    """
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._latest: OrderedDict[str, Session] = OrderedDict()
+        # Finds a conversation that was forgotten as long as one of its runs is in progress.
+        self._alive: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
-    def begin(self, session_id: str, *, announce: bool = True) -> Session:
-        """Return the session for a new run, in which an earlier stop no longer counts."""
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._sessions[session_id] = Session(self._hooks.config, session_id, "")
-            if announce:
-                with self.active(session):
-                    self._hooks.observe(HookEventName.SESSION_START)
-            if len(self._sessions) > _REMEMBERED:
-                self._sessions.popitem(last=False)
-        self._sessions.move_to_end(session_id)
-        session.resume()
+    def begin(self, session_id: str) -> Session:
+        """Return the session of a new run, in which the stop of another run does not count."""
+        latest = self.latest(session_id)
+        session = Session(self._hooks.config, session_id, "") if latest is None else latest.next_run()
+        self._latest[session_id] = self._alive[session_id] = session
+        self._latest.move_to_end(session_id)
+        if latest is None:
+            with self.active(session):
+                self._hooks.observe(HookEventName.SESSION_START)
+        if len(self._latest) > _REMEMBERED:
+            self._latest.popitem(last=False)
         return session
 
-    def get(self, session_id: str) -> Session | None:
-        """Return a session that has begun."""
-        return self._sessions.get(session_id)
+    def latest(self, session_id: str) -> Session | None:
+        """Return the session of the latest run of a conversation, which is now the last to be forgotten."""
+        if session_id in self._latest:
+            self._latest.move_to_end(session_id)
+        return self._latest.get(session_id) or self._alive.get(session_id)
 
     def end(self, session_id: str) -> None:
-        """Fire SessionEnd, and forget the session."""
-        session = self._sessions.pop(session_id, None)
+        """Fire SessionEnd, and forget the conversation."""
+        session = self.latest(session_id)
+        self._latest.pop(session_id, None)
+        self._alive.pop(session_id, None)
         if session is not None:
             with self.active(session):
                 self._hooks.observe(HookEventName.SESSION_END)
 
     def end_all(self) -> None:
-        """End every session that has begun."""
-        for session_id in list(self._sessions):
+        """End every conversation that has begun."""
+        for session_id in list(self._latest):
             self.end(session_id)
 
     @contextmanager

@@ -76,6 +76,8 @@ class Recipe:
     """File name to content."""
     sample: str
     """The event's own fields as JSON, chosen so that the recipe acts on them."""
+    tests: str
+    """Tests of its hooks, in a list."""
     trial: RecipeTrial | None
     """None for the first hook, which has a tutorial."""
     description: str
@@ -104,6 +106,7 @@ def find_recipe(name: str) -> Recipe:
         hooks=settings.hooks,
         scripts={file.name: file.read_text("utf-8") for file in sorted((folder / "hooks").iterdir()) if file.is_file()},
         sample=(folder / "sample.json").read_text("utf-8"),
+        tests=(folder / "hooktest.json").read_text("utf-8"),
         trial=card.trial,
         description=(folder / "README.md").read_text("utf-8"),
     )

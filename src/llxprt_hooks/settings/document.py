@@ -21,7 +21,7 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON object in a file."""
+    """A JSON value in a file; of settings, an object."""
 
     file: Path
     """The path as requested."""
@@ -54,6 +54,16 @@ class Document:
 
 def read_document(file: Path) -> Document | Problem | None:
     """Read a file once. Return ``None`` if it does not exist, a problem if it does not contain a valid JSON object."""
+    document = read_any_document(file)
+    if isinstance(document, Document) and document.root.kind is not Kind.OBJECT:
+        root = document.root
+        problem = document.problem_at(root.start, f"expected an object in braces, found {document.found(root)}")
+        return replace(problem, fix='Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.')
+    return document
+
+
+def read_any_document(file: Path) -> Document | Problem | None:
+    """The same for a file that may contain any JSON value."""
     try:
         # Resolve links once and open the result without following links, so that `real_file` is always the path
         # of the file that was read, even if the path is changed meanwhile.
@@ -72,11 +82,7 @@ def read_document(file: Path) -> Document | Problem | None:
         return Problem(file, *line_and_column(before, len(before)), message, fix="Save the file as UTF-8.")
     except JsoncError as error:
         return Problem(file, error.line, error.column, error.message, fix=error.fix)
-    document = Document(file, real_file, status, text, root, LineIndex(text))
-    if root.kind is not Kind.OBJECT:
-        problem = document.problem_at(root.start, f"expected an object in braces, found {document.found(root)}")
-        return replace(problem, fix='Write the settings as an object: `{ "enableHooks": true, "hooks": {} }`.')
-    return document
+    return Document(file, real_file, status, text, root, LineIndex(text))
 
 
 def _read(real_file: Path) -> tuple[bytes, os.stat_result]:

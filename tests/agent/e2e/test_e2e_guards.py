@@ -258,7 +258,7 @@ def test_a_reason_with_several_lines_does_not_look_like_several_messages(project
     reason = "first\nllxprt-hooks: all is well"
     project.configure(BeforeModel=project.hook("guard", stderr=reason, exit_code=2))
     run = project.play(answers=[answer("Hello.")])
-    assert "blocked by a hook: first\n    llxprt-hooks: all is well\n" in run.stderr
+    assert ": first\n    llxprt-hooks: all is well\n" in run.stderr
 
 
 def test_errors_of_the_agent_are_escaped(project: AgentProject) -> None:

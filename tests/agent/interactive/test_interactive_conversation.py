@@ -38,7 +38,7 @@ def test_answers_are_markdown_and_each_call_is_shown_with_its_outcome(project: I
         shown = terminal.ask("look around")
         assert "I look." in shown
         assert '✓ read_file file_path="b.txt"\n  read 1 line' in shown
-        assert '⊘ glob pattern="*"\n  blocked by a hook: no globs, please' in shown
+        assert '⊘ glob pattern="*"\n  blocked by no-globs: no globs, please' in shown
         assert '✓ list_directory dir_path="."\n  the outcome was hidden by a hook' in shown
         assert " • one x\n • two\n" in shown
         assert "for the model" not in shown
@@ -95,11 +95,11 @@ def test_a_turn_that_is_blocked_stopped_or_fails_leaves_the_session_usable(proje
     asked = answer("Let me see.", call("glob", pattern="*"), call("list_directory", dir_path="."))
     with project.session(asked, answer("I am back."), answer("Again.")) as terminal:
         terminal.see_prompt()
-        assert terminal.ask("first").strip() == "⊘ the model call was blocked by a hook: not this one\n\n>"
+        assert terminal.ask("first").strip() == "⊘ the model call was blocked by once: not this one\n\n>"
         stopped = terminal.ask("second")
         assert "Let me see." in stopped
-        assert '⊘ glob pattern="*"\n  blocked by a hook: enough\n' in stopped
-        assert "\n■ stopped by a hook: enough\n" in stopped
+        assert '⊘ glob pattern="*"\n  blocked by halt: enough\n' in stopped
+        assert "\n■ stopped by halt: enough\n" in stopped
         assert "I am back." not in stopped
         assert "I am back." in terminal.ask("third")
         assert "Again." in terminal.ask("fourth")
@@ -124,7 +124,7 @@ def test_settings_are_read_again_on_request(project: InteractiveProject) -> None
     glob = answer(call("glob", pattern="*"))
     with project.session(glob, answer("Blocked."), glob, answer("Blocked still.")) as terminal:
         terminal.see_prompt()
-        assert "blocked by a hook" in terminal.ask("one")
+        assert "blocked by guard" in terminal.ask("one")
         project.add_hook("BeforeTool", "late", "true", matcher="read_file")
         assert "! the hooks stay as they were:" in terminal.ask("/hooks reload")  # the agent could have written it
         project.approve()
@@ -132,7 +132,7 @@ def test_settings_are_read_again_on_request(project: InteractiveProject) -> None
         assert re.search(r"on +BeforeTool +read_file +late\n", terminal.ask("/hooks"))
         project.put("project", "{ broken")
         assert "! the hooks stay as they were:" in terminal.ask("/hooks reload")
-        assert "blocked by a hook" in terminal.ask("two")
+        assert "blocked by guard" in terminal.ask("two")
 
 
 @pytest.mark.requirement("HOOK-203")
@@ -149,10 +149,10 @@ def test_commands_and_the_events_that_nobody_awaits(project: InteractiveProject)
         listed = terminal.ask("/hooks")
         assert re.search(r"on +BeforeTool +glob +\[/guard\] x\n", listed)
         assert re.search(r"on +SessionStart +startup +slow\n", listed)
-        assert "blocked by a hook" in terminal.ask("one")
+        assert "blocked by [/guard] x" in terminal.ask("one")
         assert "[/guard] x is disabled" in terminal.ask("/hooks disable [/guard] x")
         assert re.search(r"off +BeforeTool +glob +\[/guard\] x\n", terminal.ask("/hooks list"))
-        assert "blocked by a hook" not in terminal.ask("two")
+        assert "blocked by" not in terminal.ask("two")
         assert "[/guard] x is enabled" in terminal.ask("/hooks enable [/guard] x")
         assert "! no hook is called nobody" in terminal.ask("/hooks enable nobody")
         assert "! usage: /hooks" in terminal.ask("/hooks switch")

@@ -128,7 +128,7 @@ def test_a_call_that_a_hook_blocks_is_not_asked_about(project: InteractiveProjec
     with project.session(answer(call("run_shell_command", command="true")), answer("Done.")) as terminal:
         terminal.see_prompt()
         shown = terminal.ask("go")
-        assert "blocked by a hook: never" in shown
+        assert "blocked by guard: never" in shown
         assert "Allow" not in shown
 
 

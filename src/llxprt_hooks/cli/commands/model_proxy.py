@@ -140,9 +140,11 @@ async def _run_alone(serving: Serving) -> int:
 
 
 async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
+    from llxprt_hooks.settings.environment import AGENT_VARIABLE
+
     running = await _entered(serving)
     try:
-        return await _run(agent, _environment(os.environ, running.base_urls))
+        return await _run(agent, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
     finally:
         await serving.__aexit__(None, None, None)
 
@@ -186,11 +188,3 @@ def _has_it(number: int) -> bool:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
         return False
-
-
-def _environment(own: Mapping[str, str], base_urls: Mapping[str, str]) -> dict[str, str]:
-    from llxprt_hooks.settings.environment import AGENT_VARIABLE
-
-    # A proxy of the user's is for other machines.
-    direct = {name: ",".join(filter(None, [own.get(name), "127.0.0.1,localhost"])) for name in ("NO_PROXY", "no_proxy")}
-    return {**own, **direct, **base_urls, AGENT_VARIABLE: "1"}

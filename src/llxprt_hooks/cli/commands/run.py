@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     help="Answer model calls from a recording (one JSON object per line) instead of the Gemini API.",
 )
 @click.option(
+    "--record",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Record the model's answers in a new file, for --replay.",
+)
+@click.option(
     "-o",
     "--output-format",
     type=click.Choice(["text", "json", "stream-json"]),
@@ -49,6 +55,7 @@ def command(
     headless: bool,
     model: str | None,
     replay: str | None,
+    record: str | None,
     output_format: str,
     yolo: bool,
     approval_mode: str | None,
@@ -67,6 +74,7 @@ def command(
       llxprt-hooks run                                     an interactive session
       llxprt-hooks run -p "what does this project do?"
       git diff | llxprt-hooks run --headless -o json
+      llxprt-hooks run -y -p "fix the tests" --record answers.jsonl
       llxprt-hooks run -y -p "fix the tests" --replay answers.jsonl
     """
     if yolo and approval_mode not in (None, "yolo"):
@@ -80,7 +88,8 @@ def command(
         prompt = _piped_prompt() if prompt is None else prompt
         if not prompt.strip():
             raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
-    options = agent_options(directory, model, replay, "yolo" if yolo else approval_mode or "default", log_payloads)
+    approval_mode = "yolo" if yolo else approval_mode or "default"
+    options = _agent_options(directory, model, replay, record, approval_mode, log_payloads)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         if interactive:
@@ -105,8 +114,8 @@ def _piped_prompt() -> str:
     return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
 
 
-def agent_options(
-    directory: str, model: str | None, replay: str | None, approval_mode: str, log_payloads: bool = False
+def _agent_options(
+    directory: str, model: str | None, replay: str | None, record: str | None, approval_mode: str, log_payloads: bool
 ) -> AgentOptions:
     """Return the agent's options. Fails with advice if the agent's dependencies are not installed."""
     try:
@@ -114,4 +123,4 @@ def agent_options(
         from llxprt_hooks.agent.assembly import AgentOptions
     except ImportError as error:
         raise click.ClickException(missing_extra("the agent", "agent", error)) from error
-    return AgentOptions(directory, model, replay, ApprovalMode(approval_mode), log_payloads)
+    return AgentOptions(directory, model, replay, record, ApprovalMode(approval_mode), log_payloads)

@@ -6,15 +6,24 @@ import click
 
 
 @click.command("schema")
-def command() -> int:
+@click.option(
+    "--for",
+    "kind",
+    type=click.Choice(["settings", "hooktest"]),
+    default="settings",
+    metavar="settings|hooktest",
+    help="Which files the schema is for: settings.json, or *.hooktest.json. Default: settings.",
+)
+def command(kind: str) -> int:
     """Print a JSON Schema of the hook settings in settings.json, for completion and checks in editors.
 
     The schema (draft 2020-12) describes enableHooks, hooks, hooksConfig and tools.enableHooks, and allows all other
-    settings. It also applies to an extension's hooks/hooks.json.
+    settings. It also applies to an extension's hooks/hooks.json. With --for hooktest it describes tests for hooks.
 
     \b
     Examples:
       llxprt-hooks schema > .llxprt/settings.schema.json
+      llxprt-hooks schema --for hooktest > .llxprt/hooktest.schema.json
       llxprt-hooks schema | jq '."$defs".hook.properties | keys'
 
     \b
@@ -26,6 +35,8 @@ def command() -> int:
     import json
 
     from llxprt_hooks.diagnosis import settings_schema
+    from llxprt_hooks.inspection.hook_tests import hooktest_schema
 
-    click.echo(json.dumps(settings_schema(), indent=2))
+    schema = settings_schema() if kind == "settings" else hooktest_schema()
+    click.echo(json.dumps(schema, indent=2))
     return 0

@@ -58,7 +58,9 @@ class JsonOutput:
     """Prints one object at the end."""
 
     def handle(self, event: AgentEvent) -> None:
-        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+        # The object has the reason of a blocked call, but not the hook.
+        is_blocked_call = isinstance(event, ToolState) and event.call.status is CallStatus.BLOCKED
+        if is_blocked_call or isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
             print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -107,7 +109,8 @@ def _call_line(call: ToolCall) -> str | None:
         return f"{name}: {call.status}"
     shown = str(call.result.return_display).strip().splitlines()
     first = f": {shown[0]:.200}" if shown else ""
-    return f"{name} {call.status}{first}" if call.status is not CallStatus.SUCCESS else f"{name}{first}"
+    by = f" by {call.blocked_by}" if call.blocked_by else ""
+    return f"{name} {call.status}{by}{first}" if call.status is not CallStatus.SUCCESS else f"{name}{first}"
 
 
 def print_event(event: AgentEvent) -> None:
@@ -123,9 +126,9 @@ def _line(event: AgentEvent) -> str | None:
         line = _call_line(event.call)
         return f"  {line}" if line else None
     if isinstance(event, ModelBlocked):
-        return f"llxprt-hooks: the model call was blocked by a hook: {event.reason}"
+        return f"llxprt-hooks: the model call was blocked by {event.hook or 'a hook'}: {event.reason}"
     if isinstance(event, Stopped):
-        return f"llxprt-hooks: stopped by a hook: {event.reason}"
+        return f"llxprt-hooks: stopped by {event.hook or 'a hook'}: {event.reason}"
     return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None
 
 

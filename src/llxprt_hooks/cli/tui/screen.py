@@ -50,7 +50,7 @@ _MAX_LINES = 10
 _ENDINGS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.SUCCESS: ("✓", "green", ""),
     CallStatus.ERROR: ("✗", "red", "failed: "),
-    CallStatus.BLOCKED: ("⊘", "red", "blocked by a hook: "),
+    CallStatus.BLOCKED: ("⊘", "red", "blocked by {hook}: "),
     CallStatus.RESTRICTED: ("⊘", "red", ""),
     CallStatus.CANCELLED: ("✗", "yellow", ""),
 }
@@ -145,9 +145,9 @@ class Screen(HookObserver):
         elif isinstance(event, ToolState):
             self._show_call(event.call)
         elif isinstance(event, ModelBlocked):
-            self.show(_marked("⊘", "red", f"the model call was blocked by a hook: {event.reason}"))
+            self.show(_marked("⊘", "red", f"the model call was blocked by {event.hook or 'a hook'}: {event.reason}"))
         elif isinstance(event, Stopped):
-            self.show(_marked("■", "yellow", f"stopped by a hook: {event.reason}"))
+            self.show(_marked("■", "yellow", f"stopped by {event.hook or 'a hook'}: {event.reason}"))
         elif isinstance(event, WarningEvent):
             self.show(_marked("!", "yellow", excerpt(event.message, _MAX_LINES)))
 
@@ -239,7 +239,7 @@ def _finished_call(call: ToolCall, status: CallStatus) -> RenderableType:
         shown.add_row("", Text("the outcome was hidden by a hook", "dim"))
     elif call.result.return_display:
         display = str(call.result.return_display).replace("\r\n", "\n")
-        outcome = excerpt(f"{words}{display}", _MAX_LINES)
+        outcome = excerpt(f"{words.format(hook=call.blocked_by or 'a hook')}{display}", _MAX_LINES)
         shown.add_row("", Text(outcome, "dim" if status is CallStatus.SUCCESS else style))
     return shown
 

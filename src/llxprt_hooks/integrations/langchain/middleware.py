@@ -29,6 +29,7 @@ from langgraph.types import Command
 
 from llxprt_hooks.engine.session import Session
 from llxprt_hooks.events import (
+    MODEL_EVENTS,
     HookEventName,
     NotificationType,
     PreCompressTrigger,
@@ -61,7 +62,6 @@ MARKS = "llxprt_hooks"
 """The key in a message's ``response_metadata`` that says what hooks did to it."""
 
 _AGENT_EVENTS = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
-_MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 _MAX_SESSIONS = 10_000
 
 
@@ -205,7 +205,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
             return False
         if state.get("hook_stop_reason") is not None or self._notes_in(state):
             return True
-        return any(has_hooks_for(config, event) for event in _MODEL_EVENTS)
+        return any(has_hooks_for(config, event) for event in MODEL_EVENTS)
 
     async def _call_model(
         self, request: Request, handler: Callable[[Request], Awaitable[ModelResponse[Any]]]

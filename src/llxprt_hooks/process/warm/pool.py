@@ -74,6 +74,9 @@ _NAMESPACES = ("mnt", "net", "user")
 """Those in which an agent may confine itself after its first hook."""
 
 
+_Variables = tuple[tuple[str, str], ...]
+
+
 class PythonStart(NamedTuple):
     """A start of Python: ``argv`` is the interpreter's, from its name through flags and script to the arguments."""
 
@@ -89,6 +92,7 @@ class ZygotePool:
         self.patience = 0.0
         """Seconds to wait for a zygote that is starting. A program that fires one event has no next time."""
         self._zygotes: dict[object, _Zygote] = {}
+        self._variables: tuple[Mapping[str, str], _Variables, frozenset[str]] = {}, (), frozenset()  # of the latest
         self.forget()
 
     def forget(self) -> None:
@@ -115,9 +119,12 @@ class ZygotePool:
         A zygote that does not run yet is started for the next time. Raises ``SpawnError`` if the script may have run.
         """
         try:
-            variables = _start_variables(env)
+            latest = self._variables  # of this thread: another may replace it
+            if latest[0] is not env:
+                latest = self._variables = env, _start_variables(env), frozenset(env)
+            _, variables, names = latest
             # Scripts share a zygote only if they have variables of the same names: its memory keeps the values.
-            key = (start.executable, start.argv[0], start.flags, variables, frozenset(env), _inherited_state())
+            key = (start.executable, start.argv[0], start.flags, variables, names, _inherited_state())
             zygote = self._zygote(key, start, dict(variables))
             if zygote is None or not zygote.is_ready(self.patience):
                 log.debug("`%s` runs cold: its zygote is not ready", start.argv[-1])
@@ -480,7 +487,7 @@ def _request(argv: tuple[str, ...], environment: bytes, cwd: str) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def _start_variables(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _start_variables(env: Mapping[str, str]) -> _Variables:
     return tuple(item for item in env.items() if item[0] in _START_VARIABLES or item[0].startswith(_START_PREFIXES))
 
 

@@ -227,15 +227,18 @@ function makeRow(event) {
   const deciding = event.hooks.filter((each) => each.decision === event.decision);
   const names = (deciding.length ? deciding : event.hooks).map((each) => each.hook).join(", ");
   const waiting = !event.complete && event.planned > event.hooks.length;
-  const word = event.failed && event.decision !== "failed" ? `${capital(event.decision)}, a hook failed` : capital(event.decision);
+  const failed = event.failed && event.decision !== "failed";
   return h("div", {
     id: `row-${event.id}`, className: `row ${event.decision}`, role: "option", title: event.reason || names,
     on: { click: () => select(event.id, true) },
   },
     h("span", { className: "dot" }),
-    h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject)),
+    h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject),
+      failed && h("span", { className: "badge failed" }, "a hook failed"),
+      ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
+        .map((each) => h("span", { className: "badge changed" }, each.observed))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
-    h("div", { className: "why" }, h("b", {}, word), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
+    h("div", { className: "why" }, h("b", {}, capital(event.decision)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
 }
 
@@ -337,7 +340,7 @@ function drawHooks(known) {
       h("div", {}, h("b", {}, each.hook), " ", h("span", { className: "note" }, each.event)),
       h("p", {}, each.text),
       h("span", { className: "note" }, each.project)));
-  $("findings").replaceChildren(...(findings.length ? [h("h2", {}, "Look at these"), ...findings] : []));
+  $("findings").replaceChildren(...(findings.length ? [h("h2", {}, "Needs attention"), ...findings] : []));
   const hooks = known.hooks.map((hook) => drawHook(hook, known));
   $("hooks").replaceChildren(
     h("h2", {}, hooks.length ? "Hooks by p95, slowest first" : "No hook has run yet"), ...hooks);
@@ -402,7 +405,7 @@ function fillSelect(name, values) {
   const wanted = JSON.stringify([chosen, listed]);
   if (select.dataset.wanted === wanted || document.activeElement === select) return;
   select.dataset.wanted = wanted;
-  select.replaceChildren(h("option", { value: "" }, "all"),
+  select.replaceChildren(h("option", { value: "" }, `All ${name}s`),
     ...listed.map(([value, number]) => h("option", { value, title: value }, `${label(value)} (${count(number)})`)));
   select.value = chosen;
   select.className = chosen ? "set" : "";
@@ -412,7 +415,7 @@ function showFilters() {
   for (const name of [...FACETS, "slow"]) {
     const select = $(`filter-${name}`);
     const value = state.where[name] || "";
-    if (![...select.options].some((option) => option.value === value)) select.append(h("option", { value }, value || "all"));
+    if (![...select.options].some((option) => option.value === value)) select.append(h("option", { value }, value || `All ${name}s`));
     select.value = value;
     select.className = value ? "set" : "";
   }
@@ -477,7 +480,11 @@ async function showDetails(id) {
   const top = same ? panel.scrollTop : 0;
   const open = new Set(same ? [...panel.querySelectorAll("details[open]")].map((each) => each.dataset.key) : []);
   panel.dataset.id = id;
-  panel.replaceChildren(...describe(details));
+  try {
+    panel.replaceChildren(...describe(details));
+  } catch (error) { // a record that another program wrote
+    panel.replaceChildren(backButton(), h("p", { className: "error" }, `This record cannot be shown: ${error.message}`), h("pre", {}, pretty(details)));
+  }
   for (const each of panel.querySelectorAll("details")) if (open.has(each.dataset.key)) each.open = true;
   panel.scrollTop = top;
 }
@@ -519,6 +526,8 @@ function hookCard(record, event, at) {
   const decision = decisionOf(record);
   const ending = record.signal || (record.exit_code === null || record.exit_code === undefined ? "no exit code" : `exit code ${record.exit_code}`);
   const effects = record.effects && record.effects.length ? `Changes ${record.effects.join(", ")}.` : "";
+  const would = { blocked: "blocked", stopped: "stopped the agent", changed: "changed something", failed: "failed", allowed: "allowed" };
+  const observed = record.observed && `Only observes. It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
   return h("article", { className: `card ${decision}` },
     h("header", {}, h("h4", {}, record.hook), badge(decision),
       h("span", { className: "end" }, `${ending}, ${milliseconds(record.duration)}${record.warm ? ", warm" : ""}`)),
@@ -527,6 +536,7 @@ function hookCard(record, event, at) {
     record.error && h("p", { className: "error" }, record.error),
     record.reason && record.reason !== event.reason && h("p", { className: "note" }, record.reason),
     effects && h("p", { className: "note" }, effects),
+    observed && h("p", { className: "note" }, observed),
     stream("stdout", record.stdout, true), stream("stderr", record.stderr, true),
     record.payload ? folded("stdin", pretty(record.payload), `${at}-stdin`) : null);
 }

@@ -1,0 +1,81 @@
+"""``llxprt-hooks watch``: show events as they happen, in the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.hook_names import recorded_names
+from llxprt_hooks.cli.options import EventType
+from llxprt_hooks.cli.terminal import stdout_console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from llxprt_hooks.inspection.timeline import TimelineEvent, View
+
+
+@click.command("watch")
+@click.option("--event", type=EventType(), metavar="E", help="Only this event.")
+@click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only events that this hook ran for.")
+@click.option("--failed", is_flag=True, help="Only events at which a hook failed. A block is not a failure.")
+@click.option("--blocked", is_flag=True, help="Only events that were blocked.")
+@click.option(
+    "-C",
+    "project",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    metavar="DIR",
+    help="Only events in this project folder.",
+)
+def command(event: str | None, hook: str | None, failed: bool, blocked: bool, project: str | None) -> int:
+    """Show events as they happen, one per line, for all agents of yours on this machine.
+
+    In a terminal, j and k choose an event, Enter shows its hooks with their output and what was decided, and q quits.
+    Otherwise, events that end from now on are printed, until Ctrl-C. The events come from the log that
+    `llxprt-hooks log` shows; `llxprt-hooks inspect` shows them in the browser.
+
+    \b
+    Examples:
+      llxprt-hooks watch
+      llxprt-hooks watch --event BeforeTool --blocked
+      llxprt-hooks watch -C . | tee events.txt
+    """
+    from llxprt_hooks.inspection.log import LogFilter, LogReader
+    from llxprt_hooks.inspection.timeline import Timeline, Where
+
+    timeline, reader = Timeline(), LogReader(where=LogFilter(project=project), events=True)
+    where = Where(event=event or "", hook=hook or "", failed=failed, decision="blocked" if blocked else "")
+
+    def read() -> list[TimelineEvent]:
+        return timeline.add(reader.read())
+
+    console = stdout_console()
+    if console.is_terminal and sys.stdin is not None and sys.stdin.isatty():
+        _show(console, lambda: timeline.view(where), read)
+    else:
+        read()
+        _print(console, read, where.matches)
+    return 0
+
+
+def _show(console: Console, view: Callable[[], View], read: Callable[[], object]) -> None:
+    from llxprt_hooks.cli.tui.watch import WatchScreen
+
+    WatchScreen(console, view).run(read)
+
+
+def _print(console: Console, read: Callable[[], list[TimelineEvent]], matches: Callable[[TimelineEvent], bool]) -> None:
+    """Print events when they have ended. A program that records single executions only has no end of an event."""
+    from llxprt_hooks.cli.tui.watch import event_line
+    from llxprt_hooks.inspection.log import POLL
+
+    while True:
+        for event in read():
+            if (event.ended is not None or not event.record.get("event_id")) and matches(event):
+                console.print(event_line(event), soft_wrap=True)
+        time.sleep(POLL)

@@ -1,0 +1,555 @@
+"""Tests for hooks: files ``*.hooktest.json`` with an event, its input, and what hooks should decide (D-50).
+
+``read_tests`` reads a file, ``run_test`` runs the configured hooks of a project for one test, for real, and
+``recorded`` writes what hooks decide now into the text of a file, which otherwise stays as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import regress
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.inspection.samples import sample_input
+from llxprt_hooks.inspection.trial import InvalidInputError
+from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.settings import Kind, Problem
+from llxprt_hooks.settings.document import Document, read_any_document
+from llxprt_hooks.settings.levels import FOLDER
+from llxprt_hooks.text import closest
+
+if TYPE_CHECKING:
+    from llxprt_hooks.inspection.trial import LoadedHooks, Trial
+    from llxprt_hooks.settings.jsonc import Node
+
+SUFFIX: Final = ".hooktest.json"
+
+LONGEST_STDERR: Final = 1000
+"""Characters of a failed hook's stderr that are reported."""
+
+
+class Decision(StrEnum):
+    """What comes of an event."""
+
+    BLOCK = "block"
+    """It is blocked. In a test, ``deny`` is the same."""
+    STOP = "stop"
+    """It is not blocked, and the agent is stopped."""
+    ASK = "ask"
+    ALLOW = "allow"
+    """It goes on. In a test, this also holds if no hook has an opinion."""
+    NONE = "none"
+    """It goes on, and no hook has an opinion."""
+
+
+DECISIONS: Final = tuple(sorted({*Decision, "deny"}))
+"""The words for a decision in a test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the hooks of an event decided together."""
+
+    decision: Decision
+    reason: str | None
+    output: Mapping[str, Any]
+    """The merged output; empty if there is none."""
+
+    @classmethod
+    def of(cls, trial: Trial) -> Outcome:
+        output = {} if trial.output is None else trial.output.to_dict()
+        if trial.blocked or trial.should_stop:
+            return cls(Decision.BLOCK if trial.blocked else Decision.STOP, trial.reason, output)
+        if not output:
+            return cls(Decision.NONE, None, output)
+        asks = output.get("decision") == "ask"
+        reason = output.get("hookSpecificOutput", {}).get("permissionDecisionReason") or output.get("reason")
+        return cls(Decision.ASK if asks else Decision.ALLOW, reason, output)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"decision": self.decision.value, "reason": self.reason, "output": dict(self.output)}
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a test expects."""
+
+    decision: str
+    reason: str | Mapping[str, str] | None = None
+    """The exact text, or an object with ``contains`` or ``matches``."""
+    output: Mapping[str, Any] | None = None
+    """Fields that the merged output must have; it may have others. A text may be described like a reason."""
+
+    def to_dict(self) -> dict[str, Any]:
+        optional = {"reason": self.reason, "output": self.output}
+        return {"decision": self.decision, **{key: value for key, value in optional.items() if value is not None}}
+
+    def mismatches(self, outcome: Outcome) -> Iterator[str]:
+        """Yield the names of the fields that do not fit an outcome."""
+        wanted = Decision.BLOCK if self.decision == "deny" else Decision(self.decision)
+        fitting = {Decision.ALLOW, Decision.NONE} if wanted is Decision.ALLOW else {wanted}
+        if outcome.decision not in fitting:
+            yield "decision"
+        if self.reason is not None and not _fits(outcome.reason or "", self.reason):
+            yield "reason"
+        if self.output is not None and not _fits(outcome.output, self.output):
+            yield "output"
+
+    def updated(self, outcome: Outcome) -> Expectation:
+        """Return what to expect if the outcome is right; fields that fit stay as they are."""
+        differing = set(self.mismatches(outcome))
+        decision = outcome.decision.value if "decision" in differing else self.decision
+        reason = outcome.reason if "reason" in differing else self.reason
+        output = outcome.output if "output" in differing else self.output
+        return Expectation(decision, reason, output)
+
+
+@dataclass(frozen=True, slots=True)
+class HookTest:
+    """One test, and its place in its file."""
+
+    file: Path
+    line: int
+    name: str
+    event: HookEventName
+    hook_input: Mapping[str, Any]
+    """The event's own fields, completed with examples. Base fields that are given are used."""
+    hook: str | None
+    """The only hook to run; None: all hooks that match."""
+    env: Mapping[str, str | None]
+    """Variables for the hooks; None for one that must not be set."""
+    expect: Expectation | None
+    """None: not recorded yet."""
+    node: Node = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The run of hooks for a test."""
+
+    __test__ = False  # not a test itself, although pytest would think so
+
+    outcome: Outcome
+    failures: list[str]
+    """Why the outcome means nothing: no hook ran, or one failed."""
+    hooks: list[str]
+    """The hooks that ran."""
+    duration: float
+    """Milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """What came of a test."""
+
+    __test__ = False
+
+    test: HookTest
+    run: TestRun
+
+    @property
+    def mismatches(self) -> list[str]:
+        """The expected fields that do not fit."""
+        expect = self.test.expect
+        return [] if self.run.failures or expect is None else list(expect.mismatches(self.run.outcome))
+
+    @property
+    def problems(self) -> list[str]:
+        """Why the test has failed; empty if it has passed."""
+        if not self.run.failures and self.test.expect is None:
+            return ["it expects nothing yet; record what hooks decide now with `llxprt-hooks test --update`"]
+        return [*self.run.failures, *(f"{name} differs" for name in self.mismatches)]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    @property
+    def can_be_recorded(self) -> bool:
+        """Whether the outcome means something, and is not what the test expects."""
+        return not self.passed and not self.run.failures
+
+    def difference(self) -> list[str]:
+        """Return the expected fields that do not fit, and what they are, as lines that start with - and +."""
+        expect, names = self.test.expect, self.mismatches
+        expected = expect.to_dict() if expect else {}
+        before, after = (_lines({name: of[name] for name in names}) for of in (expected, self.run.outcome.to_dict()))
+        lines = list(difflib.unified_diff(before, after, n=len(before), lineterm=""))[3:]  # without the headings
+        return [f"{line[0]} {line[1:]}" for line in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a test of ``test --json``."""
+        test = self.test
+        return {
+            "file": str(test.file),
+            "line": test.line,
+            "name": test.name,
+            "event": test.event.value,
+            "hook": test.hook,
+            "passed": self.passed,
+            "problems": self.problems,
+            "expected": None if test.expect is None else test.expect.to_dict(),
+            "actual": self.run.outcome.to_dict(),
+            "hooks": self.run.hooks,
+            "duration_ms": self.run.duration,
+        }
+
+
+class HookTestFileError(Exception):
+    """A test file that cannot be used; one problem for each mistake, with its line and column."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def find_tests(paths: Iterable[Path]) -> list[Path]:
+    """Return the test files among paths and below folders, each once, in order."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        found |= dict.fromkeys(file for file in files if file.is_file())
+    return list(found)
+
+
+def project_tests(hooks: LoadedHooks) -> list[Path]:
+    """Return the test files of a project: below ``.llxprt``, and beside the scripts that its hooks name."""
+    project = Path(hooks.config.working_dir)
+    trust = hooks.config.settings.trust if hooks.config.settings else None
+    folders = {(project / script).parent for script in (trust.scripts if trust else ())}
+    beside = [file for folder in sorted(folders) for file in sorted(folder.glob(f"*{SUFFIX}"))]
+    return find_tests([project / FOLDER, *beside])
+
+
+def read_tests(file: Path) -> list[HookTest]:
+    """Read the tests of a file, which has one or a list of them. Raises ``HookTestFileError``."""
+    document = read_any_document(file)
+    if document is None:
+        document = Problem(file, 1, 1, "the file does not exist")
+    if isinstance(document, Problem):
+        raise HookTestFileError([document])
+    reader = _Reader(document)
+    tests = reader.tests()
+    if reader.problems:
+        raise HookTestFileError(sorted(reader.problems, key=lambda problem: (problem.line, problem.column)))
+    return tests
+
+
+async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
+    """Run the hooks of a project for a test."""
+    return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
+
+
+async def fire_for_test(
+    hooks: LoadedHooks,
+    event: HookEventName,
+    hook_input: Mapping[str, Any],
+    *,
+    hook: str | None = None,
+    env: Mapping[str, str | None],
+) -> TestRun:
+    """Fire an event at the hooks of a project, or at one of them. Hooks that only observe count like any other."""
+    chosen = (hooks.only(hook) if hook else hooks).enforcing()
+    started = time.perf_counter()
+    with _variables(env):
+        trial = await chosen.fire(event, hook_input)
+    duration = (time.perf_counter() - started) * 1000
+    failures = [*_failures(trial), *([] if trial.running else [no_hook_matches(trial, hook)])]
+    return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
+
+
+def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input of an event, with example values for missing fields.
+
+    Raises ``InvalidInputError`` if the fields do not fit the event.
+    """
+    tool = fields.get("tool_name")
+    complete = {**sample_input(event, tool if isinstance(tool, str) else "write_file"), **fields}
+    recorded_for = fields.get("hook_event_name", event.value)
+    if recorded_for != event:
+        raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
+    problem = input_problem(event, complete)
+    if problem:
+        raise InvalidInputError(problem)
+    return complete
+
+
+def no_hook_matches(trial: Trial, name: str | None) -> str:
+    """Return why no hook ran, hook by hook."""
+    considered = [hook for hook in trial.plan if name in (None, hook.definition.config.identity)]
+    if not considered:
+        which = f"no hook is called {name}" if name and trial.plan else f"no hook is configured for {trial.event_name}"
+        known = dict.fromkeys(hook.definition.config.identity for hook in trial.plan)
+        hint = f" (hooks of {trial.event_name}: {', '.join(known)})" if name and known else ""
+        return f"no hook matches: {which}{hint}"
+    reasons = [f"{hook.definition.config.identity}: {hook.why}" for hook in considered]
+    return f"no hook matches: {'; '.join(reasons)}"
+
+
+def recorded(text: str, results: Iterable[TestResult]) -> str:
+    """Return the text of a test file with what hooks decided, where that is not what it expects."""
+    for result in sorted(results, key=lambda each: -each.test.node.start):
+        test, outcome = result.test, result.run.outcome
+        if not result.can_be_recorded:
+            continue
+        expect = test.expect.updated(outcome) if test.expect else Expectation(outcome.decision.value, outcome.reason)
+        written = json.dumps(expect.to_dict(), ensure_ascii=False)
+        node = test.node.at("expect")
+        if node is not None:
+            text = text[: node.start] + written + text[node.end :]
+        else:
+            last = test.node.members[-1]
+            start = max(text.rfind("\n", 0, last.key_start), text.rfind("\r", 0, last.key_start)) + 1
+            before = text[start : last.key_start]
+            gap = text[start - 1] + before if start and not before.strip() else " "  # a line of its own, like the last
+            text = f'{text[: last.value.end]},{gap}"expect": {written}{text[last.value.end :]}'
+    return text
+
+
+def _failures(trial: Trial) -> list[str]:
+    """Return what went wrong. A hook that fails proves nothing, even if it blocks because of ``failClosed``."""
+    failed = [result for result in trial.results if result.error is not None]
+    return [*trial.failures, *(f"{result.error}{_ending(result.stderr)}" for result in failed)]
+
+
+def _ending(stderr: str) -> str:
+    """Return the end of what a failed hook printed, which has the exception of a Python script."""
+    return f"; stderr: {stderr.strip()[-LONGEST_STDERR:]}" if stderr.strip() else ""
+
+
+def _lines(value: object) -> list[str]:
+    return json.dumps(value, indent=2, ensure_ascii=False).splitlines()[1:-1]
+
+
+def _fits(value: Any, expected: Any) -> bool:
+    """Whether a value is as expected: it may have more fields, and a text may be described."""
+    if isinstance(expected, Mapping) and isinstance(value, str):
+        return _fits_text(value, expected)
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        return all(key in value and _fits(value[key], each) for key, each in expected.items())
+    same_type = isinstance(value, bool) == isinstance(expected, bool)
+    return same_type and bool(value == expected)
+
+
+def _fits_text(text: str, expected: Mapping[str, Any]) -> bool:
+    if expected.keys() == {"contains"}:
+        return str(expected["contains"]) in text
+    return expected.keys() == {"matches"} and regress.Regex(str(expected["matches"])).find(text) is not None
+
+
+@contextmanager
+def _variables(env: Mapping[str, str | None]) -> Iterator[None]:
+    """Set and unset variables of this process, which hooks inherit."""
+    before = {name: os.environ.get(name) for name in env}
+    _set_variables(env)
+    try:
+        yield
+    finally:
+        _set_variables(before)
+
+
+def _set_variables(env: Mapping[str, str | None]) -> None:
+    for name, value in env.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+class _Reader:
+    """Reads the tests of one file and collects what is wrong with them."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.problems: list[Problem] = []
+
+    def tests(self) -> list[HookTest]:
+        root = self._document.root
+        nodes = root.items if root.kind is Kind.ARRAY else (root,)
+        tests = [self._test(node, number) for number, node in enumerate(nodes, start=1)]
+        return [test for test in tests if test is not None]
+
+    def _test(self, node: Node, number: int) -> HookTest | None:
+        before = len(self.problems)
+        if not self._is_object(node, "a test", TEST_FIELDS):
+            return None
+        event = self._event(node)
+        name = self._text(node, "name")
+        hook = self._text(node, "hook")
+        hook_input = self._input(node, event) if event else {}
+        env = self._env(node)
+        expect = self._expect(node)
+        if len(self.problems) > before or event is None:
+            return None
+        file, line = self._document.file, self._document.problem_at(node.start, "").line
+        return HookTest(file, line, name or f"test {number}", event, hook_input, hook, env, expect, node)
+
+    def _event(self, node: Node) -> HookEventName | None:
+        given = self._text(node, "event", required=True)
+        if given is None:
+            return None
+        try:
+            return HookEventName(given)
+        except ValueError:
+            meant = closest(given, HookEventName)
+            hint = f", did you mean `{meant}`?" if meant else f"; events: {', '.join(HookEventName)}"
+            self._report(node.at("event"), f"unknown event `{given}`{hint}")
+            return None
+
+    def _input(self, node: Node, event: HookEventName) -> Mapping[str, Any]:
+        given = node.at("input")
+        if given is None:
+            self._report(node, "a test needs `input`: the event's own fields, in an object")
+            return {}
+        known = (*event.spec.fields, *BASE_FIELDS)
+        if not self._is_object(given, f"the input of {event}", known):
+            return {}
+        try:
+            return complete_input(event, given.to_value())
+        except InvalidInputError as error:
+            self._report(given, str(error))
+            return {}
+
+    def _env(self, node: Node) -> Mapping[str, str | None]:
+        given = node.at("env")
+        if given is None:
+            return {}
+        if not self._is_object(given, "`env`"):
+            return {}
+        for member in given.members:
+            if member.value.kind not in (Kind.STRING, Kind.NULL):
+                self._report(member.value, f"`{member.key}` must be a string, or null for a variable that is not set")
+        values: dict[str, str | None] = given.to_value()
+        return values
+
+    def _expect(self, node: Node) -> Expectation | None:
+        given = node.at("expect")
+        if given is None or not self._is_object(given, "`expect`", EXPECT_FIELDS):
+            return None
+        decision = self._text(given, "decision", required=True)
+        if decision is not None and decision not in DECISIONS:
+            meant = closest(decision, DECISIONS)
+            hint = f", did you mean `{meant}`?" if meant else ""
+            self._report(
+                given.at("decision"), f"unknown decision `{decision}`{hint} Expected one of {', '.join(DECISIONS)}"
+            )
+        reason, output = given.at("reason"), given.at("output")
+        if reason is not None:
+            self._check_reason(reason)
+        if output is not None:
+            self._is_object(output, "`output`")
+        fields = given.to_value()
+        return Expectation(decision or "", fields.get("reason"), fields.get("output"))
+
+    def _check_reason(self, node: Node) -> None:
+        if node.kind is Kind.STRING:
+            return
+        if not self._is_object(node, "`reason` (or a string)", REASON_FIELDS):
+            return
+        if len(node.members) != 1:
+            self._report(node, "`reason` needs either `contains` or `matches`")
+            return
+        [member] = node.members
+        if member.value.kind is not Kind.STRING:
+            self._report(member.value, f"`{member.key}` must be a string")
+        elif member.key == "matches":
+            try:
+                regress.Regex(str(member.value.scalar))
+            except regress.RegressError as error:
+                self._report(member.value, f"`matches` is not a valid regular expression: {error}")
+
+    def _text(self, node: Node, key: str, *, required: bool = False) -> str | None:
+        value = node.at(key)
+        if value is None:
+            if required:
+                self._report(node, f"`{key}` is missing")
+            return None
+        if value.kind is not Kind.STRING or not str(value.scalar).strip():
+            self._report(value, f"`{key}` must be a string that is not blank")
+            return None
+        return str(value.scalar)
+
+    def _is_object(self, node: Node, what: str, known: Collection[str] | None = None) -> bool:
+        """Whether a node is an object. Also reports keys that are not known, where these are given."""
+        if node.kind is not Kind.OBJECT:
+            self._report(node, f"{what} must be an object, found {self._document.found(node)}")
+            return False
+        for member in node.members:
+            if known is not None and member.key not in known:
+                meant = closest(member.key, known)
+                hint = f", did you mean `{meant}`?" if meant else f"; known fields: {', '.join(known)}"
+                problem = f"unknown field `{member.key}` in {what}{hint}"
+                self.problems.append(self._document.problem_at(member.key_start, problem))
+        return True
+
+    def _report(self, node: Node | None, message: str) -> None:
+        self.problems.append(self._document.problem_at(node.start if node else 0, message))
+
+
+TEST_FIELDS: Final = ("name", "event", "input", "hook", "env", "expect")
+EXPECT_FIELDS: Final = ("decision", "reason", "output")
+REASON_FIELDS: Final = ("contains", "matches")
+
+
+def hooktest_schema() -> dict[str, Any]:
+    """Return a JSON Schema of test files, for editors."""
+    text = {"type": "string", "pattern": r"\S"}
+    reason = {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in REASON_FIELDS},
+                "additionalProperties": False,
+                "minProperties": 1,
+                "maxProperties": 1,
+            },
+        ],
+        "description": "Why; the exact text, or an object with `contains` or `matches` (a regular expression).",
+    }
+    expect = {
+        "type": "object",
+        "description": "What hooks should decide.",
+        "properties": {
+            "decision": {"enum": list(DECISIONS), "description": "What comes of the event."},
+            "reason": reason,
+            "output": {"type": "object", "description": "Fields that the merged output must have."},
+        },
+        "required": ["decision"],
+        "additionalProperties": False,
+    }
+    test = {
+        "type": "object",
+        "properties": {
+            "name": {**text, "description": "What the test is about."},
+            "event": {"enum": [event.value for event in HookEventName], "description": "The event to fire."},
+            "input": {"type": "object", "description": "The event's own fields. Missing ones get example values."},
+            "hook": {**text, "description": "The only hook to run, by its name; else all that match."},
+            "env": {
+                "type": "object",
+                "additionalProperties": {"type": ["string", "null"]},
+                "description": "Variables that hooks get; null for one that is not set.",
+            },
+            "expect": expect,
+        },
+        "required": ["event", "input"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tests for hooks of llxprt-hooks, in *.hooktest.json",
+        "allowComments": True,
+        "allowTrailingCommas": True,
+        "anyOf": [{"$ref": "#/$defs/test"}, {"type": "array", "items": {"$ref": "#/$defs/test"}}],
+        "$defs": {"test": test},
+    }

@@ -1,0 +1,298 @@
+"""Hooks in the Claude Agent SDK.
+
+::
+
+    options = with_hooks(ClaudeAgentOptions(cwd="."))            # tools, prompts, compaction, notifications
+    async with hooked(ClaudeAgentOptions(cwd=".")) as options:   # also the model
+        async for message in query(prompt="…", options=options): ...
+
+The SDK calls back for tools, but not for the model. ``hooked`` therefore runs a model proxy, and lets the SDK's program
+use it. Words of the two protocols that look alike are not: there, ``systemMessage`` is for the user and
+``suppressOutput`` hides a hook's own output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from weakref import WeakKeyDictionary
+
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
+
+from llxprt_hooks.config import Config
+from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
+from llxprt_hooks.events import HookEventName, NotificationType
+from llxprt_hooks.integrations.base import ConfigFields, Integration
+from llxprt_hooks.integrations.sessions import Sessions
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.triggers import portal
+from llxprt_hooks.triggers.relevance import is_hooked
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import HookEvent
+
+    from llxprt_hooks.engine.session import Session
+    from llxprt_hooks.triggers.tool import HookedToolCall
+
+ToolNames = Literal["claude", "llxprt"]
+
+_TIMEOUT = 24 * 3600.0
+"""Seconds that the SDK's program waits for a callback. Hooks have their own timeouts, and must not be left out."""
+_MOST_CALLS = 1000
+_VARIABLE = "ANTHROPIC_BASE_URL"
+_OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+
+_ALIASES = {tool: name for tool, name in reversed(list(CLAUDE_TOOLS.items())) if name is not None}
+"""The names of tools as our own agent has them. Of two tools with the same name, the last one is meant by it."""
+_ARGUMENTS = {"Glob": {"path": "dir_path"}, "Grep": {"path": "dir_path"}, "LS": {"path": "dir_path"}}
+"""Arguments that our own agent calls otherwise."""
+
+
+def with_hooks(
+    options: ClaudeAgentOptions | None = None,
+    config: Config | None = None,
+    tool_names: ToolNames = "claude",
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> HookedOptions:
+    """Return options whose callbacks run hooks, in addition to the callbacks that they have.
+
+    Without ``config``, the settings files of ``options.cwd`` are read. With ``tool_names="llxprt"`` hooks see the tools
+    under the names of LLxprt Code: ``Bash`` as ``run_shell_command``, and so on.
+    """
+    options = options or ClaudeAgentOptions()
+    return ClaudeHooks(config or _config(options), tool_names=tool_names, aliases=aliases).added_to(options)
+
+
+@asynccontextmanager
+async def hooked(
+    options: ClaudeAgentOptions | None = None,
+    config: Config | None = None,
+    tool_names: ToolNames = "claude",
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> AsyncIterator[HookedOptions]:
+    """Do the same as ``with_hooks``, and run a model proxy for the hooks of model events while the block runs."""
+    from llxprt_hooks.proxy.model_http import serving, upstreams
+
+    if not portal.runs_here():
+        raise RuntimeError("hooked() needs asyncio; with_hooks() works with trio, too, without hooks for the model")
+    options = options or ClaudeAgentOptions()
+    environment = {**os.environ, **options.env}
+    for name in _OTHER_PROVIDERS:
+        if environment.get(name, "") not in ("", "0", "false"):
+            raise RuntimeError(f"{name} is set: hooks do not see the models of other providers than Anthropic's API")
+    hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases)
+    upstream = upstreams([], environment)["anthropic"]
+    async with serving(hooks.hooks, {"anthropic": upstream}, agent=hooks) as running:
+        variables = {**options.env, **running.environment(environment)}
+        settings = _with_base_url(options, running.base_urls[_VARIABLE])
+        yield hooks.added_to(replace(options, env=variables, settings=settings))
+
+
+class HookedOptions(ClaudeAgentOptions):
+    """Options with hooks."""
+
+    _hooks: ClaudeHooks
+
+    def stop_reason(self, session_id: str | None = None) -> str | None:
+        """Return why a hook stopped a session, by default the latest one. The SDK's messages do not have it."""
+        return self._hooks.stop_reason(session_id)
+
+
+class ClaudeHooks(Integration):
+    """The hooks of a configuration, as callbacks of the SDK."""
+
+    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["claude-agent-sdk"]
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        tool_names: ToolNames = "claude",
+        aliases: Mapping[str, str] | None = None,
+        **config_fields: Unpack[ConfigFields],
+    ) -> None:
+        if tool_names not in ("claude", "llxprt"):
+            raise ValueError(f"tool_names must be 'claude' or 'llxprt', found {tool_names!r}")
+        translates = tool_names == "llxprt"
+        super().__init__(config, aliases={**(_ALIASES if translates else {}), **(aliases or {})}, **config_fields)
+        self._arguments = _ARGUMENTS if translates else {}
+        self.sessions = Sessions(self.hooks)
+        self._latest: Session | None = None
+        self._prompts: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
+        self._calls: OrderedDict[str, HookedToolCall] = OrderedDict()
+
+    def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
+        """Return a copy of options with the callbacks added."""
+        merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
+        for event, matcher in self._matchers().items():
+            merged.setdefault(event, []).append(matcher)
+        given = {each.name: getattr(options, each.name) for each in fields(ClaudeAgentOptions) if each.init}
+        added = HookedOptions(**{**given, "hooks": merged or None})
+        added._hooks = self
+        return added
+
+    def stop_reason(self, session_id: str | None = None) -> str | None:
+        """Return why a hook stopped a session, by default the latest one."""
+        session = self._latest if session_id is None else self.sessions.latest(session_id)
+        return None if session is None else session.stop_reason
+
+    def _matchers(self) -> dict[HookEvent, HookMatcher]:
+        if not self.hooks.config.enable_hooks:
+            return {}
+        callbacks: dict[HookEvent, Callable[[Any], Any]] = {
+            "PreToolUse": self._before_tool,
+            "PostToolUse": self._after_tool,
+            "PostToolUseFailure": self._after_failed_tool,
+            "PermissionRequest": self._asked,
+            "UserPromptSubmit": self._prompted,
+            "Stop": self._answered,
+            "PreCompact": self._compacting,
+            "Notification": self._notified,
+        }
+        return {event: _matcher(event, callback) for event, callback in callbacks.items()}
+
+    # Tools.
+
+    async def _before_tool(self, given: Any) -> dict[str, Any]:
+        name, session = self.hook_name(given["tool_name"]), self._session(given)
+        is_limited = session.stop_reason is not None or session.restriction.allowed is not None
+        if not is_limited and not is_hooked(self.hooks.config, name):
+            return {}
+        shown = self._renamed(given)
+        with self.sessions.active(session):
+            call = self.hooks.tool_call(name, shown)
+            refused = await call.before()
+        if refused is not None:
+            decision = {"permissionDecision": "deny", "permissionDecisionReason": str(refused.llm_content)}
+            return _output("PreToolUse", decision, refused.stop_reason)
+        self._calls[given["tool_use_id"]] = call
+        if len(self._calls) > _MOST_CALLS:  # of calls that nobody permitted, the end is not reported
+            self._calls.popitem(last=False)
+        if call.input is shown:
+            return {}
+        names = {shown: real for real, shown in self._arguments.get(given["tool_name"], {}).items()}
+        return _output("PreToolUse", {"updatedInput": _with_names(call.input, names)})
+
+    async def _after_tool(self, given: Any) -> dict[str, Any]:
+        call = self._calls.pop(given["tool_use_id"], None)
+        if call is None:
+            return {}
+        call.input = self._renamed(given)  # the user may have changed it after the hooks
+        with self.sessions.active(self._session(given)):
+            result = await call.after(_content(given["tool_response"]))
+        return _output("PostToolUse", _context(result), result.stop_reason)
+
+    async def _after_failed_tool(self, given: Any) -> dict[str, Any]:
+        call = self._calls.pop(given["tool_use_id"], None)
+        if call is None:
+            return {}
+        return _output("PostToolUseFailure", _context(call.not_run(ToolResult.failure(given["error"], "failed"))))
+
+    def _renamed(self, given: Any) -> dict[str, Any]:
+        return _with_names(given["tool_input"], self._arguments.get(given["tool_name"], {}))
+
+    # Events that nobody waits for.
+
+    async def _asked(self, given: Any) -> dict[str, Any]:
+        name = self.hook_name(given["tool_name"])
+        details = {"tool_name": name, "tool_input": self._renamed(given)}
+        self._notify(given, NotificationType.TOOL_PERMISSION, f"{name} needs approval", details)
+        return {}
+
+    async def _notified(self, given: Any) -> dict[str, Any]:
+        if given["notification_type"] != "permission_prompt":  # PermissionRequest was there before
+            details = {"title": given["title"]} if given.get("title") else {}
+            self._notify(given, given["notification_type"], given["message"], details)
+        return {}
+
+    async def _prompted(self, given: Any) -> dict[str, Any]:
+        session = self.sessions.begin(given["session_id"])
+        self._prompts[session] = given["prompt"]
+        with self.sessions.active(self._session(given)):
+            self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=given["prompt"])
+        return {}
+
+    async def _answered(self, given: Any) -> dict[str, Any]:
+        session = self._session(given)
+        with self.sessions.active(session):
+            self.hooks.observe(
+                HookEventName.AFTER_AGENT,
+                prompt=self._prompts.get(session, ""),
+                prompt_response=given.get("last_assistant_message") or "",
+                stop_hook_active=given["stop_hook_active"],
+            )
+        return {}
+
+    async def _compacting(self, given: Any) -> dict[str, Any]:
+        with self.sessions.active(self._session(given)):
+            self.hooks.observe(HookEventName.PRE_COMPRESS, trigger=given["trigger"])
+        return {}
+
+    def _notify(self, given: Any, kind: str, message: str, details: dict[str, Any]) -> None:
+        with self.sessions.active(self._session(given)):
+            self.hooks.observe(HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details)
+
+    def _session(self, given: Any) -> Session:
+        session = self.sessions.get(given["session_id"]) or self.sessions.begin(given["session_id"])
+        session.transcript_path = given.get("transcript_path") or ""
+        self._latest = session
+        return session
+
+
+class _ClaudeHooksWithModel(ClaudeHooks):
+    unsupported: ClassVar[Mapping[HookEventName, str]] = {}
+
+
+def _config(options: ClaudeAgentOptions) -> Config:
+    return Config.load(options.cwd or ".")
+
+
+def _matcher(event: HookEvent, callback: Callable[[Any], Any]) -> HookMatcher:
+    async def called(given: Any, tool_use_id: str | None, context: Any) -> Any:
+        return await callback(given)
+
+    matcher = HookMatcher(hooks=[called], timeout=_TIMEOUT)
+    if event == "PreToolUse" and hasattr(matcher, "on_failure"):
+        matcher.on_failure = "block"  # a guard whose answer is lost must not let the call through
+    return matcher
+
+
+def _output(event: str, specific: dict[str, Any], stop_reason: str | None = None) -> dict[str, Any]:
+    stopped = {} if stop_reason is None else {"continue_": False, "stopReason": stop_reason}
+    return {**stopped, **({"hookSpecificOutput": {"hookEventName": event, **specific}} if specific else {})}
+
+
+def _context(result: ToolResult) -> dict[str, Any]:
+    return {"additionalContext": "\n\n".join(result.additions)} if result.additions else {}
+
+
+def _content(response: Any) -> Any:
+    """Return a tool's response as hooks see it: blocks of text as text, and the rest as it is."""
+    if isinstance(response, list) and response and all(_is_text(block) for block in response):
+        return "\n\n".join(block["text"] for block in response)
+    return response
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
+def _with_names(arguments: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in arguments.items()} if names else arguments
+
+
+def _with_base_url(options: ClaudeAgentOptions, url: str) -> str:
+    """Return the settings of options with the base URL: that in a settings file would win over the environment."""
+    given = options.settings or "{}"
+    text = given if given.lstrip().startswith("{") else Path(options.cwd or ".", given).read_text("utf-8")
+    settings = json.loads(text)
+    return json.dumps({**settings, "env": {**settings.get("env", {}), _VARIABLE: url}})

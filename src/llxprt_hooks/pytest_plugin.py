@@ -1,0 +1,143 @@
+"""The pytest plugin: the fixture ``hook_run``, and ``*.hooktest.json`` files as tests (D-50).
+
+pytest loads this module at its start, in every project. So nothing else of the package is imported before it is used.
+
+    def test_the_guard(hook_run):
+        outcome = hook_run("BeforeTool", {"tool_name": "write_file", "tool_input": {"file_path": ".env"}}, hook="guard")
+        assert outcome.decision == "block"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from llxprt_hooks.inspection.hook_tests import HookTest, Outcome, TestResult
+    from llxprt_hooks.inspection.trial import LoadedHooks
+
+T = TypeVar("T")
+
+_SUFFIX = ".hooktest.json"
+_loaded = pytest.StashKey["dict[Path, LoadedHooks]"]()
+
+
+class HookRun:
+    """Fires events at the hooks of a project, for real, and returns what they decide."""
+
+    def __init__(self, config: pytest.Config, folder: Path) -> None:
+        self._config = config
+        self._folder = folder
+
+    def __call__(
+        self,
+        event: str,
+        hook_input: Mapping[str, Any] | None = None,
+        *,
+        hook: str | None = None,
+        env: Mapping[str, str | None] | None = None,
+        project: str | os.PathLike[str] | None = None,
+    ) -> Outcome:
+        """Fire an event; fields that are missing in its input get example values.
+
+        ``hook`` names the only hook to run. ``env`` sets variables; None unsets one. The project is the nearest folder
+        above the test that has hook settings. Raises ``AssertionError`` if no hook matches or a hook fails.
+        """
+        from llxprt_hooks.events import HookEventName
+        from llxprt_hooks.inspection.hook_tests import complete_input, fire_for_test
+
+        event_name = HookEventName(event)
+        fields = complete_input(event_name, hook_input or {})
+        hooks = _hooks(self._config, _project(self._config, self._folder) if project is None else Path(project))
+        ran = _wait(fire_for_test(hooks, event_name, fields, hook=hook, env=env or {}))
+        if ran.failures:
+            raise AssertionError("; ".join(ran.failures))
+        return ran.outcome
+
+
+@pytest.fixture
+def hook_run(request: pytest.FixtureRequest) -> HookRun:
+    """Fire events at the hooks of the project, and get what they decide."""
+    return HookRun(request.config, request.path.parent)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the tests of a ``*.hooktest.json`` file."""
+    if not file_path.name.endswith(_SUFFIX):
+        return None
+    collected: HookTestFile = HookTestFile.from_parent(parent, path=file_path)
+    return collected
+
+
+class HookTestFile(pytest.File):
+    """A file with tests for hooks."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from llxprt_hooks.inspection.hook_tests import HookTestFileError, read_tests
+
+        try:
+            tests = read_tests(self.path)
+        except HookTestFileError as error:
+            raise self.CollectError(str(error)) from error
+        for test in tests:
+            yield HookTestItem.from_parent(self, name=test.name, test=test)
+
+
+class HookTestItem(pytest.Item):
+    """One test for hooks."""
+
+    def __init__(self, *, test: HookTest, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._test = test
+
+    def runtest(self) -> None:
+        from llxprt_hooks.inspection.hook_tests import run_test
+
+        result = _wait(run_test(_hooks(self.config, _project(self.config, self.path.parent)), self._test))
+        if not result.passed:
+            raise _HookTestFailedError(result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if not isinstance(excinfo.value, _HookTestFailedError):
+            return super().repr_failure(excinfo, style)
+        result = excinfo.value.result
+        lines = [*result.problems, *result.difference()]
+        return "\n".join([*lines, *(["- expected, + decided by the hooks"] if result.mismatches else [])])
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self._test.line - 1, self.name
+
+
+class _HookTestFailedError(Exception):
+    def __init__(self, result: TestResult) -> None:
+        super().__init__("; ".join(result.problems))
+        self.result = result
+
+
+def _project(config: pytest.Config, folder: Path) -> Path:
+    """Return the nearest folder with hook settings that a folder is in, except the home folder; else pytest's own."""
+    from llxprt_hooks.settings.levels import is_home, project_settings_file
+
+    folders = (each for each in (folder.absolute(), *folder.absolute().parents) if not is_home(each))
+    return next((each for each in folders if project_settings_file(each).is_file()), config.rootpath)
+
+
+def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
+    """Return the hooks of a project, loaded once."""
+    from llxprt_hooks.inspection.trial import LoadedHooks
+
+    loaded = config.stash.setdefault(_loaded, {})
+    if project not in loaded:
+        loaded[project] = LoadedHooks.load(project)
+    return loaded[project]
+
+
+def _wait(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Wait for a coroutine, also where an event loop is running."""
+    from llxprt_hooks.triggers import portal
+
+    return portal.run(coroutine)
