@@ -23,7 +23,7 @@ PHRASES = {
     r"e-mails?": "email",
     r"heed(?:s|ed|ing)?": "honor, apply, act on",
     r"mend(?:s|ed|ing)?": "fix",
-    r"put right": "fix",
+    r"put (?:it |them )?right": "fix",
     r"(?:held|holds?(?: [\w']+){0,3}) against": "matched against, compared with",
     r"laid over": "merged into",
     r"(what (?:\w+ ){1,2})?(?:will|would) do(?=[.,;:)]|$)": "is enough",

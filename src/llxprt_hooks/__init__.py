@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import decode_message as decode_message
     from llxprt_hooks.bus.messages import encode_message as encode_message
     from llxprt_hooks.bus.messages import read_response as read_response
+    from llxprt_hooks.bus.nats import NatsMessageBus as NatsMessageBus
     from llxprt_hooks.config import Config as Config
     from llxprt_hooks.engine.definitions import ConfigSource as ConfigSource
     from llxprt_hooks.engine.definitions import HookConfig as HookConfig
@@ -130,6 +131,7 @@ __version__ = "0.2.0"
 
 _EXPORTS = {
     "bus.in_process": "InProcessMessageBus",
+    "bus.nats": "NatsMessageBus",
     "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
     "decode_message encode_message read_response",
     "config": "Config",

@@ -90,5 +90,6 @@ def test_an_unapproved_project_sends_nothing(
 ) -> None:
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
 
-    assert call("fire", "BeforeTool", "--tool", "write_file").status == 0
+    call("fire", "BeforeTool", "--tool", "write_file")
+
     assert server.received == []

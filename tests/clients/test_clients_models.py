@@ -247,7 +247,7 @@ def test_notes_reach_a_request_for_which_no_hook_runs(driver: Driver) -> None:
     """A tool's hook may leave a note, or stop the session, where no hook watches the model."""
     Recorder(driver, "BeforeTool")
     with driver.clients.session("s1") as session:
-        session.exchange_notes(0, ("be polite",))
+        session.exchange_notes((), ("be polite",))
         driver.ask("one")
         driver.ask("two")
         session.stop_reason = "enough"

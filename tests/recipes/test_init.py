@@ -8,11 +8,15 @@ import os
 import sysconfig
 from pathlib import Path
 
+import jsonschema
 import pexpect
 import pytest
 
+from llxprt_hooks import HookEventName
 from llxprt_hooks.cli.main import run_command_line
-from llxprt_hooks.recipes import NAMES
+from llxprt_hooks.diagnosis import settings_schema
+from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.recipes import FIRST_HOOK, NAMES, ROLES, adapt_to_tools, find_recipe
 from llxprt_hooks.settings import parse
 from tests.recipes.recipe_project import RecipeProject, mode_of
 
@@ -90,6 +94,48 @@ def test_running_it_again_changes_nothing(bench: RecipeProject, capsys: pytest.C
 
     assert {file: file.read_bytes() for file in bench.root.rglob("*") if file.is_file()} == first
     assert "unchanged" in capsys.readouterr().out
+
+
+def test_new_settings_name_their_schema(bench: RecipeProject) -> None:
+    init("-C", str(bench.root))
+
+    settings = json.loads(settings_of(bench).read_text())
+    schema = json.loads((settings_of(bench).parent / settings["$schema"]).read_text())
+    assert schema == settings_schema()
+    jsonschema.validate(settings, schema)
+
+
+def test_settings_that_are_there_get_no_schema(bench: RecipeProject) -> None:
+    bench.write(".llxprt/settings.json", "{}")
+
+    init("-C", str(bench.root))
+
+    assert "$schema" not in settings_of(bench).read_text()
+    assert not (settings_of(bench).parent / "state" / "settings.schema.json").exists()
+
+
+@pytest.mark.parametrize("name", [FIRST_HOOK, *NAMES])
+def test_every_recipe_treats_named_tools_like_its_own(name: str) -> None:
+    tools = {"write": ["edit", "mcp__files.put"], "shell": ["bash", "sandbox"], "read": ["view"]}
+    recipe = find_recipe(name)
+    adapted = adapt_to_tools(recipe, tools)
+
+    for event, groups in recipe.hooks.items():
+        for before, after in zip(groups, adapted.hooks[event], strict=True):
+            assert {**before, "matcher": None} == {**after, "matcher": None}
+            was, now = (compile_matcher(HookEventName(event), each.get("matcher")) for each in (before, after))
+            for role, known in ROLES.items():
+                assert [now(tool) for tool in known] == [was(tool) for tool in known]
+                assert {now(tool) for tool in tools[role]} == {was(known[0])}
+            assert now("other") == was("other")
+
+
+async def test_recipes_work_for_tools_of_other_names(bench: RecipeProject) -> None:
+    assert init("--tools", "write=edit, write=put.file", "-C", str(bench.root)) == 0
+
+    assert await bench.verdict("edit", file_path=".env", content="x") is not None
+    assert await bench.verdict("put.file", file_path=".env", content="x") is not None
+    assert await bench.verdict("put_file", file_path=".env", content="x") is None
 
 
 def test_several_are_put_in_the_order_in_which_they_should_run(bench: RecipeProject) -> None:
@@ -223,13 +269,18 @@ def test_one_recipe_can_be_read_in_full(capsys: pytest.CaptureFixture[str]) -> N
 
     printed = capsys.readouterr().out
     assert "COST_CAP_TOKENS" in printed
-    assert "**Needs:** python3." in printed
+    assert "Needs: python3." in printed
+    assert "**" not in printed
+    assert "`" not in printed
+    assert not any(line.endswith(" ") or len(line) > 120 for line in printed.partition("To try it")[0].splitlines())
     assert "  llxprt-hooks fire AfterModel --input @.llxprt/hooks/samples/cost-cap.json\n    # tells" in printed
 
 
 WRONG = {
     "unknown recipe": (["secret-scaning"], 64, "There is no recipe `secret-scaning`, did you mean `secret-scanning`?"),
     "unknown option": (["--wrong"], 64, "No such option"),
+    "unknown role": (["--tools", "wrote=edit"], 64, "with a role of write, shell, read, found 'wrote=edit'"),
+    "role without a name": (["--tools", "write=edit,shell"], 64, "found 'shell'"),
     "no such folder": (["-C", "/no/such/folder"], 64, "does not exist"),
 }
 
@@ -263,7 +314,17 @@ def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture
     assert "for all your projects with --user" in message
 
 
-@pytest.mark.parametrize("link", [".llxprt", ".llxprt/hooks", ".llxprt/hooks/first_hook.py", ".llxprt/settings.json"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        ".llxprt",
+        ".llxprt/hooks",
+        ".llxprt/hooks/first_hook.py",
+        ".llxprt/settings.json",
+        ".llxprt/state",
+        ".llxprt/state/settings.schema.json",
+    ],
+)
 def test_a_link_out_of_the_project_is_not_followed(
     link: str, bench: RecipeProject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,3 +364,15 @@ def test_the_names_of_recipes_are_completed(bench: RecipeProject) -> None:
     completions = parameter.shell_complete(command.make_context("init", []), "git-")
 
     assert [each.value for each in completions] == ["git-checkpoint", "git-context"]
+
+
+@pytest.mark.parametrize("tool", ["bash", "execute_command", "edit"])
+def test_validate_finds_nothing_in_recipes_for_other_tools(
+    tool: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init("dangerous-commands", "git-checkpoint", "--tools", f"shell={tool}", "-C", str(bench.root))
+    capsys.readouterr()
+
+    assert run_command_line(["validate", "--tool", tool, "-C", str(bench.root)]) == 0
+
+    assert "matcher" not in capsys.readouterr().out

@@ -82,7 +82,7 @@ def test_project_hooks_precede_extension_hooks_whatever_the_events_say() -> None
 @pytest.mark.parametrize(
     ("entry", "tells"),
     [
-        ({"type": "http", "command": "check"}, "http"),
+        ({"type": "prompt", "command": "check"}, "prompt"),
         ({"command": "check"}, "type"),
         ({"type": "command"}, "command"),
         ({"type": "command", "command": None}, "command"),

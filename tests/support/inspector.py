@@ -19,7 +19,7 @@ from tests.support.processes import DEADLINE
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
 
-GUARD = {
+GUARD: dict[str, list[dict[str, Any]]] = {
     "BeforeTool": [
         {
             "matcher": "write_file",

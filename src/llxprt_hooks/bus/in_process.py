@@ -42,14 +42,15 @@ class InProcessMessageBus:
         """Deliver a message to all subscribers of its type; an exception in one does not affect the others."""
         subscribers = list(self._subscribers.get(message_channel(message), ()))
         if len(subscribers) == 1:
-            await _deliver(subscribers[0], message)
+            await deliver(subscribers[0], message)
         elif subscribers:
             async with asyncio.TaskGroup() as group:
                 for subscriber in subscribers:
-                    group.create_task(_deliver(subscriber, message))
+                    group.create_task(deliver(subscriber, message))
 
 
-async def _deliver(subscriber: Subscriber, message: Message) -> None:
+async def deliver(subscriber: Subscriber, message: Message) -> None:
+    """Call a subscriber and wait until it is done. An exception is logged."""
     try:
         await resolve(subscriber(message))
     except Exception:

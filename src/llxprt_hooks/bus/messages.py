@@ -97,6 +97,15 @@ def message_channel(message: Message) -> str:
     return MessageBusType[value] if value in MessageBusType.__members__ else value
 
 
+def message_correlation_id(message: Message) -> str:
+    """Return the correlation id of a message of any shape; empty if it has none."""
+    if not isinstance(message, Mapping):
+        return message.correlation_id
+    fields = message.get("payload", message)
+    value = fields.get("correlationId") if isinstance(fields, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
     """A request of any shape, and the function that builds a response of the same shape."""

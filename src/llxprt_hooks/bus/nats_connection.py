@@ -33,6 +33,9 @@ _RECONNECT_WAIT: Final = 0.5
 DEFAULT_SUBJECT: Final = "llxprt.hooks"
 """The subject of hook requests, unless settings or a command line name another."""
 
+QUEUE_GROUP: Final = "llxprt-hooks"
+"""Of the subscribers in this group, one gets each request."""
+
 _SCHEMES: Final = ("nats", "tls")
 _SUBJECT: Final = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 

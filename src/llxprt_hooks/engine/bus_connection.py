@@ -19,7 +19,7 @@ from llxprt_hooks.engine.results import HookStageError
 if TYPE_CHECKING:
     import logging
 
-    from llxprt_hooks.bus.messages import IncomingRequest, Message, MessageBus, Unsubscribe
+    from llxprt_hooks.bus.messages import Message, MessageBus, Unsubscribe
     from llxprt_hooks.engine.results import AggregatedHookResult
 
 Fire = Callable[[Any, Any], Awaitable["AggregatedHookResult"]]
@@ -91,31 +91,32 @@ class BusConnection:
     async def _answer(self, message: Message) -> None:
         if self._is_closed:
             return
-        request = read_request(message)
-        aggregated = await self._fire(request.event_name, request.input)
-        failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
-        await self._publish(
-            request,
-            HookExecutionResponse(
-                correlation_id=request.correlation_id,
-                success=aggregated.success,
-                output=aggregated,
-                error=None if failure is None else describe_failure(failure),
-            ),
-        )
-
-    async def _publish(self, request: IncomingRequest, response: HookExecutionResponse) -> None:
+        response = await response_to(message, self._fire)
         try:
-            message = request.answer(response)
-        except Exception as error:
-            failure = describe_failure(
-                HookStageError("response_formatting", f"the result could not be serialized: {error}")
-            )
-            message = request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
-        try:
-            await resolve(self.bus.publish(message))
+            await resolve(self.bus.publish(response))
         except Exception:
-            self._log.warning("the response to request %s was not published", request.correlation_id, exc_info=True)
+            correlation_id = read_request(message).correlation_id
+            self._log.warning("the response to request %s was not published", correlation_id, exc_info=True)
+
+
+async def response_to(message: Message, fire: Fire) -> Message:
+    """Return the response to a request, in the shape of the request."""
+    request = read_request(message)
+    aggregated = await fire(request.event_name, request.input)
+    failure = next((error for error in aggregated.errors if isinstance(error, HookStageError)), None)
+    response = HookExecutionResponse(
+        correlation_id=request.correlation_id,
+        success=aggregated.success,
+        output=aggregated,
+        error=None if failure is None else describe_failure(failure),
+    )
+    try:
+        return request.answer(response)
+    except Exception as error:
+        failure = HookStageError("response_formatting", f"the result could not be serialized: {error}")
+        return request.answer(
+            HookExecutionResponse(request.correlation_id, success=False, error=describe_failure(failure))
+        )
 
 
 def _drop(awaitable: Awaitable[object]) -> None:

@@ -53,10 +53,13 @@ def fire_command(event_name: str, hook_input: Mapping[str, Any], project: str) -
     return shlex.join([*words, *(["-C", project] if project else [])])
 
 
-def hook_test(event_name: str, hook_input: Mapping[str, Any], decision: str, reason: str) -> str:
+def hook_test(
+    event_name: str, hook_input: Mapping[str, Any], decision: str, reason: str, output: Mapping[str, Any] | None
+) -> str:
     """Return a test that expects what was decided, as the content of a ``*.hooktest.json`` file."""
-    expected = {"decision": _EXPECTED.get(Decision(decision), "allow")}
-    if expected["decision"] != "allow" and reason:
+    asks = (output or {}).get("decision") == "ask"
+    expected = {"decision": _EXPECTED.get(Decision(decision), "ask" if asks else "allow")}
+    if decision in _EXPECTED and reason:
         expected["reason"] = reason
     case = {"event": event_name, "input": dict(hook_input), "expect": expected}
     return json.dumps([case], indent=2, ensure_ascii=False) + "\n"
@@ -93,7 +96,7 @@ def compare(event: TimelineEvent, hook_input: Mapping[str, Any], trial: Trial) -
         "before": was,
         "after": outcome,
         "changed": [name for name in outcome if outcome[name] != was[name]],
-        "merged": diff(_pretty(merged), _pretty(now)) if isinstance(merged, dict) else None,
+        "merged": diff(_pretty(merged), _pretty(now) if now else "") if isinstance(merged, dict) else None,
         "hooks": _hooks(event, trial),
     }
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.inspection.figures import Figures
-from llxprt_hooks.inspection.log import recorded_duration
+from llxprt_hooks.inspection.log import observed_decision, recorded_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +35,14 @@ class Decision(StrEnum):
     FAILED = "failed"
     CHANGED = "changed"
     ALLOWED = "allowed"
+
+
+def would_decide(record: Record) -> str:
+    """Return what a hook in observe mode would have decided, for people; empty for other hooks."""
+    observed = observed_decision(record)
+    decision = decision_of(dict(observed)) if observed else Decision.ALLOWED
+    words = {Decision.BLOCKED: "would block", Decision.STOPPED: "would stop", Decision.CHANGED: "would change"}
+    return words.get(decision, "would allow") if observed else ""
 
 
 def decision_of(record: Record, *, failed: bool = False) -> Decision:
@@ -153,13 +161,14 @@ class TimelineEvent:
 
     def facets(self) -> dict[str, set[str]]:
         """The values to choose it by."""
-        return {
+        values = {
             "project": {self.project},
             "session": {self.session_id},
             "event": {self.event_name},
             "tool": {self.subject} if "Tool" in self.event_name else set(),
             "hook": set(self.hooks),
         }
+        return {name: found - {""} for name, found in values.items()}
 
     def summary(self) -> dict[str, Any]:
         """What a line of the list shows."""
@@ -168,6 +177,7 @@ class TimelineEvent:
                 "hook": str(each.get("hook")),
                 "decision": decision_of(each),
                 "duration": recorded_duration(each),
+                "observed": would_decide(each),
             }
             for each in self.executions
         ]
@@ -301,7 +311,7 @@ class Timeline:
 
     def facets(self) -> dict[str, list[tuple[str, int]]]:
         """Return what events can be chosen by, the most frequent values first."""
-        return {name: counter.most_common(_MOST_VALUES) for name, counter in self._facets.items()}
+        return {name: (+counter).most_common(_MOST_VALUES) for name, counter in self._facets.items()}
 
     @property
     def oldest(self) -> TimelineEvent | None:
@@ -311,7 +321,7 @@ class Timeline:
         before, now = self._counted.get(event.id, {}), event.facets()
         for name in _FACETS:
             known = before.get(name, set())
-            self._facets[name].update(now[name] - known - {""})
+            self._facets[name].update(now[name] - known)
             self._facets[name].subtract(known - now[name])
         self._counted[event.id] = now
 
@@ -322,7 +332,7 @@ class Timeline:
         for identity in list(self.events)[: len(self.events) - MOST_EVENTS * 9 // 10]:
             del self.events[identity]
             for name, values in self._counted.pop(identity).items():
-                self._facets[name].subtract(values - {""})
+                self._facets[name].subtract(values)
         self._facets = {name: +counter for name, counter in self._facets.items()}
         self._views.clear()
 

@@ -17,16 +17,19 @@ from llxprt_hooks.recipes.install import (
     plan_installation,
     plan_user_installation,
 )
+from llxprt_hooks.recipes.tools import ROLES, adapt_to_tools
 
 __all__ = [
     "FIRST_HOOK",
     "NAMES",
+    "ROLES",
     "FileState",
     "InstallError",
     "Installation",
     "PlannedFile",
     "Recipe",
     "UnknownRecipeError",
+    "adapt_to_tools",
     "find_recipe",
     "install",
     "plan_installation",

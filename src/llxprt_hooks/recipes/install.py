@@ -7,6 +7,7 @@ does not exist.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import stat
@@ -16,6 +17,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.settings.atomic import write_atomically
 from llxprt_hooks.settings.document import read_document
@@ -36,6 +38,7 @@ from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+from llxprt_hooks.trust.scripts import STATE_FOLDER
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
@@ -49,6 +52,10 @@ OWNER_ONLY: Final = 0o700
 
 HOOKS_OF_A_PROJECT: Final = "$LLXPRT_PROJECT_DIR/.llxprt/hooks/"
 """In every recipe, a command ends with this path and the name of the script."""
+
+
+SCHEMA: Final = f"{STATE_FOLDER}/settings.schema.json"
+"""Beside the settings, in the folder that an approval does not cover: it is for editors, and no part of a hook."""
 
 
 class InstallError(Exception):
@@ -152,13 +159,17 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bo
     enabled = read_hook_fields(document).enabled if document else None
     before = document.text if document else ""
     try:
-        after, added = _edited(before, enabled, recipes)
+        described = before or set_top_level("", "$schema", f"./{SCHEMA}")
+        after, added = _edited(described, enabled, recipes)
     except EditError as error:
         raise InstallError(f"{settings}: {error}") from error
     return Installation(
         root=root,
         is_users=is_users,
-        files=tuple(_files(root, recipes, is_users=is_users)),
+        files=(
+            *_files(root, recipes, is_users=is_users),
+            *([] if before else [_schema(root, settings, is_users=is_users)]),
+        ),
         settings=settings,
         settings_before=before,
         settings_after=after,
@@ -223,6 +234,15 @@ def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator
             if not is_users:
                 _check_inside(root, path)
             yield PlannedFile(path, content, mode & kept, _state(path, content, mode & kept))
+
+
+def _schema(root: Path, settings: Path, *, is_users: bool) -> PlannedFile:
+    """Return the schema that a new settings file names, for editors."""
+    path, mode = settings.absolute().parent / SCHEMA, SAMPLE_MODE & (OWNER_ONLY if is_users else ALL)
+    if not is_users:
+        _check_inside(root, path)
+    content = json.dumps(settings_schema(), indent=2) + "\n"
+    return PlannedFile(path, content, mode, _state(path, content, mode))
 
 
 def _state(path: Path, content: str, mode: int) -> FileState:

@@ -20,9 +20,11 @@ from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
+    ROLES,
     FileState,
     InstallError,
     UnknownRecipeError,
+    adapt_to_tools,
     find_recipe,
     install,
     plan_installation,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 _WIDE = 80
 """Minimum columns for showing events in the list."""
 
+_WIDEST = 120
+"""Maximum columns of a description, also where it is not printed to a terminal."""
+
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(name, help=find_recipe(name).summary) for name in NAMES if name.startswith(incomplete)]
@@ -48,10 +53,22 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
 @click.option("--list", "listing", is_flag=True, help="List all recipes, or describe the named ones.")
 @click.option("--force", is_flag=True, help="Overwrite scripts that differ from the recipe, without asking.")
 @click.option("--user", "for_user", is_flag=True, help="Copy to ~/.llxprt instead, for all your projects.")
+@click.option(
+    "--tools",
+    "tool_names",
+    metavar="ROLE=NAME",
+    help="Names of your agent's tools that write files, run commands or read: write=edit,shell=bash,read=view.",
+)
 @directory_option
 @click.pass_context
 def command(
-    context: click.Context, recipes: tuple[str, ...], listing: bool, force: bool, for_user: bool, directory: str
+    context: click.Context,
+    recipes: tuple[str, ...],
+    listing: bool,
+    force: bool,
+    for_user: bool,
+    tool_names: str | None,
+    directory: str,
 ) -> int:
     """Copy ready-made hooks into a project. Without a name, copy a first hook to start with.
 
@@ -61,6 +78,9 @@ def command(
     A project's hooks do nothing until you approve them with `llxprt-hooks trust`. With --user, hooks go to ~/.llxprt,
     run in every project, and need no approval.
 
+    Recipes match the tools of LLxprt Code and Gemini CLI: write_file, replace, run_shell_command and so on. If your
+    agent's tools have other names, --tools adds them to the matchers. Separate several with commas.
+
     \b
     Examples:
       llxprt-hooks init                                    a first hook, and what to try next
@@ -69,6 +89,7 @@ def command(
       llxprt-hooks init secret-scanning protected-files    two recipes
       llxprt-hooks init -C ../shop git-checkpoint          into another project
       llxprt-hooks init --user secret-scanning             for all your projects
+      llxprt-hooks init git-checkpoint --tools write=edit,shell=bash
     """
     refuse_below_agent()
     if for_user and context.get_parameter_source("directory") is not ParameterSource.DEFAULT:
@@ -77,7 +98,8 @@ def command(
     if listing:
         _list(chosen)
         return ExitStatus.OK
-    chosen = chosen or [find_recipe(FIRST_HOOK)]
+    tools = _tools(tool_names or "")
+    chosen = [adapt_to_tools(recipe, tools) for recipe in chosen or [find_recipe(FIRST_HOOK)]]
     try:
         installation = plan_user_installation(chosen) if for_user else plan_installation(Path(directory), chosen)
     except InstallError as error:
@@ -100,6 +122,17 @@ def _chosen(names: Sequence[str]) -> list[Recipe]:
         raise click.UsageError(f"{str(error)[0].upper()}{str(error)[1:]}") from error
     order = (FIRST_HOOK, *NAMES)
     return sorted(recipes, key=lambda recipe: order.index(recipe.name))
+
+
+def _tools(text: str) -> dict[str, list[str]]:
+    """Read ``write=edit,shell=bash``."""
+    tools: dict[str, list[str]] = {}
+    for pair in filter(None, (each.strip() for each in text.split(","))):
+        role, _, name = (part.strip() for part in pair.partition("="))
+        if role not in ROLES or not name:
+            raise click.UsageError(f"--tools needs ROLE=NAME with a role of {', '.join(ROLES)}, found {pair!r}.")
+        tools.setdefault(role, []).append(name)
+    return tools
 
 
 def _files_to_keep(different: Sequence[PlannedFile], installation: Installation) -> list[PlannedFile]:
@@ -228,14 +261,15 @@ def _list(recipes: Sequence[Recipe]) -> None:
 
 def _describe(console: Console, recipe: Recipe) -> None:
     facts = f"**Runs at:** {', '.join(recipe.events)}. **Use it** {recipe.when}. **Needs:** {', '.join(recipe.needs)}."
-    text = f"{recipe.description}\n{facts}\n"
-    if console.is_terminal:
-        from rich.markdown import Markdown
+    from rich.markdown import Markdown
+    from rich.text import Text
 
-        console.print(Markdown(text))
-        print_line(console)
-    else:
-        click.echo(text)
+    options = console.options.update(width=min(console.width, _WIDEST))
+    for segments in console.render_lines(Markdown(f"{recipe.description}\n{facts}\n"), options, pad=False):
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+    print_line(console)
     print_line(console, ("To try it", "bold"), ", after you added it to a project and approved it:")
     for step in _trial(recipe, is_users=False):  # not Markdown, which would wrap lines that you copy
         _print_step(console, step)

@@ -17,14 +17,14 @@ from rich.text import Text
 
 from llxprt_hooks.cli.terminal import Part, line
 from llxprt_hooks.inspection.log import POLL
-from llxprt_hooks.inspection.timeline import Decision, TimelineEvent, decision_of
+from llxprt_hooks.inspection.timeline import Decision, TimelineEvent, decision_of, would_decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console
 
-    from llxprt_hooks.inspection.log import Record
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.inspection.timeline import View
 
 STYLES: Mapping[Decision, str] = {
@@ -89,7 +89,8 @@ def _hook(execution: Record) -> list[Text]:
     duration = execution.get("duration")
     taken = f", {duration:.1f} ms" if isinstance(duration, int | float) else ""
     name = " ".join(str(execution.get("hook")).split())
-    shown = [line((name, "bold"), "  ", (decision, STYLES[decision]), f"  {ending}{taken}")]
+    observed = f"  {would_decide(execution)}, only observes" if would_decide(execution) else ""
+    shown = [line((name, "bold"), "  ", (decision, STYLES[decision]), f"  {ending}{taken}{observed}")]
     shown += _fields({"command": execution.get("command"), "error": execution.get("error")})
     for stream in ("stdout", "stderr"):
         text = str(execution.get(stream) or "").strip("\n")

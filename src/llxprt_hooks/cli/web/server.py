@@ -119,7 +119,9 @@ class Inspector:
                 "plan_hints": [] if trial is None else trial.hints,
                 "plan_problem": problem,
                 "fire_command": fire_command(name, hook_input, event.project),
-                "hook_test": hook_test(name, hook_input, event.decision, event.reason),
+                "hook_test": hook_test(
+                    name, hook_input, event.decision, event.reason, _object((event.ended or {}).get("output"))
+                ),
             }
         )
 
@@ -167,7 +169,13 @@ class Inspector:
                 "meanings": [meaning(result) for result in trial.results],
                 "comparison": compare(event, hook_input, trial),
                 "fire_command": fire_command(name, hook_input, event.project),
-                "hook_test": hook_test(name, hook_input, outcome["decision"], outcome["reason"]),
+                "hook_test": hook_test(
+                    name,
+                    hook_input,
+                    outcome["decision"],
+                    outcome["reason"],
+                    trial.output.to_dict() if trial.output else None,
+                ),
             }
         )
 
@@ -224,6 +232,10 @@ def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
         return FileResponse(_STATIC / name)
 
     return respond
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
 
 
 def _is_folder(project: str) -> bool:

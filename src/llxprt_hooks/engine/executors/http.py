@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from llxprt_hooks.bus.hops import hop_headers
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, Executor
 from llxprt_hooks.per_loop import PerLoop
 from llxprt_hooks.process import ProcessSlots
@@ -235,12 +236,13 @@ def _url_problem(spec: HttpSpec) -> str | None:
         return '`url` is not a valid URL: expected one such as "https://policy.example.com/v1/events"'
     if "@" in parts.netloc:
         return "`url` must not contain a user or password: put them in a header"
-    if parts.scheme == "http" and not spec.allow_insecure and not _is_loopback(host):
+    if parts.scheme == "http" and not spec.allow_insecure and not is_loopback(host):
         return "`url` is not encrypted and leads to another machine: use https, or set `allowInsecure`"
     return None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, without asking for its address."""
     import ipaddress
 
     try:
@@ -282,7 +284,7 @@ def _expanded(spec: HttpSpec, environment: Mapping[str, str]) -> dict[str, str] 
         if _NOT_IN_HEADERS.search(value):
             return f"the value of its header `{name}` has characters that headers cannot contain"
         headers[name.lower()] = value
-    return headers
+    return {**headers, **hop_headers()}
 
 
 def _value(allowed: frozenset[str], environment: Mapping[str, str], found: re.Match[str]) -> str:

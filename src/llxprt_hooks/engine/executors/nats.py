@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from llxprt_hooks.bus.hops import hop_headers
 from llxprt_hooks.bus.messages import decode_message, encode_request, read_response
 from llxprt_hooks.bus.nats_connection import (
     DEFAULT_SUBJECT,
@@ -115,11 +116,12 @@ async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms:
         return HookVerdict(False, error=f"was not sent: {error}")
     from nats import errors
 
+    headers = hop_headers() or None
     seconds = timeout_ms / 1000 / (1 + spec.retry)
     try:
         while True:  # until the time of the hook is over, so at most `retry` times again
             try:
-                return (await client.request(spec.subject, request, timeout=seconds)).data
+                return (await client.request(spec.subject, request, timeout=seconds, headers=headers)).data
             except errors.TimeoutError:
                 log.debug("%s: no answer after %g s, sending again", spec.subject, seconds)
     except errors.NoRespondersError:

@@ -234,7 +234,9 @@ function makeRow(event) {
   },
     h("span", { className: "dot" }),
     h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject),
-      failed && h("span", { className: "badge failed" }, "a hook failed")),
+      failed && h("span", { className: "badge failed" }, "a hook failed"),
+      ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
+        .map((each) => h("span", { className: "badge changed" }, each.observed))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
     h("div", { className: "why" }, h("b", {}, capital(event.decision)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
@@ -243,6 +245,8 @@ function makeRow(event) {
 function drawEmpty() {
   const known = state.overview;
   const empty = $("empty");
+  const none = $("details").querySelector(".none");
+  if (none) none.hidden = !state.events.length;
   if (state.events.length || !known || state.loading) { empty.hidden = true; return; }
   const kind = known.total ? "filtered" : known.configured ? "nothing" : "unconfigured";
   empty.hidden = false;
@@ -478,7 +482,11 @@ async function showDetails(id) {
   const top = same ? panel.scrollTop : 0;
   const open = new Set(same ? [...panel.querySelectorAll("details[open]")].map((each) => each.dataset.key) : []);
   panel.dataset.id = id;
-  panel.replaceChildren(...describe(details));
+  try {
+    panel.replaceChildren(...describe(details));
+  } catch (error) { // a record that another program wrote
+    panel.replaceChildren(backButton(), h("p", { className: "error" }, `This record cannot be shown: ${error.message}`), h("pre", {}, pretty(details)));
+  }
   for (const each of panel.querySelectorAll("details")) if (open.has(each.dataset.key)) each.open = true;
   panel.scrollTop = top;
 }
@@ -520,14 +528,17 @@ function hookCard(record, event, at) {
   const decision = decisionOf(record);
   const ending = record.signal || (record.exit_code === null || record.exit_code === undefined ? "no exit code" : `exit code ${record.exit_code}`);
   const effects = record.effects && record.effects.length ? `Changes ${record.effects.join(", ")}.` : "";
+  const would = { blocked: "blocked", stopped: "stopped the agent", changed: "changed something", failed: "failed", allowed: "allowed" };
+  const observed = record.observed && `It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
   return h("article", { className: `card ${decision}` },
-    h("header", {}, h("h4", {}, record.hook), badge(decision),
+    h("header", {}, h("h4", {}, record.hook), record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision),
       h("span", { className: "end" }, `${ending}, ${milliseconds(record.duration)}${record.warm ? ", warm" : ""}`)),
     record.command !== record.hook && h("code", {}, record.command),
     waterfall(record, event),
     record.error && h("p", { className: "error" }, record.error),
     record.reason && record.reason !== event.reason && h("p", { className: "note" }, record.reason),
     effects && h("p", { className: "note" }, effects),
+    observed && h("p", { className: "note" }, observed),
     stream("stdout", record.stdout, true), stream("stderr", record.stderr, true),
     record.payload ? folded("stdin", pretty(record.payload), `${at}-stdin`) : null);
 }
@@ -567,9 +578,9 @@ function merged(event) {
   const ended = event.ended;
   if (!ended) return h("p", { className: "note" }, "The event has not ended, or its caller was cancelled.");
   if (ended.output) return h("pre", {}, pretty(ended.output));
-  const effects = ended.effects && ended.effects.length ? `, changes ${ended.effects.join(", ")}` : "";
+  const effects = ended.effects && ended.effects.length ? `Changes ${ended.effects.join(", ")}. ` : "";
   return h("p", {}, badge(event.decision), " ", h("span", { className: "note" },
-    `${effects ? effects.slice(2) + ". " : ""}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
+    `${effects}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
 }
 
 function plan(event) {
@@ -605,7 +616,7 @@ function noDetails() {
   delete $("details").dataset.id;
   $("details").classList.remove("open");
   $("details").replaceChildren(h("div", { className: "none" }, h("h2", {}, "No event selected"),
-    h("p", {}, "Choose one, or press ", h("kbd", {}, "j"), ".")));
+    h("p", {}, "Choose one from the list, or press ", h("kbd", {}, "j"), ".")));
   draw();
 }
 

@@ -88,7 +88,7 @@ def formatted(path, command, project):
 def main():
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
-    given = call["tool_input"].get("file_path")
+    given = call["tool_input"].get("file_path") or call["tool_input"].get("path")
     if not isinstance(given, str) or call["tool_response"].get("error"):
         return
     path = os.path.realpath(os.path.join(project, given))

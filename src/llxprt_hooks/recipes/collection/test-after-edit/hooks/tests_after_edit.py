@@ -118,7 +118,7 @@ def outcome(command, project, asked):
 def main():
     asked = time.time()
     call = json.loads(sys.stdin.buffer.read())
-    path = call["tool_input"].get("file_path") or ""
+    path = call["tool_input"].get("file_path") or call["tool_input"].get("path") or ""
     if call["tool_response"].get("error") or str(path).endswith(NOT_CODE):
         return
     project = os.path.realpath(call["cwd"])

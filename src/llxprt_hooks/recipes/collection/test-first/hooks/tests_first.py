@@ -90,7 +90,7 @@ def is_changed(path, project):
 def main():
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
-    given = call["tool_input"].get("file_path")
+    given = call["tool_input"].get("file_path") or call["tool_input"].get("path")
     if ".rs" in str(given).lower() and "#[test]" in json.dumps(call["tool_input"]):
         return  # Rust has its tests beside the code
     if not isinstance(given, str):

@@ -1,0 +1,177 @@
+"""A message bus over NATS. It uses the subject of NATS hooks and policy workers, so each can answer the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks.bus.in_process import deliver
+from llxprt_hooks.bus.messages import (
+    HookExecutionFailure,
+    HookExecutionRequest,
+    HookExecutionResponse,
+    MessageBusType,
+    decode_message,
+    encode_message,
+    message_channel,
+    message_correlation_id,
+    read_request,
+    read_response,
+)
+from llxprt_hooks.bus.nats_connection import (
+    DEFAULT_SUBJECT,
+    QUEUE_GROUP,
+    NatsAddress,
+    NatsUnavailableError,
+    nats_client,
+    server_problem,
+    subject_problem,
+)
+from llxprt_hooks.logger import debug_logger
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+    from llxprt_hooks.bus.messages import Message, Subscriber
+
+log = debug_logger("bus")
+
+DEFAULT_TIMEOUT: Final = 60.0
+"""Seconds."""
+
+
+class NatsMessageBus:
+    """Carries hook requests to one subscriber of a subject, on any machine, and its response back.
+
+    ``publish`` of a request returns when the subscribers of this bus have the response. If there is none in time, or
+    nobody listens, they get one with an ``error``. The bus belongs to the event loop that it is used on.
+    """
+
+    def __init__(
+        self,
+        servers: str | Iterable[str],
+        *,
+        subject: str = DEFAULT_SUBJECT,
+        credentials: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        addresses = (servers,) if isinstance(servers, str) else tuple(servers)
+        problems = [*map(server_problem, addresses), subject_problem(subject)]
+        if problem := next((each for each in problems if each), "" if addresses else "`servers` is empty"):
+            raise ValueError(problem)
+        self._address = NatsAddress(addresses, credentials)
+        self._subject = subject
+        self._timeout = timeout
+        self._subscribers: list[Subscriber] = []
+        self._requests: dict[str, list[Msg]] = {}
+        """Requests that have come and are not answered yet, by correlation id."""
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Callable[[], Awaitable[None]]:
+        """Call ``subscriber`` with each message of a type: responses to the requests of this bus, or requests.
+
+        Of all subscribers to requests, on all machines, one gets each.
+        """
+        if message_type is MessageBusType.HOOK_EXECUTION_RESPONSE:
+            return self._subscribe_to_responses(subscriber)
+
+        async def receive(message: Msg) -> None:
+            answering = asyncio.create_task(self._receive(message, subscriber))
+            self._answering.add(answering)
+            answering.add_done_callback(self._answering.discard)
+
+        client = await nats_client(self._address)
+        subscription = await client.subscribe(self._subject, QUEUE_GROUP, cb=receive)
+        await client.flush()
+
+        async def unsubscribe() -> None:
+            with suppress(Exception):  # without a connection, or the second time
+                await subscription.unsubscribe()
+
+        return unsubscribe
+
+    async def publish(self, message: Message) -> None:
+        """Send a request and deliver its response, or send the response to a request that came over this bus."""
+        channel = message_channel(message)
+        if channel == MessageBusType.HOOK_EXECUTION_RESPONSE:
+            await self._respond(message)
+        elif channel == MessageBusType.HOOK_EXECUTION_REQUEST:
+            response = await self._request(_with_correlation_id(message))
+            await asyncio.gather(*(deliver(subscriber, response) for subscriber in list(self._subscribers)))
+
+    def _subscribe_to_responses(self, subscriber: Subscriber) -> Callable[[], Awaitable[None]]:
+        subscription: Subscriber = lambda message: subscriber(message)  # noqa: E731  # one object per subscription
+        self._subscribers.append(subscription)
+
+        async def unsubscribe() -> None:
+            if subscription in self._subscribers:
+                self._subscribers.remove(subscription)
+
+        return unsubscribe
+
+    async def _request(self, message: Message) -> Message:
+        """Return the response of whoever answers, or one with the reason why there is none."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                client = await nats_client(self._address)
+                answer = await client.request(self._subject, encode_message(message), timeout=self._timeout)
+            response = decode_message(answer.data)
+            return read_response(response) if isinstance(message, HookExecutionRequest) else response
+        except ModuleNotFoundError:
+            raise  # with the name of the extra
+        except NatsUnavailableError as error:
+            failure = HookExecutionFailure("unavailable", str(error))
+        except TimeoutError:
+            failure = HookExecutionFailure("timeout", f"no response within {self._timeout:g} s")
+        except ValueError as error:
+            failure = HookExecutionFailure("bad_message", f"the response cannot be read: {error}")
+        except Exception as error:
+            from nats.errors import NoRespondersError
+
+            nobody = isinstance(error, NoRespondersError)
+            words = f"nobody answers `{self._subject}` at {self._address}" if nobody else str(error)
+            failure = HookExecutionFailure("no_responders" if nobody else "unavailable", words)
+        request = read_request(message)
+        return request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
+
+    async def _receive(self, message: Msg, subscriber: Subscriber) -> None:
+        try:
+            request = _with_correlation_id(decode_message(message.data))
+        except ValueError as error:
+            failure = HookExecutionFailure("bad_message", str(error))
+            await message.respond(encode_message(HookExecutionResponse("", success=False, error=failure)))
+            return
+        correlation_id = message_correlation_id(request)
+        waiting = self._requests.setdefault(correlation_id, [])
+        waiting.append(message)
+        try:
+            await deliver(subscriber, request)
+        finally:
+            if message in waiting:
+                waiting.remove(message)
+            if not waiting:
+                self._requests.pop(correlation_id, None)
+
+    async def _respond(self, message: Message) -> None:
+        waiting = self._requests.get(message_correlation_id(message))
+        if not waiting:
+            log.debug("a response is dropped: no request over this bus has its correlation id")
+            return
+        await waiting.pop(0).respond(encode_message(message))
+
+
+def _with_correlation_id(message: Message) -> Message:
+    """Return a request with an id, made up where it has none."""
+    if message_correlation_id(message):
+        return message
+    correlation_id = read_request(message).correlation_id
+    if isinstance(message, HookExecutionRequest):
+        return replace(message, correlation_id=correlation_id)
+    assert isinstance(message, Mapping), "a request is one or the other"
+    payload = message.get("payload")
+    if isinstance(payload, Mapping):
+        return {**message, "payload": {**payload, "correlationId": correlation_id}}
+    return {**message, "correlationId": correlation_id}

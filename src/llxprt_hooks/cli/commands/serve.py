@@ -1,0 +1,130 @@
+"""``llxprt-hooks serve``: run hooks for agents in other processes and on other machines."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.text import PROSE, escape_for_terminal
+
+if TYPE_CHECKING:
+    from llxprt_hooks.bus.nats_connection import NatsAddress
+    from llxprt_hooks.serve.service import HttpOptions
+
+
+@click.command("serve")
+@click.option(
+    "--nats", "servers", metavar="URL", help="Answer requests over NATS, at nats://HOST:4222. Several: URL,URL."
+)
+@click.option("--subject", metavar="SUBJECT", help="The subject of the requests. Default: llxprt.hooks.")
+@click.option(
+    "--credentials",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    metavar="FILE",
+    help="A .creds file or the seed of an NKey, for NATS.",
+)
+@click.option("--http", "address", metavar="HOST:PORT", help="Answer requests over HTTP.")
+@click.option("--token-env", metavar="NAME", help="The variable with the token that HTTP requests must have.")
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for HTTPS.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its private key.")
+@directory_option
+def command(
+    servers: str | None,
+    subject: str | None,
+    credentials: str | None,
+    address: str | None,
+    token_env: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    directory: str,
+) -> int:
+    """Answer the events of agents with the hooks of a folder.
+
+    Agents ask with hooks of type `nats` or `http`. The hooks run in this folder, with the session id of the agent.
+    Several workers on one subject share the requests. The hooks must be approved, and are logged as those of an agent.
+
+    HTTP: POST /v1/events takes the payload of an event and answers with the output of its hooks; GET /healthz says
+    whether the worker takes requests; GET /metrics is for Prometheus. On an address that other machines can reach, a
+    token is required: pass the name of its variable with --token-env.
+
+    SIGTERM and Ctrl-C end the worker when all events that have come are answered; a second signal ends it at once.
+    SIGHUP reads the settings again. If they are broken, the old hooks stay in use.
+
+    \b
+    Examples:
+      llxprt-hooks serve --http 127.0.0.1:8787                       for agents on this machine
+      llxprt-hooks serve --nats nats://127.0.0.1:4222 -C ~/policy    for all agents that reach this server
+      llxprt-hooks serve --http 0.0.0.0:8787 --token-env POLICY_TOKEN --tls-cert cert.pem --tls-key key.pem
+    """
+    if servers is None and address is None:
+        raise click.UsageError("Pass --nats, --http or both.")
+    if servers is None and (subject or credentials):
+        raise click.UsageError("--subject and --credentials belong to --nats.")
+    if address is None and (token_env or tls_cert or tls_key):
+        raise click.UsageError("--token-env, --tls-cert and --tls-key belong to --http.")
+    nats = None if servers is None else _nats(servers, credentials)
+    http = None if address is None else _http(address, token_env, tls_cert, tls_key)
+    return _serve(directory, nats, subject, http)
+
+
+def _serve(directory: str, nats: NatsAddress | None, subject: str | None, http: HttpOptions | None) -> int:
+    from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, subject_problem
+    from llxprt_hooks.serve.service import ServeError, ServeOptions, run_worker
+
+    if subject is not None and (problem := subject_problem(subject)):
+        raise click.UsageError(f"--subject: {problem}.")
+    try:
+        run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http), _say)
+    except ServeError as error:
+        raise click.ClickException(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"`serve` needs extra packages ({error}): pip install 'llxprt-hooks[serve]'"
+        ) from error
+    return ExitStatus.OK
+
+
+def _say(message: str) -> None:
+    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
+
+
+def _nats(servers: str, credentials: str | None) -> NatsAddress:
+    from llxprt_hooks.bus.nats_connection import NatsAddress, server_problem
+
+    urls = tuple(url.strip() for url in servers.split(","))
+    for url in urls:
+        if problem := server_problem(url):
+            raise click.UsageError(f"--nats: {problem}.")
+    return NatsAddress(urls, credentials)
+
+
+def _http(address: str, token_env: str | None, certificate: str | None, key: str | None) -> HttpOptions:
+    from llxprt_hooks.engine.executors.http import is_loopback
+    from llxprt_hooks.serve.service import HttpOptions
+
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    token = None if token_env is None else os.environ.get(token_env)
+    if token_env is not None and not token:
+        raise click.UsageError(f"The variable {token_env} of --token-env is not set.")
+    if token is None and not is_loopback(host):
+        raise click.UsageError(f"Other machines can reach {host}: protect it with --token-env.")
+    if certificate is not None and key is not None:
+        _check_certificate(certificate, key)
+    return HttpOptions(host, int(port), token, certificate, key)
+
+
+def _check_certificate(certificate: str, key: str) -> None:
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise click.UsageError(f"--tls-cert and --tls-key cannot be used: {error}") from error
