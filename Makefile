@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs dist lock demo pictures soak bench trace format clean
+	matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -96,6 +96,10 @@ soak: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run.py
 
+# 200 agents ask four workers, which are killed one by one, while the NATS server is restarted: about half a minute.
+fleet: $(VENV)/.installed
+	$(BIN)/python bench/fleet_load.py
+
 trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py
 
@@ -122,7 +126,7 @@ $(VENV)/.installed: $(VENV)/.base
 $(VENV)/.base $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml constraints/dev.txt constraints/integrations.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	@echo "Installing '$(PACKAGE)' in $(@D): $(DURATION)" >&2
-	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
 	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(PACKAGES); } || \
 	{ echo "uv does not work here. Installing with pip"; $$pip $(PACKAGES); } || \

@@ -15,6 +15,7 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 CLASSES = {
     "adk": "HooksPlugin",
     "anthropic": "AnthropicHooks",
+    "claude-agent-sdk": "ClaudeHooks",
     "fastmcp": "HooksMiddleware",
     "langchain": "HooksMiddleware",
     "mcp": "HooksMiddleware",
