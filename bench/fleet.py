@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from figures import TIMES, Line, middle
+from figures import TIMES, Line, middle, undisturbed
 from nats.aio.client import Client
 
 from llxprt_hooks import Config, HookLog, fire_before_tool_hook
@@ -105,8 +105,9 @@ async def _http_rounds(line: Line, url: str, rounds: int, calls: int) -> None:
             (await client.post(url, content=payload)).raise_for_status()
 
         for _ in range(rounds + 1):
-            bare.append(await _in_sequence(post, calls))
-            ours.append(await _in_sequence(lambda: _fired(config), calls))
+            in_turn = await _in_turn(calls, post, lambda: _fired(config))
+            for taken, seconds in zip((bare, ours), in_turn, strict=True):
+                taken.append(seconds)
     line.rounds = [one / other for one, other in zip(ours[1:], bare[1:], strict=True)]
     line.beside = f"{middle(ours[1:])}, bare {middle(bare[1:])}"
 
@@ -148,9 +149,9 @@ async def _nats_rounds(nats: Line, worker: Line, url: str, local: Config, rounds
 
     here, there, bare, here_wide, there_wide = [], [], [], [], []
     for _ in range(rounds + 1):
-        bare.append(await _in_sequence(round_trip, calls))
-        here.append(await _in_sequence(lambda: _fired(local), calls))
-        there.append(await _in_sequence(lambda: _fired(remote), calls))
+        in_turn = await _in_turn(calls, round_trip, lambda: _fired(local), lambda: _fired(remote))
+        for taken, seconds in zip((bare, here, there), in_turn, strict=True):
+            taken.append(seconds)
         here_wide.append(await _at_once(lambda: _fired(local)))
         there_wide.append(await _at_once(lambda: _fired(remote)))
     await client.close()
@@ -170,14 +171,15 @@ async def _fired(config: Config) -> None:
     assert output is not None, "the hook did not answer"
 
 
-async def _in_sequence(call: Callable[[], Awaitable[None]], calls: int) -> float:
-    """Seconds per call, the median."""
-    taken = []
+async def _in_turn(calls: int, *contenders: Callable[[], Awaitable[None]]) -> list[float]:
+    """Seconds per call of each. They take turns, so that all see the same machine."""
+    taken: list[list[float]] = [[] for _ in contenders]
     for _ in range(calls):
-        started = time.perf_counter()
-        await call()
-        taken.append(time.perf_counter() - started)
-    return sorted(taken)[calls // 2]
+        for call, times in zip(contenders, taken, strict=True):
+            started = time.perf_counter()
+            await call()
+            times.append(time.perf_counter() - started)
+    return [undisturbed(times) for times in taken]
 
 
 async def _at_once(call: Callable[[], Awaitable[None]]) -> float:

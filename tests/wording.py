@@ -26,7 +26,7 @@ PHRASES = {
     r"put (?:it |them )?right": "fix",
     r"(?:held|holds?(?: [\w']+){0,3}) against": "matched against, compared with",
     r"laid over": "merged into",
-    r"(what (?:\w+ ){1,2})?(?:will|would) do(?=[.,;:)]|$)": "is enough",
+    r"(what (?:\w+ ){1,4})?(?:will|would) do(?=[.,;:)]|$)": "is enough",
     r"stands?(?! for| alone|-in)|stood": "is, is in",
     r"(?<=[,`]) say(?=,)": "for example",
     r"go(?:es)? on to hold": "stays valid",

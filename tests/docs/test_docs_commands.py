@@ -264,6 +264,7 @@ HANDED_ON = {
     "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "inspection/hook_tests.py": "sets variables that a test file names",
+    "integrations/claude_agent_sdk.py": "the SDK's program inherits it",
     "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",
 }
