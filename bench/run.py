@@ -26,7 +26,6 @@ from loading import loading_lines
 from machine import busy, machine
 from mcp_proxy import mcp_proxy_lines
 from model_request import model_request_line
-from remote import remote_lines
 from scale import Curve, curves
 from scene import Scene
 from spawning import spawning_lines
@@ -85,8 +84,6 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("warm hooks …")
         warm = warm_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
-        _say("hooks over HTTP and NATS …")
-        remote = remote_lines(rounds=effort.rounds, calls=effort.hooks * 10)
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
@@ -100,7 +97,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
     finally:
         field.close()
     *starting, memory = fresh
-    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, *remote, *fleet, model, *proxy, memory]
+    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, *fleet, memory]
     return lines, drawn, setting
 
 

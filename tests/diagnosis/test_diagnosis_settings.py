@@ -46,6 +46,7 @@ CASES = {
     "a misspelt required key": ("misspelt-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
     "a misspelt switch": ("misspelt-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
     "a misspelt top-level key": ("misspelt-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
+    "a misspelt key beside the right one": ("unknown-key", '{ "hooks": {}, «"hook"»: {} }', "`hooks`, which is"),
     "an unknown key of a group": ("unknown-key", group('«"priority"»: 1'), "`sequential`"),
     "an unknown key of a hook": ("unknown-key", field('«"retry"»: 1'), "`timeout`"),
     "a key of Gemini CLI": ("unknown-key", field('«"env"»: {}'), "NAME=value"),

@@ -323,7 +323,9 @@ def test_the_difference_is_a_patch(project: Path, write: Write, capsys: pytest.C
 
 
 def test_doing_it_again_changes_nothing(project: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    write(".claude/settings.json", claude(SessionStart=[{"matcher": "startup|clear", "hooks": [hook()]}]))
+    no_equivalent = {"type": "prompt", "prompt": "x"}
+    groups = [{"matcher": "startup|clear", "hooks": [hook(), no_equivalent]}]
+    write(".claude/settings.json", claude(SessionStart=groups))
     migrate("--from", "claude", "--yes")
     first = (project / ".llxprt" / "settings.json").read_bytes()
     capsys.readouterr()
@@ -333,7 +335,8 @@ def test_doing_it_again_changes_nothing(project: Path, write: Write, capsys: pyt
     printed = capsys.readouterr()
     assert (project / ".llxprt" / "settings.json").read_bytes() == first
     assert printed.out == ""
-    assert "Nothing to do" in printed.err
+    assert printed.err.startswith("Nothing to do: ")
+    assert len(printed.err.splitlines()) == 1
 
 
 async def test_hooks_that_were_taken_over_run(project: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -364,3 +364,15 @@ def test_the_names_of_recipes_are_completed(bench: RecipeProject) -> None:
     completions = parameter.shell_complete(command.make_context("init", []), "git-")
 
     assert [each.value for each in completions] == ["git-checkpoint", "git-context"]
+
+
+@pytest.mark.parametrize("tool", ["bash", "execute_command", "edit"])
+def test_validate_finds_nothing_in_recipes_for_other_tools(
+    tool: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init("dangerous-commands", "git-checkpoint", "--tools", f"shell={tool}", "-C", str(bench.root))
+    capsys.readouterr()
+
+    assert run_command_line(["validate", "--tool", tool, "-C", str(bench.root)]) == 0
+
+    assert "matcher" not in capsys.readouterr().out

@@ -87,17 +87,18 @@ def _diff(migration: Migration, project: Path) -> Iterable[str]:
 
 def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
     console = stderr_console()
+    if migration.groups and migration.after == migration.before:
+        print_wrapped(
+            console,
+            f"Nothing to do: {migration.target} already has everything that can be migrated from {migration.source}.",
+        )
+        return
     _section(console, "Not migrated, because there is no equivalent:", map(str, migration.left_out))
     _section(console, "Migrated, but needs review:", map(str, migration.remarks))
     _section(console, "Works differently here:", migration.differences)
     _section(console, "Names in your scripts that have to change:", map(str, migration.in_scripts))
     if not migration.groups:
         print_wrapped(console, f"Nothing to do: {migration.source} has no hooks that can be migrated.")
-    elif migration.after == migration.before:
-        print_wrapped(
-            console,
-            f"Nothing to do: {migration.target} already has everything that can be migrated from {migration.source}.",
-        )
     elif yes:
         is_users = migration.target == user_settings_file()
         approve = "" if is_users else "Approve the hooks with `llxprt-hooks trust`. "

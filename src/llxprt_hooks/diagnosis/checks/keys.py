@@ -251,6 +251,9 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
     elif not shape.open and key not in _COMMENTS:
         known = ", ".join(f"`{each}`" for each in shape.fields)
         yield file.at_key(UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
+    elif (similar := _similar(shape, key)) is not None:
+        fix = f"Did you mean `{similar}`, which is here too? If it is another program's, leave it."
+        yield file.at_key(UNKNOWN_KEY, member, f"unknown key `{key}`", fix)
 
 
 def _belongs(shape: Shape) -> Mapping[str, str]:
@@ -261,14 +264,19 @@ def _belongs(shape: Shape) -> Mapping[str, str]:
 
 def _typo_of(shape: Shape, node: Node, key: str) -> str | None:
     """Return the key that was most likely intended, unless it is also present."""
+    intended = _similar(shape, key)
+    return intended if intended and node.at(intended) is None else None
+
+
+def _similar(shape: Shape, key: str) -> str | None:
+    """Return the key of the shape that another key is probably a misspelling of."""
     if key in _COMMENTS or key in _belongs(shape) or key in _ADVICE.get(shape.name, {}):
         return None
     words = _OTHER_WORDS.get(shape.name, {})
     other = next((ours for word, ours in words.items() if ours in shape.fields and same_letters(word, key)), None)
     # An open object has unrelated keys, so the name must be very similar; "tool" is not a typo of "tools".
     candidates = [each for each in shape.fields if each != "tools"]
-    intended = other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
-    return intended if intended and node.at(intended) is None else None
+    return other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
 
 
 def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> Iterator[Diagnostic]:
