@@ -13,8 +13,8 @@ DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
 	tests/cli/test_cli_hook_type.py
 
-# The tests of the agent frameworks, which need an environment of their own.
-INTEGRATION_VENV := .venv-integrations
+# The tests of the agent frameworks, which need an environment of their own. With NEWEST=1, one with the newest releases.
+INTEGRATION_VENV := .venv-integrations$(if $(NEWEST),-newest)
 INTEGRATION_BIN := $(INTEGRATION_VENV)/bin
 
 # Some machines and containers set it. Compiling every module again in each of thousands of processes takes minutes.
@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs dist lock demo pictures soak bench trace format clean
+	matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -96,6 +96,10 @@ soak: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run.py
 
+# 200 agents ask four workers, which are killed one by one, while the NATS server is restarted: about half a minute.
+fleet: $(VENV)/.installed
+	$(BIN)/python bench/fleet_load.py
+
 trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py
 
@@ -104,14 +108,14 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(INTEGRATION_VENV) .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .venv-integrations .venv-integrations-newest .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
 # it fails, pip installs.
-PACKAGES = --constraint $(CONSTRAINTS) --editable '$(PACKAGE)'
+PACKAGES = $(VERSIONS) --editable '$(PACKAGE)'
 # Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
-$(VENV)/.base $(VENV)/.installed: CONSTRAINTS := constraints/dev.txt
-$(INTEGRATION_VENV)/.installed: CONSTRAINTS := constraints/integrations.txt
+$(VENV)/.base $(VENV)/.installed: VERSIONS := --constraint constraints/dev.txt
+$(INTEGRATION_VENV)/.installed: VERSIONS := $(if $(NEWEST),--overrides tests/integrations/newest.txt,--constraint constraints/integrations.txt)
 $(VENV)/.base: PACKAGE := .
 $(VENV)/.base: DURATION := about 10 seconds
 $(VENV)/.installed: PACKAGE := .[dev]

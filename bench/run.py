@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
+from fleet import fleet_lines
 from fresh import fresh_lines
 from loading import loading_lines
 from machine import busy, machine
 from mcp_proxy import mcp_proxy_lines
 from model_request import model_request_line
-from remote import remote_lines
 from scale import Curve, curves
 from scene import Scene
 from spawning import spawning_lines
@@ -84,20 +84,20 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("warm hooks …")
         warm = warm_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
-        _say("hooks over HTTP and NATS …")
-        remote = remote_lines(rounds=effort.rounds, calls=effort.hooks * 10)
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
         model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
         _say("the MCP proxy …")
         proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
+        _say("HTTP, NATS, a policy worker …")
+        fleet = fleet_lines(scene, rounds=effort.rounds, calls=effort.hooks * 5)
         _say("cost curves …")
         drawn = curves(field, scene, rounds=effort.curve_rounds)
     finally:
         field.close()
     *starting, memory = fresh
-    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, *remote, model, *proxy, memory]
+    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, *fleet, memory]
     return lines, drawn, setting
 
 

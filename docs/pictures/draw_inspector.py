@@ -1,4 +1,6 @@
-"""Takes the pictures of docs/inspector.md: the inspector in a real browser, with the demo's session in its log.
+"""Takes the pictures of docs/inspector.md: the inspector in a real browser, with a session of the agent in its log.
+
+The session has the demo's hooks, and recorded answers of the model.
 
 ``make pictures`` runs it. It needs chromium and its driver.
 """
@@ -20,9 +22,8 @@ from unittest.mock import patch
 from selenium.webdriver.common.by import By
 
 import llxprt_hooks.cli
-from llxprt_hooks.agent.assembly import assemble
-from llxprt_hooks.cli.commands.demo import PROMPTS
-from llxprt_hooks.cli.commands.run import agent_options
+from llxprt_hooks.agent.approval import ApprovalMode
+from llxprt_hooks.agent.assembly import AgentOptions, assemble
 from llxprt_hooks.inspection.log import log_file
 from tests.support.browser import browsing
 from tests.support.cli import CliProject
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 
 PICTURES = Path(__file__).parent
 DEMO = Path(llxprt_hooks.cli.__file__).parent / "demo"
+
+PROMPTS = (
+    "Prepare the release.",
+    "Have a look at the notes, but change nothing.",
+    "What is the capital of France?",
+    "Now look at everything.",
+)
 
 MORE = {
     "AfterTool": [
@@ -80,8 +88,10 @@ def main() -> None:
 
 
 async def session(project: Path) -> None:
-    """The conversation of ``llxprt-hooks demo``, with its payloads."""
-    options = agent_options(str(project), None, str(DEMO / "answers.jsonl"), "yolo", log_payloads=True)
+    """A conversation with four prompts, recorded with its payloads."""
+    options = AgentOptions(
+        str(project), replay=str(PICTURES / "session.jsonl"), approval_mode=ApprovalMode.YOLO, log_payloads=True
+    )
     agent = assemble(options, Silent())
     for prompt in PROMPTS:
         await agent.respond(prompt)

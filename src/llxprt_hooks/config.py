@@ -125,7 +125,7 @@ class Config:
             output_limit=output_limit,
             max_processes=max_processes,
         )
-        config._use(settings)
+        config.use(settings)
         if settings.audit is not None:
             from llxprt_hooks.audit.trail import AuditTrail
 
@@ -152,11 +152,12 @@ class Config:
             raise SettingsError((_GONE,) if gone else (*new.notices, *new.trust.problems))
         with self._lock:
             if self._hook_system is None:
-                self._use(new)
+                self.use(new)
             else:
-                self._hook_system.reload(lambda: self._use(new))
+                self._hook_system.reload(lambda: self.use(new))
 
-    def _use(self, settings: Settings) -> None:
+    def use(self, settings: Settings) -> None:
+        """Use settings that were read before. Called before the first event."""
         self.settings = settings
         self.extensions = settings.extensions
         self.disabled_hooks = settings.disabled

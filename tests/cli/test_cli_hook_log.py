@@ -382,3 +382,29 @@ def test_processes_that_write_at_once_lose_nothing(largest: int) -> None:
     for name in range(writers):
         own = [each for each in names if each.startswith(f"{name}-")]
         assert own == [f"{name}-{number}" for number in range(count)]
+
+
+async def test_an_event_has_a_record_of_its_own_which_only_those_who_ask_for_it_read() -> None:
+    await fire(HookLog("/a/project", session_id="s-1"))
+
+    assert len(read_log()) == 1
+    execution_record, event = LogReader(events=True).read()
+    assert event["event_id"] == execution_record["event_id"] != ""
+    assert event.pop("wall_time") > 0
+    assert {name: event[name] for name in ("subject", "hooks", "sequential", "blocked", "reason", "errors")} == {
+        "subject": "write_file",
+        "hooks": ["guard"],
+        "sequential": False,
+        "blocked": True,
+        "reason": "no",
+        "errors": [],
+    }
+    assert "output" not in event
+    assert "the payload" not in log_file().read_text()
+
+
+async def test_the_merged_output_is_recorded_together_with_payloads() -> None:
+    await fire(HookLog(payloads=True))
+
+    _, event = LogReader(events=True).read()
+    assert event["output"]["decision"] == "deny"

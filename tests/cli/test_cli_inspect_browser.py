@@ -221,6 +221,17 @@ def test_what_hooks_say_is_shown_as_text(browser: Chrome, world: CliProject) -> 
         assert page.all("main img, main script") == []
 
 
+def test_a_hook_that_only_observes_is_shown_with_what_it_would_have_done(browser: Chrome, world: CliProject) -> None:
+    hook = {"type": "command", "name": "policy", "mode": "observe", "command": "echo 'not on Fridays' >&2; exit 2"}
+    world.write(world.project_file, {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    fire(world, "write_file", SECRET)
+    with opened(browser, world) as page:
+        page.see(".row.allowed", "would block")
+        page.click(".row")
+        page.see("#details .card", "Only observes")
+        page.see("#details .card", "It would have blocked: not on Fridays")
+
+
 def test_ten_thousand_events_need_few_elements_and_can_be_scrolled_through(browser: Chrome, world: CliProject) -> None:
     events = [
         {"event_id": f"e{at}", "timestamp": f"2026-11-16T{at // 600:02}:{at // 10 % 60:02}:{at % 10:02}.000Z",

@@ -5,9 +5,11 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ==========================  ===========================================================================================
 ``python``                  a complete program: run by a fresh interpreter, must end well
 ``sh``                      run by bash, stderr shown with stdout, as a terminal does
+``sh exits=N``              the same, with that exit status instead of 0
+``sh setup``                run at the start of every section of the page, which then has its folder and variables
 ``… file=PATH``             written to PATH (``~`` is a home of its own) and not run; a script with ``#!`` is executable
 ``… needs=PROGRAM``         the section is skipped where there is no such program
-``text output``             what the program before printed, to the letter
+``text output``             what the program before printed; ``…`` alone on a line is lines left out
 ``json stdin``              what a hook of that event gets, checked against what the engine sends
 ``json fire=EVENT``         the event's own fields, for the ``result`` that follows
 ``json prints``             what one more hook of the section prints

@@ -186,6 +186,10 @@ def shop(tmp_path: Path, home: Path) -> Path:
     recorded = [{"method": "generateContent", "response": {"candidates": [content]}} for content in contents]
     test = {"event": "BeforeTool", "input": {}, "expect": {"decision": "block", "reason": "no"}}
     (folder / "tests.hooktest.json").write_text(json.dumps(test), encoding="utf-8")
+    broken = {"type": "command", "name": "broken", "command": "exit 3", "failClosed": True}
+    stricter = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [broken]}]}}
+    (folder / "stricter.json").write_text(json.dumps(stricter), encoding="utf-8")
+    (folder / "stricter.json").chmod(0o644)
     (folder / "answers.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recorded), encoding="utf-8")
     return folder
 
@@ -218,6 +222,7 @@ PRINTING: dict[str, tuple[str, ...]] = {
     "list": ("list", "--json"),
     "doctor": ("doctor", "--json"),
     "test": ("test", "--json", "tests.hooktest.json"),
+    "backtest": ("backtest", "--json", "--settings", "stricter.json", "--only", "broken"),
     "validate": ("validate", "--json"),
     "log": ("log", "--json"),
     "stats": ("stats", "--json"),
@@ -259,6 +264,7 @@ HANDED_ON = {
     "cli/commands/serve.py": "reads the token from the variable that an option names",
     "diagnosis/checks/commands.py": "looks for variables that a command in the settings names",
     "inspection/hook_tests.py": "sets variables that a test file names",
+    "integrations/claude_agent_sdk.py": "the SDK's program inherits it",
     "process/warm/zygote.py": "becomes that of the script that it runs",
     "shell/environment.py": "hooks inherit it",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ import pytest
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
 from llxprt_hooks.trust import status
-from tests.docs.docs_pages import WALKTHROUGHS, Block, Section, every_section
+from tests.docs.docs_pages import WALKTHROUGHS, Block, Section, every_section, sections
+from tests.docs.docs_screens import check_screen
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
 """Languages of blocks that are for the eye."""
@@ -43,10 +45,21 @@ class SectionRun:
 
     folder: Path
     home: Path
+    environment: dict[str, str] | None = None
     printed: str = ""
     scripts: list[Path] = field(default_factory=list)
     prints: list[Any] = field(default_factory=list)
     fired: tuple[str, dict[str, Any]] | None = None
+
+    def set_up(self, block: Block) -> None:
+        """Go where the reader goes before each section of the page, with the variables that are set there."""
+        script = f"set -e\n{block.text}\npwd -P\nenv -0"
+        environment = {**os.environ, "TMPDIR": str(self.folder)}
+        done = subprocess.run(["bash", "-c", script], env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        folder, _, variables = done.stdout.partition("\n")
+        self.folder = Path(folder)
+        self.environment = dict(each.split("=", 1) for each in variables.split("\0")[:-1])
+        self.home = Path(self.environment["HOME"]).resolve()
 
     def write(self, block: Block) -> None:
         file = self.file(block)
@@ -61,10 +74,10 @@ class SectionRun:
         path = block.words["file"]
         return self.home / path[2:] if path.startswith("~/") else self.folder / path
 
-    def execute(self, *command: str, stderr: int) -> None:
-        done = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=stderr)
+    def execute(self, *command: str, stderr: int, status: int = 0) -> None:
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=stderr)
         self.printed = done.stdout.decode()
-        assert done.returncode == 0, (done.stderr or done.stdout).decode()
+        assert done.returncode == status, (done.stderr or done.stdout).decode()
 
     def config(self) -> Config:
         """The section's own settings, or else its scripts and printed outputs as hooks, in order."""
@@ -83,11 +96,11 @@ async def _program(run: SectionRun, block: Block) -> None:
 
 
 async def _shell(run: SectionRun, block: Block) -> None:
-    run.execute("bash", "-c", block.text, stderr=subprocess.STDOUT)
+    run.execute("bash", "-c", block.text, stderr=subprocess.STDOUT, status=int(block.words.get("exits", 0)))
 
 
 async def _output(run: SectionRun, block: Block) -> None:
-    assert run.printed == block.text
+    check_screen(block.text, run.printed, folder=run.folder, home=run.home)
 
 
 async def _stdin(run: SectionRun, block: Block) -> None:
@@ -149,6 +162,8 @@ async def test_the_examples_of_a_section(section: Section, tmp_path: Path, home:
             pytest.skip(f"{program} is not installed")
     run = SectionRun(tmp_path / "shop", home)
     run.folder.mkdir()
+    for setup in (block for each in sections(section.page) for block in each.blocks if "setup" in block.words):
+        run.set_up(setup)
     for block in section.blocks:
         try:
             await _take(run, block)
@@ -194,3 +209,21 @@ async def fire(config: Config, event: str, hook_input: dict[str, Any]) -> Aggreg
     assert system is not None
     await system.initialize()
     return await system.get_event_handler().fire_event(event, hook_input)
+
+
+SECTIONS_WITH_FILES = [section for section in every_section() if any("file" in block.words for block in section.blocks)]
+
+
+@pytest.mark.parametrize("section", SECTIONS_WITH_FILES, ids=lambda section: section.name)
+def test_the_name_of_a_file_is_written_above_it(section: Section) -> None:
+    """A reader does not see the block's info string."""
+    lines = section.page.read_text(encoding="utf-8").splitlines()
+    files = [block for block in section.blocks if "file" in block.words]
+    above = {block.line: "\n".join(lines[max(0, block.line - 5) : block.line - 1]) for block in files}
+    assert [block.line for block in files if Path(block.words["file"]).name not in above[block.line]] == []
+
+
+def test_no_example_replaces_the_readers_own_files() -> None:
+    """Except for the section about extensions, which says what to add."""
+    in_home = {section.name for section in every_section() for block in section.blocks if "file=~" in block.info}
+    assert in_home == {"settings.md#extensions"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import pexpect
 import pytest
 
 from tests.docs.docs_pages import WALKTHROUGHS, Block, sections
+from tests.docs.docs_screens import check_screen
 from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
@@ -19,22 +19,8 @@ if TYPE_CHECKING:
 QUESTION = "[y/N]: "
 """What the reader types at a question stands on the page's screen, behind it."""
 
-HOME = "/home/ada"
-"""Where the reader's folder is, as the page has it."""
-
 FOR_THE_EYE = {"yaml"}
 """Languages of blocks that are not a step."""
-
-VARYING = (
-    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "SESSION"),
-    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
-    (r"(?m)^[0-9a-f]{8}  \d\d:\d\d:\d\d(?=  )", "ID AND TIME"),
-    (r"(?m) +\d+\.\d(?= ms$| ms  | ms, | +\d+\.\d|  █)", " DURATION"),
-)
-"""All that differs from one run to the next, beside the folder; the page and the run are compared without it."""
-
-LEFT_OUT = "…\n"
-"""A line of a screen that stands for one line or more."""
 
 
 @pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.name)
@@ -77,8 +63,7 @@ def take(step: Block, screen: Block | None, *, folder: Path, project: Project) -
     assert step.info == "sh", "the reader can only type commands and write files"
     expected = screen.text if screen else ""
     printed = typed(step.text, answers(expected), folder=folder, project=project)
-    shown, printed = constant(expected), constant(printed.replace(str(folder.parent), HOME))
-    assert shows(shown, printed), f"the page has\n{shown}\nbut this was printed\n{printed}"
+    check_screen(expected, printed, folder=folder, home=project.home)
 
 
 def typed(commands: str, replies: list[str], *, folder: Path, project: Project) -> str:
@@ -106,18 +91,6 @@ def typed(commands: str, replies: list[str], *, folder: Path, project: Project) 
 
 def answers(screen: str) -> list[str]:
     return [line.partition(QUESTION)[2] for line in screen.splitlines() if QUESTION in line]
-
-
-def shows(screen: str, printed: str) -> bool:
-    """Whether a screen of the page is what was printed, but for the lines that the page leaves out."""
-    parts = re.split(f"(?m)^{LEFT_OUT}", screen)
-    return re.fullmatch("(?:.*\n)+?".join(map(re.escape, parts)), printed) is not None
-
-
-def constant(text: str) -> str:
-    for pattern, name in VARYING:
-        text = re.sub(pattern, name, text)
-    return text
 
 
 def environment(project: Project) -> dict[str, str]:

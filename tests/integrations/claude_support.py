@@ -45,7 +45,7 @@ def tool_server(tools: Tools) -> McpSdkServerConfig:
 
         schema = {"type": "object", "properties": properties}
         # Only calls of tools that change nothing run in parallel.
-        annotations = ToolAnnotations(readOnlyHint=True)
+        annotations = ToolAnnotations(read_only_hint=True)
         return tool(function.__name__, function.__doc__, schema, annotations=annotations)(call)
 
     return create_sdk_mcp_server("t", tools=[made(function) for function in tools.functions])

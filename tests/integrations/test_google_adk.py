@@ -293,7 +293,7 @@ async def test_a_stop_holds_while_another_run_of_the_session_begins(plugin: Hook
             is_stopped.set()
 
     other = LlmAgent(name="b", model=Model(answers=[say("other")]))
-    model = Model(answers=[[*call("halt"), *call("slow")], say("went on")])
+    model = Model(answers=[[*call("slow"), *call("halt")], say("went on")])
     agent = LlmAgent(name="a", model=model, tools=[halt, slow])
     events = await run(agent, plugin, Observer("observer"))
     assert texts(events)[-1] == "enough"

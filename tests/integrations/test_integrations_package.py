@@ -2,8 +2,11 @@
 
 import importlib
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,7 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 CLASSES = {
     "adk": "HooksPlugin",
     "anthropic": "AnthropicHooks",
+    "claude-agent-sdk": "ClaudeHooks",
     "fastmcp": "HooksMiddleware",
     "langchain": "HooksMiddleware",
     "mcp": "HooksMiddleware",
@@ -57,3 +61,13 @@ def test_what_an_integration_cannot_honor_is_declared_once(name: str) -> None:
 
 def test_every_declaration_belongs_to_an_integration() -> None:
     assert {*CLASSES, "mcp-proxy", "model-proxy"} == UNSUPPORTED.keys()
+
+
+def test_the_newest_release_of_every_framework_is_tested() -> None:
+    """A framework with an extra is in the list of `make test-integrations NEWEST=1`, unless it is an SDK of others."""
+    root = Path(__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = [line for line in (root / "tests/integrations/newest.txt").read_text().splitlines() if line[:1] != "#"]
+    newest = {re.split(r"[\[<>=]", line)[0] for line in listed}
+    wanted = {re.split(r"[\[<>=]", extras[name][0])[0] for name in CLASSES}
+    assert wanted - {"anthropic", "mcp", "openai"} <= newest

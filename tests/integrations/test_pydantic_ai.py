@@ -347,11 +347,11 @@ async def test_a_model_that_does_not_exist_is_dropped_alone(caplog: pytest.LogCa
 
 
 async def test_an_answer_is_replaced_and_its_calls_do_not_run() -> None:
-    world = World([TextPart("the key is 123"), *call()])  # type: ignore[list-item]
+    world = World([TextPart("the key is hunter2"), *call()])  # type: ignore[list-item]
     world.on("AfterModel", lambda payload: {"hookSpecificOutput": {"llm_response": {"text": "[redacted]"}}})
     result = await world.run()
     assert (result.output, world.runs) == ("[redacted]", [])
-    assert "123" not in str(result.all_messages())
+    assert "hunter2" not in str(result.all_messages())
 
 
 async def test_a_message_after_the_model_goes_into_the_next_request() -> None:

@@ -67,6 +67,12 @@ def test_pinned_versions_name_no_package_index(lock: str) -> None:
     assert re.findall(r".*(?:://|--|file:| @ ).*", text) == []
 
 
+def test_one_function_says_how_to_install_an_extra() -> None:
+    source = ROOT / "src" / "llxprt_hooks"
+    advice = {file.name for file in source.rglob("*.py") if "pip install 'llxprt-hooks" in file.read_text("utf-8")}
+    assert advice == {"text.py"}
+
+
 def test_ci_runs_on_every_supported_python() -> None:
     matrix = workflow("ci")["jobs"]["test"]["strategy"]["matrix"]
     prefix = "Programming Language :: Python :: "

@@ -583,3 +583,21 @@ class TestStore:
             f"/{name}/{number}": f"{name}{number}" for name in range(6) for number in range(10)
         }
         assert TrustStore().approved_hash(Path("/5/9")) == ("59", None)
+
+
+def test_a_named_file_takes_the_place_of_the_projects_and_does_not_make_it_trusted(
+    project: Path, project_file: Path, user_file: Path, write: Write
+) -> None:
+    def hooks(command: str) -> dict[str, Any]:
+        return {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}
+
+    write(project_file, hooks("own"))
+    write(user_file, hooks("mine"))
+    named = write(project / "named.json", hooks("named"))
+
+    settings = load_settings(project, named_file=named)
+
+    assert [source.file for source in settings.sources] == [named, user_file]
+    assert settings.trust.counts
+    assert not settings.project_trusted
+    assert settings.notices == ()

@@ -16,4 +16,4 @@ async def hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     monkeypatch.setattr(zygotes, "patience", 60.0)
     zygotes._failures.clear()
     yield WarmHook(tmp_path)
-    zygotes.close()
+    zygotes.close(60.0)

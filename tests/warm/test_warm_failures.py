@@ -68,12 +68,22 @@ async def test_script_that_is_offered_while_the_interpreter_leaves_runs_once(
     await assert_decides_once(hook)
 
 
-async def test_script_whose_end_the_interpreter_cannot_watch_runs_once(
+async def test_interpreter_without_descriptors_still_watches_the_script_that_it_has_accepted(
     hook: WarmHook, change_zygote: ChangeZygote
 ) -> None:
-    limit = "__import__('resource').setrlimit(7, (3, 1000))"  # RLIMIT_NOFILE
-    change_zygote("request, fds = _receive(pair, 1)", f"{limit}; request, fds = _receive(pair, 1)")
+    fill = (
+        "__import__('resource').setrlimit(7, (40, 40))\n"  # RLIMIT_NOFILE
+        "        try:\n"
+        "            while True: os.dup(0)\n"
+        "        except OSError: pass\n"
+        "        "
+    )
+    change_zygote("os.close(self._spare)  # so", f"{fill}os.close(self._spare)  # so")
 
+    await assert_decides_once(hook)
+
+    zygote = hook.zygote()
+    await eventually(lambda: not lives(zygote))
     await assert_decides_once(hook)
 
 

@@ -63,7 +63,7 @@ def pool() -> Iterator[ZygotePool]:
     with pytest.MonkeyPatch.context() as patched:  # each test needs another one
         patched.setattr("llxprt_hooks.process.warm.pool._RECENT_SECONDS", 0.0)
         yield pool
-    pool.close()
+    pool.close(60.0)
 
 
 class _RefusedError(Exception):

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -297,11 +298,12 @@ def test_warm_of_another_type_is_ignored_with_a_problem() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     monkeypatch.setattr(zygotes, "patience", 60.0)
     project = Project(tmp_path, approved=True)
     project.enter(monkeypatch)
-    return project
+    yield project
+    zygotes.close(60.0)
 
 
 @pytest.mark.parametrize("switch", [True, False])

@@ -154,7 +154,8 @@ def _recorded(file: Path) -> Iterator[list[types.GenerateContentResponse]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise AgentError(f"the recording {file} cannot be read: {error}") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise AgentError(f"the recording {file} cannot be read: {reason}") from error
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines() would also split inside JSON strings
         if line.strip():
             yield _recorded_answer(line, f"{file}:{number}")

@@ -57,6 +57,8 @@ class StreamReader:
         self._stream = stream
         self._read = 0
         self._seen: set[tuple[object, object]] = set()
+        self.repeated = 0
+        """How many records the stream has more than once; a reader gets them once."""
         self.removed = 0
         """How many messages the stream no longer has, as of the last time it was read."""
 
@@ -103,9 +105,11 @@ class StreamReader:
                 except NoMessageError as error:
                     raise ConnectionError(f"NATS at {self._address} stopped sending the stream") from error
                 self._read, pending = message.metadata.sequence.stream, message.metadata.num_pending
-                if (key := _key(message.data)) not in self._seen:
-                    self._seen.add(key)
-                    yield message.data
+                if (key := _key(message.data)) in self._seen:
+                    self.repeated += 1
+                    continue
+                self._seen.add(key)
+                yield message.data
         finally:
             await client.close()
 

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "untrust": "Withdraw the approval of a project's hooks.",
     "doctor": "Check that hooks work on this machine.",
     "test": "Run the tests for hooks.",
+    "backtest": "Replay recorded events against changed hooks.",
     "validate": "Find mistakes in hook settings, and how to fix them.",
     "schema": "Print a JSON Schema of the settings, for editors.",
     "log": "Show which hooks ran and what they decided.",

@@ -56,7 +56,7 @@ def _renew(status: TrustStatus) -> None:
 def _unknown(name: str, error: UnknownHookError) -> str:
     meant = closest(name, error.known)
     guess = f" Did you mean `{meant}`?" if meant else ""
-    hint = "Run `llxprt-hooks list` to see all hooks; use the command of a hook that has no name."
+    hint = "Run `llxprt-hooks list` to see all hooks. If a hook has no name, use its command."
     if error.problem:  # more likely than a wrong name, and to be fixed in any case
         return f"{error.problem}. Hooks of this file may be missing: {error}.{guess}"
     return f"{error}.{guess} {hint}"

@@ -96,7 +96,7 @@ def compare(event: TimelineEvent, hook_input: Mapping[str, Any], trial: Trial) -
         "before": was,
         "after": outcome,
         "changed": [name for name in outcome if outcome[name] != was[name]],
-        "merged": diff(_pretty(merged), _pretty(now)) if isinstance(merged, dict) else None,
+        "merged": diff(_pretty(merged), _pretty(now) if now else "") if isinstance(merged, dict) else None,
         "hooks": _hooks(event, trial),
     }
 

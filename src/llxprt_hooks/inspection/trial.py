@@ -20,10 +20,11 @@ from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.model import HookFormat
 from llxprt_hooks.model.payload import has_request_shape, has_response_shape
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
+from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
@@ -157,9 +158,23 @@ class LoadedHooks:
     def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
         """Read the settings. Runs nothing."""
         with without_warnings():
-            config = Config.load(directory, observer=observer)
-            registry = HookRegistry(config)
-            registry.initialize()
+            return cls._of(Config.load(directory, observer=observer))
+
+    @classmethod
+    def load_unrecorded(cls, directory: str | os.PathLike[str], named_file: Path | None = None) -> LoadedHooks:
+        """Read the settings, for events that are not news, so that no audit trail gets them.
+
+        A ``named_file`` takes the place of the project's own settings.
+        """
+        with without_warnings():
+            config = Config(working_dir=directory)
+            config.use(load_settings(directory, named_file=named_file))
+            return cls._of(config)
+
+    @classmethod
+    def _of(cls, config: Config) -> LoadedHooks:
+        registry = HookRegistry(config)
+        registry.initialize()
         return cls(config, registry)
 
     def enforcing(self) -> LoadedHooks:

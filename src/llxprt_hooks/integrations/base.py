@@ -93,7 +93,10 @@ class Integration:
     def has_hooks(self, *events: HookEventName) -> bool:
         """Whether any hook would run for one of these events."""
         config = self.hooks.config
-        return any(has_hooks_for(config, event) for event in events)
+        for event in events:  # noqa: SIM110 - faster than a generator, and called for each request
+            if has_hooks_for(config, event):
+                return True
+        return False
 
     def translator(self, translator: TranslatorChoice) -> AnyTranslator:
         """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""

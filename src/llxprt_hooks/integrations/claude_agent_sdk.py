@@ -49,8 +49,8 @@ _MOST_CALLS = 1000
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
-_ALIASES = {tool: name for tool, name in reversed(list(CLAUDE_TOOLS.items())) if name is not None}
-"""The names of tools as our own agent has them. Of two tools with the same name, the last one is meant by it."""
+_ALIASES = {tool: name for tool, name in CLAUDE_TOOLS.items() if name is not None}
+"""The names of tools as our own agent has them."""
 _ARGUMENTS = {"Glob": {"path": "dir_path"}, "Grep": {"path": "dir_path"}, "LS": {"path": "dir_path"}}
 """Arguments that our own agent calls otherwise."""
 
@@ -242,7 +242,7 @@ class ClaudeHooks(Integration):
             self.hooks.observe(HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details)
 
     def _session(self, given: Any) -> Session:
-        session = self.sessions.get(given["session_id"]) or self.sessions.begin(given["session_id"])
+        session = self.sessions.latest(given["session_id"]) or self.sessions.begin(given["session_id"])
         session.transcript_path = given.get("transcript_path") or ""
         self._latest = session
         return session
@@ -260,10 +260,8 @@ def _matcher(event: HookEvent, callback: Callable[[Any], Any]) -> HookMatcher:
     async def called(given: Any, tool_use_id: str | None, context: Any) -> Any:
         return await callback(given)
 
-    matcher = HookMatcher(hooks=[called], timeout=_TIMEOUT)
-    if event == "PreToolUse" and hasattr(matcher, "on_failure"):
-        matcher.on_failure = "block"  # a guard whose answer is lost must not let the call through
-    return matcher
+    # A guard whose answer is lost must not let the call through.
+    return HookMatcher(hooks=[called], timeout=_TIMEOUT, on_failure="block" if event == "PreToolUse" else None)
 
 
 def _output(event: str, specific: dict[str, Any], stop_reason: str | None = None) -> dict[str, Any]:

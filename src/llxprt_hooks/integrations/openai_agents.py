@@ -320,7 +320,11 @@ def _listing_tools(original: Any, hooks: OpenAIAgentsHooks) -> Any:
     @wraps(original)
     async def get_all_tools(agent: AgentBase[Any], run_context: RunContextWrapper[Any]) -> list[Tool]:
         tools: list[Tool] = await original(agent, run_context)
-        return hooks.tools_of(tools) if hooks.is_active else tools
+        if not hooks.is_active:
+            return tools
+        # The function of the run loop calls the method, which has done it unless the agent has its own.
+        is_done = type(agent).get_all_tools is AgentBase.get_all_tools is not get_all_tools
+        return tools if is_done else hooks.tools_of(tools)
 
     return get_all_tools
 
@@ -378,23 +382,32 @@ _REPLACEMENTS: dict[str, Callable[[Any, OpenAIAgentsHooks], Any]] = {
 
 def _hooked_tool(tool: Any, hook: Callable[[Any, OpenAIAgentsHooks], None], hooks: OpenAIAgentsHooks) -> Any:
     """Return a copy of a tool that runs with its hooks. It is made again when a field of the tool has changed."""
-    fields = dict(vars(tool))
-    made = fields.pop(_OURS, None)
+    fields = vars(tool)
+    made = fields.get(_OURS)
     if made is hooks:  # it is such a copy
         return tool
-    if isinstance(made, tuple) and made[0] is hooks and _is_same(made[1], fields):
-        return made[2]
+    if isinstance(made, _Made) and made.hooks is hooks and made.ids == [*map(id, fields.values())]:
+        return made.tool
     copied = copy.copy(tool)
     vars(copied)[_OURS] = hooks
     hook(copied, hooks)
     if getattr(copied, "needs_approval", False) is not False:
         copied.needs_approval = _unless_restricted(copied.needs_approval, copied.name, hooks)
-    vars(tool)[_OURS] = (hooks, fields, copied)
+    fields[_OURS] = made = _Made(hooks, copied)
+    made.values = [*fields.values()]
+    made.ids = [*map(id, made.values)]
     return copied
 
 
-def _is_same(fields: dict[str, Any], others: dict[str, Any]) -> bool:
-    return fields.keys() == others.keys() and all(value is others[name] for name, value in fields.items())
+class _Made:
+    """A tool with hooks, and what the fields of the original were. It keeps their values, so that ids stay unique."""
+
+    values: list[Any]
+    ids: list[int]
+
+    def __init__(self, hooks: OpenAIAgentsHooks, tool: Any) -> None:
+        self.hooks = hooks
+        self.tool = tool
 
 
 def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:

@@ -27,7 +27,7 @@ from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, approved_by_environment, assess_trust
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, TrustStatus, approved_by_environment, assess_trust
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.hook_fields import HookFields
     from llxprt_hooks.settings.jsonc import Node
-    from llxprt_hooks.trust.status import TrustStatus
 
 log = debug_logger("settings")
 
@@ -116,12 +115,19 @@ class Settings:
             raise SettingsError(problems)
 
 
-def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
-    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``."""
+def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | None = None) -> Settings:
+    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.
+
+    A ``named_file`` takes the place of the project's own settings. The user named it, so it needs no approval (D-86).
+    """
     project = absolute_project(project_dir)
     levels = read_levels(project)
     of_project = next(each.content for each in levels if each.level is Level.PROJECT)
-    trust = assess_trust(project, of_project)
+    own_trust = trust = assess_trust(project, of_project)
+    if named_file is not None:
+        trust = TrustStatus(TrustState.TRUSTED, own_trust.project, named_file)
+        named = _read_level(Level.PROJECT, named_file)
+        levels = tuple(named if each.level is Level.PROJECT else each for each in levels)
     read = [(each, each.fields) for each in levels if each.fields]
     effective = [(each, fields) for each, fields in read if each.level is not Level.PROJECT or trust.counts]
     folder = extensions_folder(project)
@@ -158,7 +164,7 @@ def load_settings(project_dir: str | os.PathLike[str]) -> Settings:
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
-        project_trusted=trust.counts or (approved_by_environment() and trust.state is not TrustState.CHANGED),
+        project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
         levels=levels,
     )
     for warning in (*settings.problems, *settings.notices):

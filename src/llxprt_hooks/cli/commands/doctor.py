@@ -27,8 +27,8 @@ def command(as_json: bool, directory: str) -> int:
 
     Shows which settings files are read and why one is refused; which hooks are managed, approved, changed since their
     approval, disabled or broken, such as one whose script or interpreter does not exist; whether the log and the trust
-    store are private and writable. Then a canary, a hook of the command's own, is run through the engine, and must
-    block. Nothing of the project is run.
+    store are private and writable. Then it runs a test hook of its own, the canary, which must block. It runs nothing
+    of the project.
 
     Exit status: 0 if nothing is broken, 1 otherwise. A notice, such as a project that is not approved, is not an error.
 

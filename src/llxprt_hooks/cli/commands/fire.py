@@ -132,7 +132,7 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
     if trial.not_run is not None:
         raise click.ClickException(f"hooks could not be run: {trial.not_run}")
     if require_hook and not trial.running:
-        raise click.ClickException("no hook runs for this event, and --require-hook asks for one")
+        raise click.ClickException("--require-hook was given, but no hook runs for this event")
     return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 
 

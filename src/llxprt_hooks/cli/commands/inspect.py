@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 @click.option("--record", is_flag=True, help="Record the payloads sent to hooks while the inspector runs.")
 @directory_option
 def command(port: int, no_open: bool, record: bool, directory: str) -> int:
-    """Show what hooks do in the browser, live, for all agents of yours on this machine.
+    """Show what hooks do in the browser, live, for all your agents on this machine.
 
     The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
     hooks that never fire. It can fire a recorded event again, with changes. It reads the log that `llxprt-hooks log`
     shows. Only this machine can open the page, and only with the token in the address.
 
-    With --record, agents record payloads as long as the inspector runs, also those that run already. Payloads contain
-    the data that an agent works on.
+    With --record, agents record payloads while the inspector runs, including agents that are already running.
+    Payloads contain the data that an agent works on.
 
     \b
     Examples:

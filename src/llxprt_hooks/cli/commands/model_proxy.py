@@ -14,7 +14,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.text import PROSE, escape_for_terminal
+from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -73,9 +73,7 @@ def command(
     try:
         from llxprt_hooks.proxy import model_http
     except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"the model proxy needs extra packages ({error}): pip install 'llxprt-hooks[model-proxy]'"
-        ) from error
+        raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
     if not model_http.is_loopback(host) and not allow_remote:
         raise click.UsageError(f"--host {host} lets other machines use the proxy. If you want that: --allow-remote")
     try:

@@ -10,7 +10,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.text import PROSE, escape_for_terminal
+from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.nats_connection import NatsAddress
@@ -83,9 +83,7 @@ def _serve(directory: str, nats: NatsAddress | None, subject: str | None, http: 
     except ServeError as error:
         raise click.ClickException(str(error)) from error
     except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"`serve` needs extra packages ({error}): pip install 'llxprt-hooks[serve]'"
-        ) from error
+        raise click.ClickException(missing_extra("`serve`", "serve", error)) from error
     return ExitStatus.OK
 
 

@@ -39,7 +39,7 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     console = stdout_console()
     status = trust_status(directory)
     if status.state is TrustState.NOTHING_TO_TRUST:
-        print_line(console, f"{status.project} has no hooks of its own; there is nothing to approve")
+        print_line(console, f"{status.project} has no hooks, so there is nothing to approve")
         return ExitStatus.OK
     show_approval(console, status, with_scripts=show)
     show_changes(console, status)

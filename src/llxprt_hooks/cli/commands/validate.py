@@ -74,7 +74,7 @@ def command(
       llxprt-hooks validate                              this project, and all files that apply to it
       llxprt-hooks validate .llxprt/settings.json        one file
       llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
-      llxprt-hooks validate --for mcp-proxy              for a server of tools: events that it does not have
+      llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
     from llxprt_hooks.diagnosis import diagnose, inspect_file, inspect_project, project_of

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     help="Only events in this project folder.",
 )
 def command(event: str | None, hook: str | None, failed: bool, blocked: bool, project: str | None) -> int:
-    """Show events as they happen, one per line, for all agents of yours on this machine.
+    """Show events as they happen, one per line, for all your agents on this machine.
 
     In a terminal, j and k choose an event, Enter shows its hooks with their output and what was decided, and q quits.
     Otherwise, events that end from now on are printed, until Ctrl-C. The events come from the log that

@@ -104,7 +104,5 @@ class Feed:
         for queue in self._pages:
             if queue.qsize() < _MOST_WAITING:
                 queue.put_nowait(news)
-            elif (
-                news is not None
-            ):  # the page reads too slowly; it connects again, and starts with the events of that time
+            elif news is not None:  # the page reads too slowly; it connects again later
                 queue.put_nowait(None)

@@ -68,7 +68,7 @@ def _times(executable: str) -> _Times | None:
         except SpawnError:
             return None
         finally:
-            _zygotes.close()
+            _zygotes.close(1.0)
 
 
 async def _measured(python: PythonStart) -> _Times | None:

@@ -7,8 +7,8 @@ What a script can see is as in a fresh start, except: the parent process is the 
 unless PYTHONHASHSEED is set; ``/proc`` shows the zygote's command line and start variables; and standard-library
 modules that the zygote imported are in ``sys.modules``.
 
-Whatever happens to a zygote, a script runs once: it is accepted only when the zygote has confirmed that it will report
-its end, and in every other case it is started in the usual way.
+A script runs once: a zygote that leaves reports the end of those that were accepted, and every other script is started
+in the usual way.
 """
 
 from llxprt_hooks.process.warm.pool import Offer, PythonStart, ZygotePool, zygotes

@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process.child import Child
 from llxprt_hooks.process.errors import SpawnError
-from llxprt_hooks.process.group import signal_group
+from llxprt_hooks.process.group import POLL_MIN, signal_group
 from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
 from llxprt_hooks.process.reap import is_running
@@ -137,12 +137,19 @@ class ZygotePool:
             log.debug("`%s` runs cold: %s", " ".join(start.argv), error)
             return None
 
-    def close(self) -> None:
-        """End all zygotes, when the scripts that they run have ended. They are reaped by a later call."""
+    def close(self, seconds: float = 0.0) -> None:
+        """End all zygotes, when the scripts that they run have ended, and wait for it.
+
+        Those that take longer are reaped by a later call.
+        """
+        deadline = time.monotonic() + seconds
         with contextlib.suppress(TimeoutError), self._lock:
             for key in list(self._zygotes):
                 self._discard(key)
             self._reap()
+            while self._leaving and time.monotonic() < deadline:
+                time.sleep(POLL_MIN)
+                self._reap()
 
     def _failed(self, key: object, zygote: _Zygote, *, is_stuck: bool) -> None:
         """Drop a zygote that is out of date, or stuck."""

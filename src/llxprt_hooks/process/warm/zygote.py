@@ -3,9 +3,10 @@
 It runs on Python 3.8 and newer with the standard library only, because the interpreter is the hook's, not ours. It runs
 no script itself: a child that was forked in advance waits for a script, becomes it and leaves; the parent forks the
 next one and reports how the script ended. It has one thread and no timer. Never more than one child waits, so it can
-read the control socket by itself; it passes the request on to the parent, which learns from it. The child accepts a
-script only when the parent has confirmed that it will report the end. So whenever the parent leaves, a request either
-has been accepted and will be reported, or its status socket closes and the other side starts the script itself.
+read the control socket by itself; it passes the request on to the parent, which learns from it. The parent can always
+take it over: it keeps a descriptor in reserve, and before it leaves it waits until the child has ended or taken a
+request. So a request either has been accepted and its end will be reported, or its status socket closes and the other
+side starts the script itself.
 
 The other side is ``pool``. On the control socket each request is a length, then argv, environment and directory, and
 four descriptors: stdin, stdout, stderr and one end of a status socket. Messages on the status socket are five bytes:
@@ -156,6 +157,7 @@ class _Server:
         for fd in (self._wakeup, wakeup_writer):
             os.set_blocking(fd, False)
         self._descriptors = {self._wakeup, wakeup_writer}
+        self._spare = -1
         self._poll = select.poll()
         self._poll.register(self._wakeup, select.POLLIN)
         self._watches_parent = self._watch_parent()
@@ -206,10 +208,8 @@ class _Server:
             pass
         self._control.close()
         if self._waiting is not None:
-            pair = self._waiting[1]
-            self._waiting = None
-            self._poll.unregister(pair.fileno())
-            pair.close()  # so that the child ends, also if it has just read a request
+            self._waiting[1].shutdown(socket.SHUT_WR)  # the child ends now, unless it has just read a request
+            self._take_over()
         self._closed = True
 
     def _kill_unlisted(self) -> None:
@@ -244,26 +244,12 @@ class _Server:
 
     def _replace_child(self) -> None:
         """Fork the next child: the waiting one has taken a request, or has ended because there will be no more."""
-        assert self._waiting is not None
-        pid, pair = self._waiting
-        self._waiting = None
-        self._poll.unregister(pair.fileno())
-        request, fds = _receive(pair, 1)
-        if request is None:  # nothing more will come, the child was killed, or we cannot have another descriptor
-            pair.close()
-            _wait(pid)
+        request = self._take_over()
+        if request is None:  # nothing more will come, or the child was killed
             self._closed = _is_closed(self._control)
             if not self._closed:
                 self._leave()
             return
-        self._running[pid] = fds[0]
-        self._descriptors.add(fds[0])
-        try:
-            pair.send(b"C")
-        except OSError:  # the child was killed
-            pass
-        pair.close()
-        self._report_if_ended(pid)  # the signal may have come too early
         try:
             self._learn(request)
         except Exception:  # noqa: S110  # the next child does without it
@@ -271,6 +257,23 @@ class _Server:
         self._fork_ahead()
         if self._waiting is not None:  # we are the parent, and stay
             self._check_files()
+
+    def _take_over(self) -> bytes | None:
+        """Read the request that the waiting child has taken, and watch the script; None if it ended without one."""
+        assert self._waiting is not None
+        pid, pair = self._waiting
+        self._waiting = None
+        self._poll.unregister(pair.fileno())
+        os.close(self._spare)  # so that there is a number for the descriptor that comes
+        request, fds = _receive(pair, 1)
+        pair.close()
+        if request is None:
+            _wait(pid)
+            return None
+        self._running[pid] = fds[0]
+        self._descriptors.add(fds[0])
+        self._report_if_ended(pid)  # the signal may have come too early
+        return request
 
     def _learn(self, request: bytes) -> None:
         """Prepare for the next request like this one."""
@@ -284,6 +287,7 @@ class _Server:
 
     def _fork_ahead(self) -> None:
         try:
+            self._spare = os.dup(self._wakeup)
             ours, theirs = socket.socketpair()
             pid = os.fork()  # if it fails, the sockets are closed when they are freed
         except OSError:  # too many processes or descriptors: the other side waits for a while, then starts another
@@ -302,7 +306,7 @@ class _Server:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, self._own_child_signal)
-        for fd in self._descriptors:
+        for fd in (*self._descriptors, self._spare):
             os.close(fd)
         if hasattr(threading.main_thread(), "_set_native_id"):
             threading.main_thread()._set_native_id()  # type: ignore[attr-defined]  # old versions forget it
@@ -323,6 +327,7 @@ class _Server:
         if request is None:
             os._exit(0)
         _send(pair, request, fds[3:])
+        pair.close()
         for number in range(3):
             os.dup2(fds[number], number)
             os.close(fds[number])
@@ -331,9 +336,6 @@ class _Server:
         except Refused as refused:
             os.write(fds[3], _STATUS.pack(b"R", refused.reason))
             os._exit(0)
-        if not pair.recv(1):  # the parent is gone, and nobody would notice how the script ends
-            os._exit(0)
-        pair.close()
         self._latest = self._environment = None  # of an earlier script
         os.write(fds[3], _STATUS.pack(b"A", os.getpid()))  # raises if nobody waits for us any more
         os.close(fds[3])

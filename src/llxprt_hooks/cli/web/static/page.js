@@ -245,6 +245,8 @@ function makeRow(event) {
 function drawEmpty() {
   const known = state.overview;
   const empty = $("empty");
+  const none = $("details").querySelector(".none");
+  if (none) none.hidden = !state.events.length;
   if (state.events.length || !known || state.loading) { empty.hidden = true; return; }
   const kind = known.total ? "filtered" : known.configured ? "nothing" : "unconfigured";
   empty.hidden = false;
@@ -527,9 +529,9 @@ function hookCard(record, event, at) {
   const ending = record.signal || (record.exit_code === null || record.exit_code === undefined ? "no exit code" : `exit code ${record.exit_code}`);
   const effects = record.effects && record.effects.length ? `Changes ${record.effects.join(", ")}.` : "";
   const would = { blocked: "blocked", stopped: "stopped the agent", changed: "changed something", failed: "failed", allowed: "allowed" };
-  const observed = record.observed && `Only observes. It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
+  const observed = record.observed && `It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
   return h("article", { className: `card ${decision}` },
-    h("header", {}, h("h4", {}, record.hook), badge(decision),
+    h("header", {}, h("h4", {}, record.hook), record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision),
       h("span", { className: "end" }, `${ending}, ${milliseconds(record.duration)}${record.warm ? ", warm" : ""}`)),
     record.command !== record.hook && h("code", {}, record.command),
     waterfall(record, event),
@@ -576,9 +578,9 @@ function merged(event) {
   const ended = event.ended;
   if (!ended) return h("p", { className: "note" }, "The event has not ended, or its caller was cancelled.");
   if (ended.output) return h("pre", {}, pretty(ended.output));
-  const effects = ended.effects && ended.effects.length ? `, changes ${ended.effects.join(", ")}` : "";
+  const effects = ended.effects && ended.effects.length ? `Changes ${ended.effects.join(", ")}. ` : "";
   return h("p", {}, badge(event.decision), " ", h("span", { className: "note" },
-    `${effects ? effects.slice(2) + ". " : ""}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
+    `${effects}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
 }
 
 function plan(event) {
@@ -614,7 +616,7 @@ function noDetails() {
   delete $("details").dataset.id;
   $("details").classList.remove("open");
   $("details").replaceChildren(h("div", { className: "none" }, h("h2", {}, "No event selected"),
-    h("p", {}, "Choose one, or press ", h("kbd", {}, "j"), ".")));
+    h("p", {}, "Choose one from the list, or press ", h("kbd", {}, "j"), ".")));
   draw();
 }
 

@@ -4,9 +4,9 @@
 A hook gets a JSON object on stdin and answers with its exit code and with what it prints:
 
     exit 0, nothing printed    go on
-    exit 0, text printed       go on, and the model reads the text beside the tool's result
+    exit 0, text printed       go on, and the model reads the text with the tool's result
     exit 2, text on stderr     the tool does not run, and the model reads the text instead
-    anything else              the hook has failed, and the tool runs all the same
+    anything else              the hook has failed, and the tool runs anyway
 
 Try it without an agent:
 

@@ -1,0 +1,221 @@
+"""``llxprt-hooks backtest``: fire recorded events at hooks again, and show which decisions would change."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from llxprt_hooks.cli.below_agent import refuse_below_agent
+from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.terminal import Part, aligned, fits, print_line, print_wrapped, stderr_console, stdout_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from llxprt_hooks.inspection.backtest import Change, Recording, Report
+    from llxprt_hooks.inspection.trial import LoadedHooks
+
+SHORT_ID = 8
+"""Characters of an id. They are enough for `fire --from-log`."""
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class SinceType(click.ParamType[datetime]):
+    """A time: how long ago (7d), or a date."""
+
+    name = "since"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        ago = re.fullmatch(r"(\d{1,6})([smhdw])", value)
+        try:
+            if ago:
+                return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+            return datetime.fromisoformat(value).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is neither a duration such as 30m, 12h, 7d or 2w, nor a date such as 2026-11-01.")
+
+
+@click.command("backtest")
+@click.option(
+    "--settings",
+    "named_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Settings to use in place of the project's own. Default: the project's settings.",
+)
+@click.option("--since", type=SinceType(), metavar="7d", help="Only events after this: 30m, 12h, 7d, 2w, or a date.")
+@click.option("--only", metavar="NAME", help="Run only the hook with this name.")
+@click.option("--event", type=EventType(), metavar="E", help="Only this event.")
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 if a decision changes or a hook fails.")
+@json_option
+@directory_option
+def command(
+    named_file: Path | None,
+    since: datetime | None,
+    only: str | None,
+    event: str | None,
+    fail_on_change: bool,
+    as_json: bool,
+    directory: str,
+) -> int:
+    """Fire recorded events at hooks again, and show which decisions would change.
+
+    Use it before you change a policy: what would it have done to the calls of the last week? The events come from the
+    log that `llxprt-hooks log` shows, for this project. What hooks are sent is recorded only if you ask for it: run the
+    agent with --log-payloads.
+
+    Hooks run for real: what they write, send or count happens again. --only runs just one of them, and compares with
+    what that hook decided. Hooks of the project must be approved. A file that you name with --settings counts as
+    approved for this run, so look at it first.
+
+    Exit status: 0, 1 if there is nothing to replay, or with --fail-on-change if a decision changes or a hook fails, 64
+    for wrong usage.
+
+    \b
+    Examples:
+      llxprt-hooks backtest --settings stricter.json --since 7d
+      llxprt-hooks backtest --only no-force-push --event BeforeTool
+      llxprt-hooks backtest --fail-on-change --json | jq .changes
+      llxprt-hooks fire BeforeTool --from-log 1f3a9c02      one of the examples in detail
+    """
+    from llxprt_hooks.inspection.trial import LoadedHooks
+
+    if named_file is not None:
+        refuse_below_agent()
+        _check_settings(named_file)
+    hooks = LoadedHooks.load_unrecorded(directory, named_file)
+    _check_hooks(hooks, only)
+    recording = _recording(directory, event, since, only)
+    print_wrapped(stderr_console(), ("Hooks run for real: what they write, send or count happens again.", "yellow"))
+    report = _replay(hooks.only(only) if only else hooks, recording)
+    if as_json:
+        from llxprt_hooks.cli.json_output import print_json
+
+        print_json(report.to_dict())
+    else:
+        _print_report(report)
+    failed = fail_on_change and (report.changed or report.failed)
+    return ExitStatus.FAILED if failed else ExitStatus.OK
+
+
+def _check_settings(file: Path) -> None:
+    """Refuse settings that cannot be read, or that others could have written."""
+    from llxprt_hooks.settings import Document, read_document
+    from llxprt_hooks.settings.ownership import other_writers
+
+    document = read_document(file)
+    if not isinstance(document, Document):
+        raise click.ClickException(str(document))
+    if objection := other_writers(document):
+        raise click.ClickException(f"{file} is not used: {objection}")
+
+
+def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
+    """Refuse to compare with hooks that do not run: every block would look like one that is gone."""
+    from llxprt_hooks.inspection.inventory import loaded_settings, why_off
+    from llxprt_hooks.trust.status import TrustState
+
+    settings = loaded_settings(hooks.config)
+    trust = settings.trust
+    if not trust.counts and trust.state is not TrustState.NOTHING_TO_TRUST:
+        raise click.ClickException(str([*settings.notices, *trust.problems][0]))
+    if not hooks.config.enable_hooks:
+        raise click.ClickException(why_off(settings) or "hooks are off")
+    names = list(dict.fromkeys(entry.name for entry in hooks.registry.get_all_hooks()))
+    if only is not None and only not in names:
+        raise click.ClickException(f"no hook is called {only}; hooks: {', '.join(names)}")
+    for problem in hooks.registry.problems:
+        print_wrapped(stderr_console(), (str(problem), "yellow"))
+
+
+def _recording(directory: str, event: str | None, since: datetime | None, only: str | None) -> Recording:
+    from llxprt_hooks.inspection.backtest import HOW_TO_RECORD, recorded_events
+    from llxprt_hooks.inspection.log import LogFilter, LogReader
+
+    records = LogReader(where=LogFilter(event=event, project=os.path.realpath(directory)), events=True).read()
+    recording = recorded_events(records, since=since, only=only)
+    if not recording.events:
+        count = recording.without_payload
+        found = f"{count} recorded event{'s' * (count != 1)} without its input" if count else "no recorded event"
+        raise click.ClickException(f"there is nothing to replay: {found} in this project. {HOW_TO_RECORD}")
+    return recording
+
+
+def _replay(hooks: LoadedHooks, recording: Recording) -> Report:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from llxprt_hooks.inspection.backtest import replay
+
+    console = stderr_console()
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    is_quiet = not console.is_terminal or console.is_dumb_terminal
+    with Progress(*columns, console=console, transient=True, disable=is_quiet) as progress:
+        task = progress.add_task("", total=len(recording.events))
+        return asyncio.run(replay(hooks, recording, on_done=lambda: progress.advance(task)))
+
+
+def _print_report(report: Report) -> None:
+    console = stdout_console()
+    changes = report.changes()
+    if changes:
+        _print_changes(console, changes)
+        print_line(console)
+    total, changed = len(report.replays), report.changed
+    rate = f" ({changed / total:.1%})" if changed else ""
+    events = f"{total} recorded event{'s' * (total != 1)}"
+    style = "yellow bold" if changed else "green"
+    print_wrapped(console, (f"{changed or 'no'} of {events} would be decided differently{rate}", style))
+    if report.unmatched:
+        print_wrapped(console, f"no hook ran for {report.unmatched} of them")
+    if report.without_payload:
+        print_wrapped(console, f"{report.without_payload} more could not be replayed: their input was not recorded")
+    for error, ids in report.failures().items():
+        print_wrapped(
+            console, ("failed", "red bold"), f" {len(ids)} time{'s' * (len(ids) != 1)}: {error} ({ids[0][:SHORT_ID]})"
+        )
+
+
+_HEADINGS = ("event", "subject", "decision", "count", "of", "rate", "examples")
+
+
+def _print_changes(console: Console, changes: list[Change]) -> None:
+    arrow = "->" if console.options.ascii_only else "→"
+    rows: list[tuple[Part, ...]] = [
+        (
+            change.event,
+            (" ".join(change.subject.split()) or "-", "bold"),
+            f"{change.before} {arrow} {change.after}",
+            str(len(change.replays)),
+            str(change.total),
+            f"{change.rate:.1%}",
+            (" ".join(example["id"][:SHORT_ID] for example in change.to_dict()["examples"]), "dim"),
+        )
+        for change in changes
+    ]
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in _HEADINGS)
+    table = aligned([headings, *rows], right=range(3, 6))
+    has_room = fits(console, table)
+    if has_room:
+        console.print(table[0], soft_wrap=True)
+    for line, row, change in zip(table[1:], rows, changes, strict=True):
+        if has_room:
+            console.print(line, soft_wrap=True)
+        else:
+            event, subject, decision, count, total, rate, examples = row
+            print_line(console, event, " ", subject)
+            print_wrapped(console, "  ", decision, ": ", count, " of ", total, ", ", rate)
+            print_wrapped(console, "  ", examples)
+        first = change.replays[0]
+        for word, reason in (("was", first.recorded.reason), ("now", first.reason)):
+            if reason:
+                print_wrapped(console, (f"  {word}: {' '.join(reason.split())}", "dim"))

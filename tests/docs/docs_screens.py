@@ -1,0 +1,37 @@
+"""A screen of a page, compared with what was printed: paths, times and ids differ from run to run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HOME = "/home/ada"
+"""The reader's home directory, as the pages have it."""
+
+VARYING = (
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "SESSION"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+    (r"(?m)^[0-9a-f]{8}  \d\d:\d\d:\d\d(?=  )", "ID AND TIME"),
+    (r"(?m)(?<=  )[0-9a-f]{8}( [0-9a-f]{8})*$", "IDS"),
+    (r"(?m) +(?=p50 ms |p95 |max(?: ms)?$)", " "),
+    (r"(?m) +\d+\.\d(?= ms$| ms  | ms, | +\d+\.\d|  █)", " DURATION"),
+)
+"""All that differs from one run to the next, besides folders; the page and the run are compared without it."""
+
+LEFT_OUT = "…\n"
+"""A line of a screen that stands for one line or more."""
+
+
+def check_screen(screen: str, printed: str, *, folder: Path, home: Path) -> None:
+    """Fail unless a screen shows what was printed. ``folder`` is in the reader's home directory on the page."""
+    printed = printed.replace(str(folder), f"{HOME}/{folder.name}").replace(str(home), HOME)
+    shown, printed = _constant(screen), _constant(printed)
+    parts = re.split(f"(?m)^{LEFT_OUT}", shown)
+    matches = re.fullmatch("(?:.*\n)+?".join(map(re.escape, parts)), printed)
+    assert matches, f"the page has\n{shown}\nbut this was printed\n{printed}"
+
+
+def _constant(text: str) -> str:
+    for pattern, name in VARYING:
+        text = re.sub(pattern, name, text)
+    return text
