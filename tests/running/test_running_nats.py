@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Answer = Callable[[dict[str, Any]], HookExecutionResponse | bytes | None]
 DENY = AggregatedHookResult(False, DefaultHookOutput({"decision": "deny", "reason": "not on Fridays"}))
 
+CHECKED = DefaultHookOutput({"decision": "allow", "systemMessage": "checked"})
+
 
 @pytest.fixture
 def subject() -> str:
@@ -131,6 +133,20 @@ FAILURES: dict[str, tuple[Answer, str]] = {
         decided(AggregatedHookResult(False, errors=[HookExecutionError("hook `x` timed out")])),
         "on the worker, hook `x` timed out",
     ),
+    "a hook of the worker failed beside one that allows": (
+        decided(AggregatedHookResult(True, CHECKED, errors=[HookExecutionError("hook `x` exited with code 1")])),
+        "on the worker, hook `x` exited with code 1",
+    ),
+    "failed, without a reason": (
+        lambda request: HookExecutionResponse(request["correlationId"], False),
+        "did not say why",
+    ),
+    "no hook ran, without a reason": (decided(AggregatedHookResult(False)), "did not say why"),
+    "for another request": (lambda _: HookExecutionResponse("another", True, DENY), "the answer to another request"),
+    "refused without an id": (
+        lambda _: HookExecutionResponse("", False, error=HookExecutionFailure("bad_message", "not JSON")),
+        "was refused by the worker: not JSON",
+    ),
     "not JSON": (lambda _: b"hello", "not a hook execution response"),
     "another message": (lambda _: b'{"type": "hook-execution-request"}', "not a hook execution response"),
     "no output at all": (lambda _: b'{"type": "hook-execution-response"}', "not a hook execution response"),
@@ -141,6 +157,39 @@ FAILURES: dict[str, tuple[Answer, str]] = {
 async def test_any_other_answer_is_a_failure(nats_server: NatsServer, subject: str, answer: Answer, words: str) -> None:
     async with worker(nats_server, subject, answer):
         assert words in await failure(config_of(nats_server, subject))
+
+
+@pytest.mark.parametrize("answer", [answer for answer, _ in FAILURES.values()], ids=FAILURES)
+async def test_no_answer_but_a_decision_allows_with_fail_closed(
+    nats_server: NatsServer, subject: str, answer: Answer
+) -> None:
+    async with worker(nats_server, subject, answer):
+        output = await fire_before_tool_hook(config_of(nats_server, subject, failClosed=True), "write_file", {})
+
+    assert output is not None
+    assert output.is_blocking_decision()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"decision": "deny"},
+        {"continue": False},
+        {"hookSpecificOutput": {"permissionDecision": "deny"}},
+    ],
+)
+async def test_a_refusal_counts_although_another_hook_of_the_worker_failed(
+    nats_server: NatsServer, subject: str, refusal: dict[str, Any]
+) -> None:
+    errors: list[Exception] = [HookExecutionError("hook `x` timed out")]
+    answer = decided(AggregatedHookResult(False, DefaultHookOutput(refusal), errors=errors))
+
+    async with worker(nats_server, subject, answer):
+        result = await fired(config_of(nats_server, subject))
+
+    assert result.errors == []
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision() or result.final_output.should_stop_execution()
 
 
 async def test_no_worker_is_a_failure_at_once(nats_server: NatsServer, subject: str) -> None:
