@@ -304,6 +304,7 @@ URLS = {
     "no scheme": ("policy.example.com/v1", "not a valid URL"),
     "no host": ("https:///v1", "not a valid URL"),
     "a space": ("https://example.com/a b", "not a valid URL"),
+    "a host that would be hidden": ("https://evil.example.com/@policy.example.com", "put them in a header"),
     "a backslash": ("http://127.0.0.1\\@192.0.2.1/", "not a valid URL"),
     "a bad port": ("https://example.com:99999/", "not a valid URL"),
     "a bad address": ("https://[::1/", "not a valid URL"),

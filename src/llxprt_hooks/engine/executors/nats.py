@@ -29,7 +29,8 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import HookVerdict, timed_out
 from llxprt_hooks.settings.jsonc import Kind
-from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar
+from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, shown_addresses
+from llxprt_hooks.text import without_credentials
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors.base import EventRun
@@ -46,6 +47,9 @@ class NatsSpec(msgspec.Struct, frozen=True):
     credentials: str | None = None
     retry: int = 0
 
+    def __repr__(self) -> str:
+        return f"NatsSpec({self.subject!r}, {shown_addresses(list(self.servers))})"
+
 
 class NatsExecutor(Executor[NatsSpec]):
     """Sends the event to a subject and waits for the answer of one worker."""
@@ -55,6 +59,7 @@ class NatsExecutor(Executor[NatsSpec]):
             ArrayOf(Scalar(Kind.STRING)),
             "The servers of one NATS cluster, such as `nats://127.0.0.1:4222`; `tls://` for encryption.",
             required=True,
+            address=True,
         ),
         "subject": Field(
             Scalar(Kind.STRING), "The subject that the workers listen on.", default=DEFAULT_SUBJECT, nullable=True
@@ -83,7 +88,7 @@ class NatsExecutor(Executor[NatsSpec]):
         )
 
     def describe(self, spec: NatsSpec) -> str:
-        return f"{spec.subject} at {', '.join(map(_shown, spec.servers))}"
+        return f"{spec.subject} at {', '.join(map(without_credentials, spec.servers))}"
 
     def key(self, spec: NatsSpec) -> str:
         return repr((spec.servers, spec.subject, spec.credentials))
@@ -160,12 +165,6 @@ def _servers_problem(spec: NatsSpec) -> str | None:
     if not spec.servers:
         return "`servers` is empty"
     return next((f"`servers`: {problem}" for server in spec.servers if (problem := server_problem(server))), None)
-
-
-def _shown(server: str) -> str:
-    """Return an address without the password or token that it should not contain."""
-    scheme, slashes, rest = server.rpartition("//")
-    return f"{scheme}{slashes}…@{rest.rpartition('@')[2]}" if "@" in rest else server
 
 
 def _path(credentials: str | None, project: str) -> str | None:
