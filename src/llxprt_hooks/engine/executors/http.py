@@ -167,6 +167,8 @@ async def _post(
                 await response.aclose()
     except TimeoutError:
         return timed_out(timeout_ms)
+    except httpx.ProtocolError:  # its text may quote headers, which are secret
+        return HookVerdict(False, error="got no answer: the request or the response is not valid HTTP")
     except httpx.TransportError as error:
         return HookVerdict(False, error=f"got no answer: {str(error) or type(error).__name__}")
 
@@ -283,7 +285,7 @@ def _expanded(spec: HttpSpec, environment: Mapping[str, str]) -> dict[str, str] 
             value = _VARIABLE.sub(partial(_value, spec.allowed_variables, environment), value)
         if _NOT_IN_HEADERS.search(value):
             return f"the value of its header `{name}` has characters that headers cannot contain"
-        headers[name.lower()] = value
+        headers[name.lower()] = value.strip(" \t")  # around a value they do not count, and may not be sent
     return {**headers, **hop_headers()}
 
 

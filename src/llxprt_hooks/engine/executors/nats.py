@@ -24,13 +24,17 @@ from llxprt_hooks.bus.nats_connection import (
     subject_problem,
 )
 from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.engine.results import AggregatedHookResult, is_refusal
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import HookVerdict, timed_out
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors.base import EventRun
+    from llxprt_hooks.events import HookEventName
+
 log = debug_logger("runner")
 
 
@@ -93,7 +97,8 @@ class NatsExecutor(Executor[NatsSpec]):
     async def run(self, spec: NatsSpec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
         if problem := _servers_problem(spec) or subject_problem(spec.subject):
             return HookVerdict(False, error=f"was not sent: {problem}")
-        request = encode_request(event_run.event_name, event_run.payload(), str(uuid.uuid4()))
+        correlation_id = str(uuid.uuid4())
+        request = encode_request(event_run.event_name, event_run.payload(), correlation_id)
         address = NatsAddress(spec.servers, _path(spec.credentials, event_run.hook_input["cwd"]))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -105,7 +110,7 @@ class NatsExecutor(Executor[NatsSpec]):
         if len(answer) > event_run.runtime.output_limit:
             limit = event_run.runtime.output_limit
             return HookVerdict(False, error=f"got more than the limit of {limit} bytes; none of it was used")
-        return _verdict(answer)
+        return _verdict(answer, correlation_id, event_run.event_name)
 
 
 async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms: float) -> bytes | HookVerdict:
@@ -131,19 +136,24 @@ async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms:
         return HookVerdict(False, error=f"was not sent: {size} bytes are more than NATS allows here ({limit})")
 
 
-def _verdict(answer: bytes) -> HookVerdict:
+def _verdict(answer: bytes, correlation_id: str, event_name: HookEventName) -> HookVerdict:
     try:
         response = read_response(decode_message(answer))
     except ValueError as error:
         return HookVerdict(False, error=f"got an answer that is not a hook execution response: {error}")
-    result = response.output
-    if result is not None and result.final_output is not None:
-        return HookVerdict(True, output=result.final_output)
+    result = response.output or AggregatedHookResult(response.success)
+    output, is_mine = result.final_output, response.correlation_id == correlation_id
+    if is_mine and output is not None and is_refusal(create_specific_hook_output(event_name, output.to_dict())):
+        return HookVerdict(True, output=output)
     if response.error is not None:
         return HookVerdict(False, error=f"was refused by the worker: {response.error.message}")
-    if result is not None and result.errors:
+    if not is_mine:
+        return HookVerdict(False, error="got the answer to another request")
+    if result.errors:
         return HookVerdict(False, error=f"got no decision: on the worker, {result.errors[0]}")
-    return HookVerdict(True)
+    if output is None and not (response.success and result.success):
+        return HookVerdict(False, error="got no decision: the worker failed, and did not say why")
+    return HookVerdict(True, output=output)
 
 
 def _servers_problem(spec: NatsSpec) -> str | None:
