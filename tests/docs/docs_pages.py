@@ -58,6 +58,11 @@ class Block:
         return self.info.partition(" ")[0]
 
     @property
+    def is_directive(self) -> bool:
+        """Whether the block tells the builder of the site what to put here."""
+        return self.language.startswith("{")
+
+    @property
     def words(self) -> dict[str, str]:
         """What stands after the language, ``file=x`` as a pair and a bare word with an empty value."""
         return {name: value for name, _, value in (word.partition("=") for word in self.info.split()[1:])}
@@ -88,7 +93,7 @@ def sections(page: Path) -> list[Section]:
         section = found[-1]
         row = None if block else _TABLE_ROW.match(line)
         if block:
-            section.blocks.append(block)
+            section.blocks += [] if block.is_directive else [block]
         elif heading := _HEADING.match(line):
             found.append(Section(page, heading[2], _anchor(heading[2], anchors)))
         elif row:
@@ -102,7 +107,8 @@ def sections(page: Path) -> list[Section]:
 
 
 def every_section() -> list[Section]:
-    return [section for page in PAGES for section in sections(page)]
+    """Of all pages with examples: the start page of the site has some of its own."""
+    return [section for page in (*PAGES, ROOT / "docs" / "index.md") for section in sections(page)]
 
 
 def table(page: str, first_cell: str, *, anchor: str | None = None) -> list[dict[str, str]]:
