@@ -14,6 +14,7 @@ import pytest
 from nats.aio.client import Client
 
 from llxprt_hooks import Config, HookFormat, fire_before_model_hook, fire_before_tool_hook
+from llxprt_hooks.serve.worker import PolicyWorker
 from tests.support.processes import eventually, until
 from tests.support.worker import Worker
 
@@ -466,3 +467,40 @@ def test_wrong_usage(call: Call, world: CliProject, arguments: tuple[str, ...], 
     assert done.status == 64
     assert words in done.stderr
     assert "s3cret" not in done.stderr
+
+
+# Load.
+
+
+async def test_more_events_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    command = f'while [ ! -e "{go}" ]; do sleep 0.05; done'
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]})
+    worker = PolicyWorker(config, most_at_once=2, queue=1)
+    taken = [asyncio.create_task(worker.fire("BeforeTool", CALL)) for _ in range(3)]
+    await eventually(lambda: (worker.metrics.in_progress, worker.metrics.waiting) == (2, 1))
+
+    refused = await worker.fire("BeforeTool", CALL)
+    go.touch()
+
+    assert [str(error) for error in refused.errors] == ["the most events that may wait are waiting already: 1"]
+    assert [(await each).success for each in taken] == [True, True, True]
+    assert (worker.metrics.in_progress, worker.metrics.waiting) == (0, 0)
+    assert 'llxprt_hooks_events_total{event="BeforeTool",outcome="refused"} 1' in worker.metrics.text()
+
+
+async def test_a_caller_that_goes_away_while_it_waits_leaves_its_place(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    command = f'while [ ! -e "{go}" ]; do sleep 0.05; done'
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]})
+    worker = PolicyWorker(config, most_at_once=1, queue=1)
+    running, waiting = (asyncio.create_task(worker.fire("BeforeTool", CALL)) for _ in range(2))
+    await eventually(lambda: (worker.metrics.in_progress, worker.metrics.waiting) == (1, 1))
+
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    go.touch()
+
+    assert (await running).success
+    assert (await worker.fire("BeforeTool", CALL)).success

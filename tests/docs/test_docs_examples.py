@@ -18,7 +18,7 @@ import pytest
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
 from llxprt_hooks.trust import status
-from tests.docs.docs_pages import WALKTHROUGHS, Block, Section, every_section, sections
+from tests.docs.docs_pages import PAGES, WALKTHROUGHS, Block, Section, every_section, sections
 from tests.docs.docs_screens import check_screen
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
@@ -224,6 +224,13 @@ def test_the_name_of_a_file_is_written_above_it(section: Section) -> None:
 
 
 def test_no_example_replaces_the_readers_own_files() -> None:
-    """Except for the section about extensions, which says what to add."""
-    in_home = {section.name for section in every_section() for block in section.blocks if "file=~" in block.info}
-    assert in_home == {"settings.md#extensions"}
+    """A page has a home directory made for it. The section about extensions says what to add."""
+    pages = [[block for section in sections(page) for block in section.blocks] for page in PAGES]
+    unsafe = [
+        block.info
+        for blocks in pages
+        if not any("setup" in block.words for block in blocks)
+        for block in blocks
+        if "file=~" in block.info and "~/.llxprt/extensions/" not in block.info
+    ]
+    assert unsafe == ["json file=~/.llxprt/settings.json"]

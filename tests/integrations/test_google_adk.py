@@ -22,8 +22,8 @@ from google.genai import types
 from pydantic import PrivateAttr
 
 from llxprt_hooks import Config, context, deny, rewrite, stop
-from llxprt_hooks.integrations import sessions
 from llxprt_hooks.integrations.google_adk import HooksPlugin
+from llxprt_hooks.proxy import sessions
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

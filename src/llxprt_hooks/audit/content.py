@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.protocol.json_codec import write_json
 from llxprt_hooks.shell.command_line import hook_environment
+from llxprt_hooks.shell.environment import process_environment
 from llxprt_hooks.shell.words import words
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ContentHashes:
 
 
 def _paths(command: str, project: str) -> Iterator[str]:
-    variables = hook_environment(os.environ, project)
+    variables = hook_environment(process_environment(), project)
     for word in words(command):
         text = word.value(variables)
         if text and ("/" in text or "." in text):

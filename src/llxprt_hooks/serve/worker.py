@@ -49,7 +49,7 @@ class PolicyWorker:
         if hops > MOST_HOPS:
             return _refusal("loop", f"the event has passed {MOST_HOPS} workers already: do their hooks ask each other?")
         if self.metrics.waiting >= self._queue:
-            return _refusal("overloaded", f"{self._queue} events wait already")
+            return _refusal("overloaded", f"the most events that may wait are waiting already: {self._queue}")
         self.metrics.waiting += 1
         try:
             await self._slots.acquire()
