@@ -31,8 +31,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"}
-"""Pages that include other pages, for the site."""
+SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"} | {
+    "api.md",
+    "api-integrations.md",
+}
+"""Pages for the site: they include other pages, or what docstrings say."""
 
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
 WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
