@@ -92,6 +92,8 @@ html_title = f"{project} {release}"
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False
+html_domain_indices = False
+copybutton_prompt_text = "$ "  # where a block has it, what is copied are these lines, without it
 copybutton_selector = "div:not(.output) > div.highlight > pre"
 
 # What a block is for, by a word after its language: it gets a label and another background, and no copy button.
@@ -165,14 +167,16 @@ def link_names_to_the_reference(app: Sphinx, document: nodes.document) -> None:
             link += name
 
 
-def leave_out_the_base_of_all(app: Sphinx, name: str, item: object, options: object, bases: list[Any]) -> None:
-    bases[:] = [base for base in bases if base is not object]
+def leave_out_the_base_of_all(app: Sphinx, document: nodes.document) -> None:
+    for content in document.findall(addnodes.desc_content):
+        if content.children and content[0].astext() == "Bases: object":
+            content.pop(0)
 
 
 def setup(app: Sphinx) -> None:
     app.add_lexer("jsonc", JsonLexer)  # which knows comments, but not this name
     app.connect("doctree-read", lead_to_the_including_page)
     app.connect("doctree-read", link_names_to_the_reference)
-    app.connect("autodoc-process-bases", leave_out_the_base_of_all)
+    app.connect("doctree-read", leave_out_the_base_of_all)
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)
