@@ -29,9 +29,9 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.integrations.base import ConfigFields, Integration
-from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.relevance import is_hooked
 

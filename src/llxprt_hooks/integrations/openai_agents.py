@@ -50,10 +50,10 @@ from pydantic import TypeAdapter
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log
-from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:

@@ -42,13 +42,13 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, with_changes
-from llxprt_hooks.integrations.sessions import Sessions
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.messages import Choice, MessageTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
