@@ -67,6 +67,8 @@ INCLUDED_BY = {
     HERE.parent / "SECURITY.md": "reporting",
 }
 
+TITLES = {"overview": "Overview", "reporting": "Reporting a vulnerability"}
+
 project = "llxprt-hooks"
 release = metadata.version(project)
 
@@ -104,6 +106,13 @@ def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
     pages = {app.env.path2doc(file): page for file, page in INCLUDED_BY.items()}
     for link in document.findall(addnodes.pending_xref):
         link["reftarget"] = pages.get(link["reftarget"], link["reftarget"])
+
+
+def name_included_pages(app: Sphinx, env: BuildEnvironment) -> None:
+    """In lists and in links to the next page; the headings are those of the files."""
+    for page, title in TITLES.items():
+        if page in env.titles:
+            env.titles[page] = nodes.title("", title)
 
 
 def show_what_a_block_is(app: Sphinx, document: nodes.document) -> None:
@@ -178,5 +187,6 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", lead_to_the_including_page)
     app.connect("doctree-read", link_names_to_the_reference)
     app.connect("doctree-read", leave_out_the_base_of_all)
+    app.connect("env-updated", name_included_pages)
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)

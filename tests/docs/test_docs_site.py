@@ -170,6 +170,13 @@ def test_output_is_marked(site: Path) -> None:
     assert page.count('class="output highlight-') == sum("output" in block.words for block in blocks) > 0
 
 
+def test_every_page_has_another_name_in_the_sidebar(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    names = re.findall(r'<li class="toctree-l1[^"]*"><a class="reference internal" href="[^"]+">(.*?)</a>', page)
+    assert {"Overview", "Security", "Reporting a vulnerability"} <= set(names)
+    assert len(names) == len(set(names)) > 30
+
+
 def test_the_search_finds_the_words_of_a_page(site: Path) -> None:
     script = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(script.removeprefix("Search.setIndex(").removesuffix(")"))
