@@ -372,6 +372,13 @@ def test_a_valid_hook_has_no_problem_and_says_where_it_asks() -> None:
     assert NatsExecutor().describe(spec) == "llxprt.hooks at nats://a.b:4222, tls://c.d"
 
 
+def test_a_password_in_an_address_is_not_shown() -> None:
+    spec = NatsSpec(("nats://example.org", "nats://me:s3cret@example.com"))
+
+    assert repr(spec) == "NatsSpec('llxprt.hooks', ['nats://example.org', 'nats://…@example.com'])"
+    assert NatsExecutor().describe(spec) == "llxprt.hooks at nats://example.org, nats://…@example.com"
+
+
 def test_hooks_with_other_credentials_are_other_hooks() -> None:
     executor = NatsExecutor()
 

@@ -64,7 +64,8 @@ class Source:
     @cached_property
     def shown(self) -> str:
         """The text with a placeholder for each character of a secret."""
-        parts, at = [], 0
+        parts: list[str] = []
+        at = 0
         for start, end in sorted(self._secrets()):
             parts += self.text[at:start], _ANY_CHARACTER.sub("•", self.text[start:end])
             at = end

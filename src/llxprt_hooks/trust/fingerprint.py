@@ -98,26 +98,27 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     statement = hook_statement(settings)
     hooks = statement.get("hooks")
     if isinstance(hooks, Mapping):
-        statement["hooks"] = {event: _without_secrets(groups) for event, groups in hooks.items()}
+        statement["hooks"] = {event: without_secrets(groups) for event, groups in hooks.items()}
     if "hooksConfig" in statement:
-        statement["hooksConfig"] = _without_secrets(statement["hooksConfig"])
+        statement["hooksConfig"] = without_secrets(statement["hooksConfig"])
     return json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _without_secrets(value: Any) -> Any:
-    """Return settings with a placeholder in each field that a hook type declares as secret, and in addresses."""
+def without_secrets(value: Any) -> Any:
+    """Return settings with a placeholder in each field that a hook type declares as secret, and in its addresses."""
     if isinstance(value, list):
-        return [_without_secrets(each) for each in value]
+        return [without_secrets(each) for each in value]
     if not isinstance(value, Mapping):
         return value
     executor = settings_executor(value.get("type"))
     declared = own_fields() if executor is None else executor.fields or {}
-    return {
-        key: _shown(field, each)
-        if (field := declared.get(key)) and (field.secret or field.address)
-        else _without_secrets(each)
-        for key, each in value.items()
-    }
+    return {key: _without_secret(declared.get(key), each) for key, each in value.items()}
+
+
+def _without_secret(field: Field | None, value: Any) -> Any:
+    if field is not None and field.secret:
+        return _shown(field, value)
+    return shown_addresses(value) if field is not None and field.address else without_secrets(value)
 
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
