@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.bus.in_process import deliver
@@ -24,13 +24,13 @@ from llxprt_hooks.bus.messages import (
 )
 from llxprt_hooks.bus.nats_connection import (
     DEFAULT_SUBJECT,
-    QUEUE_GROUP,
     NatsAddress,
     NatsUnavailableError,
     nats_client,
     server_problem,
     subject_problem,
 )
+from llxprt_hooks.bus.nats_subscription import NatsSubscription
 from llxprt_hooks.logger import debug_logger
 
 if TYPE_CHECKING:
@@ -84,15 +84,9 @@ class NatsMessageBus:
             self._answering.add(answering)
             answering.add_done_callback(self._answering.discard)
 
-        client = await nats_client(self._address)
-        subscription = await client.subscribe(self._subject, QUEUE_GROUP, cb=receive)
-        await client.flush()
-
-        async def unsubscribe() -> None:
-            with suppress(Exception):  # without a connection, or the second time
-                await subscription.unsubscribe()
-
-        return unsubscribe
+        subscription = NatsSubscription(partial(nats_client, self._address), self._subject, receive)
+        await subscription.open()
+        return subscription.close
 
     async def publish(self, message: Message) -> None:
         """Send a request and deliver its response, or send the response to a request that came over this bus."""

@@ -109,8 +109,9 @@ async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, reload_soon)
 
-    http, serving = await _start_http(worker, options.http, say)
-    nats = await _start_nats(worker, options, say)
+    nats = NatsFront(worker, options.nats, options.subject) if options.nats else None
+    http, serving = await _start_http(worker, options.http, nats, say)
+    await _start_nats(nats, say)
     say("ready")
     ended = [asyncio.ensure_future(stopped.wait()), *([serving] if serving else [])]
     await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
@@ -119,24 +120,22 @@ async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
         http.drain()
     if nats is not None:
         await nats.drain()
-    if serving is not None:
-        await serving
+    if http is not None and serving is not None:
+        await http.drained(serving)
 
 
-async def _start_nats(worker: PolicyWorker, options: ServeOptions, say: Say) -> NatsFront | None:
-    if options.nats is None:
-        return None
-    front = NatsFront(worker, options.nats, options.subject)
+async def _start_nats(front: NatsFront | None, say: Say) -> None:
+    if front is None:
+        return
     try:
         await front.start()
     except NatsUnavailableError as error:
         raise ServeError(str(error)) from error
     say(f"answering `{front.subject}` at {front.address}")
-    return front
 
 
 async def _start_http(
-    worker: PolicyWorker, options: HttpOptions | None, say: Say
+    worker: PolicyWorker, options: HttpOptions | None, nats: NatsFront | None, say: Say
 ) -> tuple[HttpFront | None, asyncio.Task[None] | None]:
     if options is None:
         return None, None
@@ -147,7 +146,9 @@ async def _start_http(
         listener = socket.create_server((options.host, options.port), family=family, backlog=2048)
     except OSError as error:
         raise ServeError(f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}") from error
-    front = HttpFront(worker, listener, token=options.token, certificate=options.certificate, key=options.key)
+    front = HttpFront(
+        worker, listener, nats=nats, token=options.token, certificate=options.certificate, key=options.key
+    )
     host, port = listener.getsockname()[:2]
     scheme = "https" if options.certificate else "http"
     say(f"listening on {scheme}://{f'[{host}]' if ':' in host else host}:{port}")

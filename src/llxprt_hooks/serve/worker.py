@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.bus.hops import MOST_HOPS, hop
+from llxprt_hooks.bus.patience import read_patience
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, build_failure_envelope
 from llxprt_hooks.model import HookFormat
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
 
 LONGEST_QUEUE: Final = 1024
 """Events that may wait for others to end. More are refused, so that their agents need not wait for a timeout."""
+
+LONGEST_WAIT: Final = 1.0
+"""Seconds that an event may have to wait, if its sender does not say how long it waits for the answer."""
+
+_SHARE_OF_WAITING: Final = 0.5
+"""The part of a sender's time that may go into waiting. The rest is for the hooks: an event that starts when its time
+is almost over would keep a slot busy for an answer that comes too late."""
+
+_WEIGHT_OF_LATEST: Final = 0.1
+"""Of the latest event, in the mean of how long events run."""
 
 LARGEST_MESSAGE: Final = 10 * 1024 * 1024
 
@@ -34,28 +45,43 @@ class PolicyWorker:
     ) -> None:
         self.config = config
         self.metrics = Metrics()
+        self._most_at_once = most_at_once
         self._slots = asyncio.Semaphore(most_at_once)
         self._queue = queue
+        self._mean_seconds = 0.0
+        """How long events have run lately, without the time that they waited."""
 
-    async def fire(self, event_name: Any, hook_input: Any, hops: str | None = None) -> AggregatedHookResult:
-        """Run the hooks of an event. Whatever is wrong with it becomes a failure envelope."""
+    async def fire(
+        self, event_name: Any, hook_input: Any, hops: str | None = None, patience: str | None = None
+    ) -> AggregatedHookResult:
+        """Run the hooks of an event. Whatever is wrong with it becomes a failure envelope.
+
+        ``hops`` and ``patience`` are the values of the headers of ``bus.hops`` and ``bus.patience``.
+        """
         started = time.perf_counter()
         with hop(hops) as number:
-            result = await self._fire(event_name, hook_input, number)
+            result = await self._fire(event_name, hook_input, number, read_patience(patience))
         self.metrics.count(event_name, result, time.perf_counter() - started)
         return result
 
-    async def _fire(self, event_name: Any, hook_input: Any, hops: int) -> AggregatedHookResult:
+    async def _fire(self, event_name: Any, hook_input: Any, hops: int, patience: float | None) -> AggregatedHookResult:
         if hops > MOST_HOPS:
             return _refusal("loop", f"the event has passed {MOST_HOPS} workers already: do their hooks ask each other?")
         if self.metrics.waiting >= self._queue:
             return _refusal("overloaded", f"the most events that may wait are waiting already: {self._queue}")
+        wait = self._expected_wait()
+        if wait > (LONGEST_WAIT if patience is None else patience * _SHARE_OF_WAITING):
+            return _refusal("overloaded", f"the event would have to wait for about {wait:.1f} s")
         self.metrics.waiting += 1
         try:
-            await self._slots.acquire()
+            async with asyncio.timeout(patience):
+                await self._slots.acquire()
+        except TimeoutError:
+            return _refusal("expired", f"the event has waited for {patience:g} s, as long as its sender does")
         finally:
             self.metrics.waiting -= 1
         self.metrics.in_progress += 1
+        started = time.perf_counter()
         try:
             system = self.config.get_hook_system()
             if system is None:
@@ -65,6 +91,14 @@ class PolicyWorker:
         finally:
             self.metrics.in_progress -= 1
             self._slots.release()
+            seconds = time.perf_counter() - started
+            self._mean_seconds += (seconds - self._mean_seconds) * (_WEIGHT_OF_LATEST if self._mean_seconds else 1.0)
+
+    def _expected_wait(self) -> float:
+        """Return for how many seconds one more event would wait; 0 if one can start now, however long others took."""
+        if not self._slots.locked():
+            return 0.0
+        return (self.metrics.waiting + 1) * self._mean_seconds / self._most_at_once
 
 
 def _refusal(stage: str, message: str) -> AggregatedHookResult:

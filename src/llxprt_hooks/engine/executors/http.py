@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llxprt_hooks.bus.hops import hop_headers
+from llxprt_hooks.bus.patience import patience_headers
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, Executor
 from llxprt_hooks.per_loop import PerLoop
 from llxprt_hooks.process import ProcessSlots
@@ -40,6 +41,10 @@ _FIXED_HEADERS: Final = {
 }
 _OWN_HEADERS: Final = ("content-length", "transfer-encoding", "connection")
 """Headers that belong to the connection."""
+
+_KEEP_SECONDS: Final = 4.0
+"""For an idle connection. Many servers close one after 5 seconds. A request at that moment would get no answer, and is
+not sent again, because the server may have taken it."""
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _NOT_IN_URLS: Final = re.compile(r"[\s\\\x00-\x20\x7f]")
@@ -158,7 +163,8 @@ async def _post(
 ) -> HookVerdict:
     import httpx
 
-    request = httpx.Request("POST", url, headers=headers, content=payload)
+    all_headers = {**headers, **patience_headers(timeout_ms / 1000)}
+    request = httpx.Request("POST", url, headers=all_headers, content=payload)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             response = await transport.handle_async_request(request)
@@ -217,7 +223,9 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
     context.load_verify_locations(certifi.where())  # some containers have none
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=DEFAULT_MAX_PROCESSES, keepalive_expiry=5.0)
+    limits = httpx.Limits(
+        max_connections=None, max_keepalive_connections=DEFAULT_MAX_PROCESSES, keepalive_expiry=_KEEP_SECONDS
+    )
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits)
 
 

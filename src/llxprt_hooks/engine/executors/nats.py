@@ -23,6 +23,7 @@ from llxprt_hooks.bus.nats_connection import (
     server_problem,
     subject_problem,
 )
+from llxprt_hooks.bus.patience import patience_headers
 from llxprt_hooks.engine.executors.base import Executor
 from llxprt_hooks.engine.results import AggregatedHookResult, is_refusal
 from llxprt_hooks.logger import debug_logger
@@ -120,16 +121,18 @@ class NatsExecutor(Executor[NatsSpec]):
 
 async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms: float) -> bytes | HookVerdict:
     """Return the answer of a worker, or the failure to get one."""
+    end = asyncio.get_running_loop().time() + timeout_ms / 1000
     try:
         client = await nats_client(address)
     except NatsUnavailableError as error:
         return HookVerdict(False, error=f"was not sent: {error}")
     from nats import errors
 
-    headers = hop_headers() or None
     seconds = timeout_ms / 1000 / (1 + spec.retry)
     try:
         while True:  # until the time of the hook is over, so at most `retry` times again
+            left = min(seconds, end - asyncio.get_running_loop().time())
+            headers = hop_headers() | patience_headers(left)
             try:
                 return (await client.request(spec.subject, request, timeout=seconds, headers=headers)).data
             except errors.TimeoutError:
