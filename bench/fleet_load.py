@@ -68,6 +68,8 @@ class Report:
         found = [f"{self.outcomes['wrong']} wrong decisions"] if self.outcomes["wrong"] else []
         if self.recorded != self.requests + self.before:
             found.append(f"{self.requests + self.before} executions of agents, but {self.recorded} records")
+        if self.by_workers < self.outcomes["right"]:
+            found.append(f"{self.outcomes['right']} decisions, but {self.by_workers} records of workers")
         if self.twice:
             found.append(f"{self.twice} records are in the stream twice")
         return [*found, *self.broken]
@@ -196,6 +198,22 @@ async def load(report: Report, config: Config, agents: int, seconds: float) -> N
     await asyncio.gather(*(agent(number) for number in range(agents)))
 
 
+async def load_elsewhere(report: Report, project: Path, agents: int, processes: int, seconds: float) -> None:
+    """Let several processes do that, each with its share of the agents; add what came of it."""
+    share = [agents // processes + (number < agents % processes) for number in range(processes)]
+    command = [sys.executable, __file__, "--project", str(project), "--seconds", str(seconds), "--agents"]
+    started = [
+        await asyncio.create_subprocess_exec(*command, str(each), stdout=asyncio.subprocess.PIPE)
+        for each in share
+        if each
+    ]
+    for printed, _ in await asyncio.gather(*(process.communicate() for process in started)):
+        found = json.loads(printed)
+        report.outcomes.update(found["outcomes"])
+        report.failures.update(found["failures"])
+        report.times += found["times"]
+
+
 def _outcome(result: AggregatedHookResult, wish: str) -> str:
     if result.errors:
         return "failed"
@@ -221,36 +239,31 @@ async def disturb(report: Report, fleet: Fleet, seconds: float, every: float) ->
             await asyncio.to_thread(fleet.start_server)
 
 
-def run(agents: int, workers: int, seconds: float, every: float = 2.0) -> Report:
+def run(agents: int, workers: int, processes: int, seconds: float, every: float = 2.0) -> Report:
     """Run a fleet for a while, and look at what came of it."""
     report = Report()
     with tempfile.TemporaryDirectory(prefix="fleet-") as name:
-        folder = Path(name)
-        fleet = Fleet(folder, workers)
-        home = os.environ.get("HOME")
+        fleet = Fleet(Path(name), workers)
+        project = Path(name, "project")
+        project.mkdir()
         try:
             fleet.start()
             os.environ.update(_environment(fleet.agent_home))
-            project = folder / "project"
-            project.mkdir()
-            config = Config.load(project)
-            asyncio.run(_wait_for_a_worker(report, config))
+            asyncio.run(_wait_for_a_worker(report, Config.load(project)))
             started = time.monotonic()
-            asyncio.run(_both(report, fleet, config, agents, seconds, every))
+            asyncio.run(_both(report, fleet, project, agents, processes, seconds, every))
             report.seconds = time.monotonic() - started
             fleet.end_workers()
             fleet.flush()
             _read_trail(report, fleet)
         finally:
             fleet.close()
-            if home is not None:
-                os.environ["HOME"] = home
     return report
 
 
 async def _wait_for_a_worker(report: Report, config: Config) -> None:
     system = config.get_hook_system()
-    assert system is not None, config.settings
+    assert system is not None
     await system.initialize()
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -262,9 +275,11 @@ async def _wait_for_a_worker(report: Report, config: Config) -> None:
     sys.exit(f"no worker answers: {result.errors}")
 
 
-async def _both(report: Report, fleet: Fleet, config: Config, agents: int, seconds: float, every: float) -> None:
+async def _both(
+    report: Report, fleet: Fleet, project: Path, agents: int, processes: int, seconds: float, every: float
+) -> None:
     disturbing = asyncio.create_task(disturb(report, fleet, seconds, every))
-    await load(report, config, agents, seconds)
+    await load_elsewhere(report, project, agents, processes, seconds)
     await disturbing
 
 
@@ -318,10 +333,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--processes", type=int, default=4, help="of agents")
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--project", type=Path, help="be one of these processes")
     options = parser.parse_args()
     logging.getLogger("llxprt_hooks").setLevel(logging.CRITICAL)  # failures are counted below
-    report = run(options.agents, options.workers, options.seconds)
+    if options.project is not None:
+        report = Report()
+        asyncio.run(load(report, Config.load(options.project), options.agents, options.seconds))
+        print(json.dumps({"outcomes": report.outcomes, "failures": report.failures, "times": report.times}))
+        return 0
+    report = run(options.agents, options.workers, options.processes, options.seconds)
     report.print()
     return 1 if report.problems else 0
 

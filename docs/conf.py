@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 from importlib import metadata
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
+from docutils import nodes  # type: ignore[import-untyped]
 from pygments.lexers.data import JsonLexer  # type: ignore[import-untyped]
 from sphinx import addnodes
 
+import llxprt_hooks
+
 if TYPE_CHECKING:
-    from docutils import nodes  # type: ignore[import-untyped]
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 HERE = Path(__file__).parent
+
+FRAMEWORKS = ("agents", "claude_agent_sdk", "fastmcp", "google.adk", "langchain", "langchain_core", "langgraph", "mcp")
+FRAMEWORKS += ("langsmith", "mcp_types", "pydantic_ai", "pydantic_graph")
+
+
+class StandIn(type):
+    """A class, function or constant of a framework: can be inherited from, called, and be part of a type."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...] = (), content: dict[str, Any] | None = None) -> Any:
+        for_pydantic = {"__get_pydantic_core_schema__": lambda *_: {"type": "any"}}
+        return super().__new__(cls, name, bases, {"__init__": lambda *_, **__: None, **for_pydantic, **(content or {})})
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(name)
+
+    def __getitem__(cls, _: Any) -> Any:
+        return cls
+
+
+class Frameworks(MetaPathFinder, Loader):
+    """Lets the reference describe the integrations without their frameworks, which need environments of their own."""
+
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if f"{name}.".startswith(PREFIXES) else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__getattr__ = lambda name: StandIn(name)  # type: ignore[method-assign]
+
+
+PREFIXES = tuple(f"{name}." for name in FRAMEWORKS)
+sys.meta_path.insert(0, Frameworks())
 
 # The pages link to files as a Git host has them. These are on the site under another name, as pages that
 # include them. Another page outside this folder is an error, another file a download.
@@ -26,14 +67,25 @@ INCLUDED_BY = {
     HERE.parent / "SECURITY.md": "reporting",
 }
 
+TITLES = {"overview": "Overview", "reporting": "Reporting a vulnerability"}
+
 project = "llxprt-hooks"
 release = metadata.version(project)
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["README.md"]  # `index.md` includes it; it is not to be a page twice
 nitpicky = True
 smartquotes = False  # quotation marks and hyphens are often part of what a user types
+myst_enable_extensions = ["attrs_block"]  # the start page gives its parts a class
 myst_heading_anchors = 6  # a Git host gives every heading an anchor
+
+# The reference: what a docstring does not say is still shown, such as the fields of a result.
+autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 100
+toc_object_entries = False
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages; links of pages are of another kind
 
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -42,6 +94,12 @@ html_title = f"{project} {release}"
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False
+html_domain_indices = False
+copybutton_prompt_text = "$ "  # where a block has it, what is copied are these lines, without it
+copybutton_selector = "div:not(.output) > div.highlight > pre"
+
+# What a block is for, by a word after its language: it gets a label and another background, and no copy button.
+SHOWN = {"output": "output", "result": "output result", "stdin": "output payload"}
 
 
 def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
@@ -50,6 +108,85 @@ def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
         link["reftarget"] = pages.get(link["reftarget"], link["reftarget"])
 
 
+def name_included_pages(app: Sphinx, env: BuildEnvironment) -> None:
+    """In lists and in links to the next page; the headings are those of the files."""
+    for page, title in TITLES.items():
+        if page in env.titles:
+            env.titles[page] = nodes.title("", title)
+
+
+def show_what_a_block_is(app: Sphinx, document: nodes.document) -> None:
+    """Caption a block that is a file with its name, and mark one that is output.
+
+    A Git host shows nothing of what follows the language of a block, so the pages name a file in the paragraph above.
+    If that paragraph is only about the name, it becomes the caption.
+    """
+    for block in list(document.findall(nodes.literal_block)):
+        for word in words_after_the_language(block):
+            name, _, file = word.partition("=")
+            if name == "file":
+                add_caption(block, file)
+            block["classes"] += SHOWN.get(name, "").split()
+
+
+def words_after_the_language(block: nodes.literal_block) -> list[str]:
+    if not block.source or not block.line or not Path(block.source).is_file():
+        return []
+    opening = Path(block.source).read_text(encoding="utf-8").splitlines()[block.line - 1].strip()
+    return opening.split()[1:] if opening.startswith("```") else []
+
+
+def add_caption(block: nodes.literal_block, file: str) -> None:
+    words = [nodes.literal(file, file)]
+    above = block.parent[block.parent.index(block) - 1]
+    if isinstance(above, nodes.paragraph) and above[0].astext() == file and above.astext()[len(file)] in ":,":
+        words = [*above.children[:-1], nodes.Text(above[-1].astext().removesuffix(":"))]
+        above.parent.remove(above)
+    caption = nodes.container("", *words, classes=["code-block-caption"])
+    captioned = nodes.container("", caption, classes=["literal-block-wrapper"])
+    block.replace_self(captioned)
+    captioned += block
+
+
+def lead_to_the_public_name(
+    app: Sphinx, env: BuildEnvironment, link: addnodes.pending_xref, text: nodes.Element
+) -> Any:
+    """Annotations name the module where a class is defined; the reference has it under the name that users import."""
+    name = link["reftarget"].rpartition(".")[2]
+    if link.get("refdomain") != "py" or name not in llxprt_hooks.__all__:
+        return None
+    python = env.domains.python_domain
+    return python.resolve_xref(env, link["refdoc"], app.builder, "obj", f"llxprt_hooks.{name}", link, text)
+
+
+def link_names_to_the_reference(app: Sphinx, document: nodes.document) -> None:
+    for link in list(document.findall(addnodes.pending_xref)):
+        if link.get("refdomain") == "py" and hasattr(builtins, link["reftarget"]):
+            link.replace_self(link.children)  # else `type` would lead to the field of a class that has this name
+    page = app.env.docname
+    for name in list(document.findall(nodes.literal) if page in {"python-api", "api", "api-integrations"} else []):
+        text = name.astext()
+        is_linked = isinstance(name.parent, (nodes.reference, nodes.title, addnodes.pending_xref))
+        is_word = text.islower() and "_" not in text and page != "python-api"  # such as `stop`
+        if text in llxprt_hooks.__all__ and not is_linked and not is_word:
+            link = addnodes.pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=f"llxprt_hooks.{text}", refdoc=page
+            )
+            name.replace_self(link)
+            link += name
+
+
+def leave_out_the_base_of_all(app: Sphinx, document: nodes.document) -> None:
+    for content in document.findall(addnodes.desc_content):
+        if content.children and content[0].astext() == "Bases: object":
+            content.pop(0)
+
+
 def setup(app: Sphinx) -> None:
     app.add_lexer("jsonc", JsonLexer)  # which knows comments, but not this name
     app.connect("doctree-read", lead_to_the_including_page)
+    app.connect("doctree-read", link_names_to_the_reference)
+    app.connect("doctree-read", leave_out_the_base_of_all)
+    app.connect("env-updated", name_included_pages)
+    app.connect("missing-reference", lead_to_the_public_name)
+    app.connect("doctree-read", show_what_a_block_is)

@@ -1,4 +1,4 @@
-"""Text for people: escape it for a terminal, shorten it, suggest the closest name, advise what to install."""
+"""Text for people: escape it for a terminal, shorten it, hide passwords, suggest the closest name, advise on extras."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ _INVISIBLE: Final = re.compile(
 
 _MOST_MARKS: Final = 4
 """Combining characters on one letter. More are stacked over the lines around it."""
+
+_CREDENTIALS: Final = re.compile(r'("?(?:(?:https?|nats|tls)://)?).*(?:@|\\u0040)', re.DOTALL)
+"""All up to the last ``@``, also of an address as it is written in JSON."""
 
 _LONGEST_NAME: Final = 100
 """Longer names get no suggestion: comparing is quadratic, and the name may come from a hostile file."""
@@ -93,6 +96,16 @@ def shorten(text: str, length: int) -> str:
     'a long…'
     """
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def without_credentials(address: str) -> str:
+    """Hide what may be a user, password or token in an address, valid or not: all before its last ``@`` but a scheme.
+
+    >>> without_credentials("nats://me:s3cret@example.com"), without_credentials("https:/me:s3cret@example.com")
+    ('nats://…@example.com', '…@example.com')
+    """
+    found = _CREDENTIALS.match(address)
+    return address if found is None else f"{found[1]}…@{address[found.end() :]}"
 
 
 def closest(name: str, candidates: Iterable[str], *, similarity: float = 0.75) -> str | None:

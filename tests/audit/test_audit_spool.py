@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks.audit import spool
-from llxprt_hooks.audit.spool import SpoolFile, spool_files, spool_folder
+from llxprt_hooks.audit.spool import Sent, SpoolFile, spool_files, spool_folder
 from llxprt_hooks.settings.audit import AuditRule
 
 if TYPE_CHECKING:
@@ -126,7 +127,50 @@ def test_a_file_that_was_removed_meanwhile_is_skipped(monkeypatch: pytest.Monkey
     assert [file.agent for file in SpoolFile.abandoned(folder)] == ["a"]
 
 
-def test_an_existing_file_is_never_taken_for_a_new_one() -> None:
-    SpoolFile.create(spool_folder(RULE), "a")
-    with pytest.raises(FileExistsError):
-        SpoolFile.create(spool_folder(RULE), "a")
+def test_a_new_file_is_never_taken_for_an_abandoned_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, lock = spool_folder(RULE), fcntl.flock
+    taken: list[SpoolFile] = []
+
+    def take_first(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        taken.extend(SpoolFile.abandoned(folder))
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", take_first)
+    file = SpoolFile.create(folder, "a")
+    assert taken == []
+    assert spool_files() == [file.path]
+
+
+def test_how_far_a_file_was_sent_is_known_to_whoever_takes_it_over() -> None:
+    file = SpoolFile.create(spool_folder(RULE), "a")
+    assert file.sent == Sent(0, 0)
+    file.note_sent(Sent(7, 1234567))
+    file.note_sent(Sent(8, 9))
+    file.close(remove=False)
+    (taken,) = SpoolFile.abandoned(file.path.parent)
+    assert taken.sent == Sent(8, 9)
+    taken.close(remove=True)
+    assert list(file.path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"7", b"x y\n"])
+def test_an_unreadable_note_means_that_nothing_is_known(content: bytes) -> None:
+    file = SpoolFile.create(spool_folder(RULE), "a")
+    file.path.with_suffix(".sent").write_bytes(content)
+    assert file.sent == Sent(0, 0)
+
+
+def test_a_file_is_closed_once() -> None:
+    file = SpoolFile.create(spool_folder(RULE), "a")
+    file.close(remove=False)
+    reused = os.open(os.devnull, os.O_RDONLY)
+    file.close(remove=False)
+    os.fstat(reused)
+    os.close(reused)
+
+
+def test_a_refused_record_is_kept() -> None:
+    file = SpoolFile.create(spool_folder(RULE), "a")
+    assert file.refuse(b"1") == file.refuse(b"2")
+    assert file.path.with_suffix(".refused").read_bytes() == b"1\n2\n"

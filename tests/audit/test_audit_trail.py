@@ -7,22 +7,25 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks import Config
-from llxprt_hooks.audit.chain import verify
-from llxprt_hooks.audit.spool import spool_files
+from llxprt_hooks.audit.chain import Chain, verify
+from llxprt_hooks.audit.spool import SpoolFile, spool_files, spool_folder
 from llxprt_hooks.audit.stream import StreamReader
-from llxprt_hooks.bus.nats_connection import NatsAddress
+from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.protocol.json_codec import write_payload
+from llxprt_hooks.settings.audit import AuditRule
 from tests.support.nats_server import NatsServer
 from tests.support.processes import until
 
 if TYPE_CHECKING:
+    from nats.js import JetStreamContext
+
     from llxprt_hooks.engine.results import HookExecutionResult
     from tests.support.project import Project
 
@@ -250,3 +253,130 @@ def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer)
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:
     with pytest.raises(LookupError, match="has no stream NOWHERE"):
         list(StreamReader(NatsAddress((server.url,)), "NOWHERE").lines())
+
+
+def _admin(server: NatsServer, act: Callable[[JetStreamContext], Awaitable[object]]) -> None:
+    async def connected() -> None:
+        client = await open_nats_client(NatsAddress((server.url,)))
+        await act(client.jetstream())
+        await client.close()
+
+    asyncio.run(connected())
+
+
+def test_a_message_of_somebody_else_does_not_count_as_sent(sandbox: Project, server: NatsServer) -> None:
+    """Whoever may add to the stream could otherwise make an agent believe that all its records are there."""
+    _configure(sandbox, server)
+    _run(sandbox, "1")
+    agent = _agent(sandbox, "-1")
+    assert agent.stdout is not None
+    agent.stdout.readline()
+    until(lambda: len(_agents(server)) == 2)
+    (victim,) = _agents(server)[1:]
+    _admin(server, lambda stream: stream.publish(f"LLXPRT_HOOKS.{victim}", b'{"seq":999999}'))
+    agent.stdout.readline()
+    agent.kill()
+    agent.communicate()
+    _run(sandbox, "1")
+    lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
+    assert verify(lines)[victim].problems == []
+    assert spool_files() == []
+
+
+def _agents(server: NatsServer) -> list[str]:
+    lines = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines()
+    return list(dict.fromkeys(json.loads(line)["agent"] for line in lines))
+
+
+def test_what_the_stream_no_longer_has_is_not_sent_again(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    agent = _agent(sandbox, "-1")
+    assert agent.stdout is not None
+    for _ in range(20):
+        agent.stdout.readline()
+    until(lambda: _count(server) >= 20)
+    _admin(server, lambda stream: stream.purge_stream("LLXPRT_HOOKS"))
+    server.stop()
+    server.start()
+    until(lambda: _count(server) > 0)
+    agent.kill()
+    agent.communicate()
+    _run(sandbox, "1")
+    lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
+    first, *_ = verify(lines).values()
+    assert first.first > 20
+    assert first.problems == []
+
+
+def test_a_record_that_the_stream_refuses_is_set_aside_and_holds_up_nothing(
+    sandbox: Project, server: NatsServer
+) -> None:
+    _configure(sandbox, server, payloads=True)
+    _admin(
+        server, lambda stream: stream.add_stream(name="LLXPRT_HOOKS", subjects=["LLXPRT_HOOKS.*"], max_msg_size=9000)
+    )
+    large = AGENT.replace('{"number": number}', '{"number": number, "text": "x" * 20000 * (number == 2)}')
+    assert "the server refuses a record" in _run(sandbox, "3", code=large)
+    lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
+    assert [json.loads(line)["seq"] for line in lines] == [1, 3]
+    assert spool_files() == []
+    (refused,) = (sandbox.home / ".llxprt" / "audit").glob("*/*.refused")
+    assert json.loads(refused.read_bytes())["seq"] == 2
+
+
+def test_a_file_that_cannot_be_sent_holds_up_no_other(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    folder = spool_folder(AuditRule((server.url,)))
+    chain = Chain()
+    for agent in ("0.x y", chain.agent):  # the first is not a valid subject
+        file = SpoolFile.create(folder, agent)
+        file.append(chain.link({"id": agent, "hook": "h", "type": "command"}))
+        file.close(remove=False)
+    assert "cannot be sent" in _run(sandbox, "1")
+    lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
+    assert len(lines) == 2
+    assert [file.stem for file in spool_files()] == ["0.x y"]
+
+
+def test_a_host_name_is_found_at_the_end_of_a_program(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    settings = sandbox.user_file.read_text().replace("127.0.0.1", "localhost")
+    sandbox.put("user", settings)
+    assert _run(sandbox, "1") == ""
+    assert len(_stream(server)) == 1
+    assert spool_files() == []
+
+
+def test_a_record_after_the_end_is_left_to_the_next_agent(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    late = "import atexit\natexit.register(lambda: asyncio.run(main(1)))\n"
+    _run(sandbox, "1", code=late + AGENT)
+    assert len(spool_files()) == 1
+    _run(sandbox, "1")
+    assert len(_stream(server)) == 3
+    assert spool_files() == []
+
+
+def test_a_fork_while_a_record_is_written_does_not_hang(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    forking = """
+import threading
+config.observer._lock.acquire()
+child = os.fork()
+if child == 0:
+    asyncio.run(main(1))
+else:
+    config.observer._lock.release()
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    _run(sandbox, "1", code=AGENT + forking)
+    assert len(_stream(server)) == 2
+
+
+def test_many_records_arrive_in_order(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server)
+    server.stop()
+    _run(sandbox, "150")
+    server.start()
+    _run(sandbox, "1")
+    assert [record["seq"] for record in _stream(server)] in ([*range(1, 151), 1], [1, *range(1, 151)])

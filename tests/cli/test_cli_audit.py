@@ -12,7 +12,9 @@ from llxprt_hooks.audit.chain import Chain
 from llxprt_hooks.audit.spool import SpoolFile, spool_folder
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.settings.audit import AuditRule
+from tests.support.inspector import inspecting
 from tests.support.nats_server import NatsServer
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
@@ -34,7 +36,10 @@ def stream(server: NatsServer, request: pytest.FixtureRequest) -> str:
 def _lines(count: int = 3) -> list[bytes]:
     chain = Chain()
     fields = {"id": "ab", "event_name": "BeforeTool", "duration": 2.0, "project": "/elsewhere", "reason": None}
-    return [chain.link({**fields, "hook": f"h{number}", "blocked": number == 1}) for number in range(count)]
+    return [
+        chain.link({**fields, "event_id": f"e{number}", "hook": f"h{number}", "blocked": number == 1})
+        for number in range(count)
+    ]
 
 
 def _publish(server: NatsServer, stream: str, lines: list[bytes]) -> None:
@@ -132,3 +137,20 @@ def test_a_stream_that_is_not_there_is_an_error(world: CliProject, server: NatsS
     assert run.status == 1
     assert f"NATS at {server.url} has no stream NOWHERE" in run.stderr
     assert run.stdout == ""
+
+
+def test_the_inspector_shows_the_executions_of_all_agents_as_they_come(
+    world: CliProject, server: NatsServer, stream: str
+) -> None:
+    lines = _lines(4)
+    _publish(server, stream, lines[:2])
+    with inspecting(world, "--nats", server.url, "--stream", stream) as inspector, inspector.client() as client:
+        assert client.get("/api/events").json()["total"] == 2
+        _publish(server, stream, lines[2:])
+        until(lambda: client.get("/api/events").json()["total"] == 4)
+
+
+def test_an_inspector_without_its_server_does_not_start(world: CliProject) -> None:
+    run = world.run("inspect", "--no-open", "--nats", "nats://127.0.0.1:1")
+    assert run.status == 1
+    assert "cannot connect to NATS" in run.stderr

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import nkeys  # type: ignore[import-untyped]
 import pytest
+from nats.errors import TimeoutError as NatsTimeoutError
 
 from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
@@ -86,6 +87,26 @@ async def test_an_agent_cannot_answer(world: CliProject, server: NatsServer, age
 
     assert output is not None
     assert "no worker listens" in output.get_effective_reason()
+    await client.close()
+
+
+async def test_an_agent_adds_to_the_audit_trail_and_cannot_remove_it(
+    world: CliProject, server: NatsServer, agent: tuple[str, str]
+) -> None:
+    hook = {"type": "command", "command": "exit 2"}
+    audit = {"nats": {"servers": [server.url], "credentials": agent[1]}}
+    hooks = {"BeforeTool": [{"hooks": [hook]}]}
+    world.put("user", {"enableHooks": True, "hooksConfig": {"audit": audit}, "hooks": hooks})
+    world.run("fire", "BeforeTool")
+    world.run("fire", "BeforeTool")
+    assert list((world.home / ".llxprt" / "audit").glob("*/*.jsonl")) == []
+
+    client = await open_nats_client(NatsAddress((server.url,), agent[1]))
+    jetstream = client.jetstream(timeout=1)
+    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == 2
+    with pytest.raises(NatsTimeoutError):
+        await jetstream.purge_stream("LLXPRT_HOOKS")
+    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == 2
     await client.close()
 
 

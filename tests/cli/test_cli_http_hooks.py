@@ -64,6 +64,84 @@ def test_no_command_shows_the_value_of_a_header(
         assert "v4lue" not in text
 
 
+ADDRESSES: dict[str, dict[str, object]] = {
+    "a password": {"type": "http", "url": "https://me:s3cret@example.com/"},
+    "with a slash": {"type": "http", "url": "https://me:s3c/s3cret@example.com"},
+    "one slash": {"type": "http", "url": "https:/me:s3cret@example.com"},
+    "no slash": {"type": "http", "url": "me:s3cret@example.com"},
+    "spaces": {"type": "http", "url": " https://me:s3cret s3cret@example.com"},
+    "several": {"type": "http", "url": ["https://me:s3cret@example.com"]},
+    "an unknown type": {"type": "htpp", "url": "https://me:s3cret@example.com"},
+    "no type": {"url": "https://me:s3cret@example.com"},
+    "a server": {"type": "nats", "servers": ["nats://me:s3cret@example.com"]},
+    "a token": {"type": "nats", "servers": ["nats://example.org", "s3cret@example.com"]},
+    "not an array": {"type": "nats", "servers": "nats://me:s3cret@example.com"},
+    "nested": {"type": "nats", "servers": [["nats://me:s3cret@example.com"], {"a": "me:s3cret@example.com"}, 7]},
+}
+SHOWING = [
+    ("fire", "BeforeTool", "--tool", "write_file"),
+    ("fire", "BeforeTool", "--tool", "write_file", "--json"),
+    ("list",),
+    ("list", "--json"),
+    ("trust", "--dry-run"),
+    ("doctor",),
+    ("test",),
+    ("validate",),
+    ("validate", "--json"),
+]
+
+
+@pytest.mark.parametrize("hook", ADDRESSES.values(), ids=ADDRESSES)
+def test_no_command_shows_the_password_in_an_address(call: Call, world: CliProject, hook: dict[str, object]) -> None:
+    world.configure(BeforeTool=[{"hooks": [hook]}])
+    world.write(".llxprt/hooks/a.hooktest.json", {"tests": [{"event": "BeforeTool", "input": {"tool_name": "a"}}]})
+
+    shown = [call(*arguments) for arguments in SHOWING]
+    debugged = world.run("fire", "BeforeTool", "--tool", "write_file", DEBUG="*")
+
+    for each in (*shown, debugged):
+        assert "s3cret" not in each.stdout + each.stderr
+    assert "example.com" in "".join(each.stdout for each in shown)
+
+
+@pytest.mark.parametrize("servers", [["nats://me:s3cret@example.com"], "nats://me:s3cret@example.com"])
+def test_no_command_shows_the_password_of_an_audit_server(call: Call, world: CliProject, servers: object) -> None:
+    audit = {"nats": {"servers": servers, "streem": "x"}}
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    world.put("project", {"enableHooks": True, "hooksConfig": {"audit": audit}, "hooks": hooks})
+
+    for arguments in SHOWING[2:]:
+        shown = call(*arguments)
+        assert "s3cret" not in shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize("end", ["", ' "x"', "\\q"])
+def test_a_file_with_a_syntax_error_is_quoted_without_passwords(call: Call, world: CliProject, end: str) -> None:
+    hook = '{ "type": "http", "url" "https://me:s3cret@example.com" ' if not end else ""
+    hook = hook or f'{{ "url": "https://me:s3cret@example.com{end}'
+    world.write(".llxprt/settings.json", f'{{ "hooks": {{ "BeforeTool": [{{ "hooks": [{hook}')
+
+    for arguments in SHOWING:
+        shown = call(*arguments)
+        assert "s3cret" not in shown.stdout + shown.stderr
+
+
+def test_a_change_of_an_address_is_shown_without_passwords(
+    call: Call, world: CliProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    audit = {"nats": {"servers": ["nats://me:s3cret@example.com"]}}
+    hooks = {"BeforeTool": [{"hooks": [{"type": "nats", "servers": ["nats://me:s3cret@example.com"]}]}]}
+    world.put("project", {"enableHooks": True, "hooksConfig": {"audit": audit}, "hooks": hooks})
+    grant_trust(world.root)
+    world.put("project", {"enableHooks": True, "hooksConfig": {"audit": {}}, "hooks": {}})
+
+    shown = call("trust", "--dry-run")
+
+    assert "example.com" in shown.stdout
+    assert "s3cret" not in shown.stdout + shown.stderr
+
+
 def test_approval_shows_the_url_and_the_names_of_headers(call: Call, project: CliProject, server: HookServer) -> None:
     shown = call("trust", "--dry-run").stdout
 

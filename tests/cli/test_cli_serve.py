@@ -91,6 +91,27 @@ def test_a_hook_that_fails_is_an_error(world: CliProject) -> None:
     assert "exited with code 7" in response.json["error"]["message"]
 
 
+def test_a_hook_that_fails_is_an_error_whatever_another_one_allows(world: CliProject) -> None:
+    guard, other = world.hook("guard", None, exit_code=1), world.hook("other", {"systemMessage": "checked"})
+    world.configure(BeforeTool=[guard, other])
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert (response.status, response.json["error"]["code"]) == (500, "hook_failed")
+
+
+@pytest.mark.parametrize("refusal", [DENY, {"continue": False, "stopReason": "enough"}])
+def test_a_refusal_is_the_answer_although_another_hook_fails(world: CliProject, refusal: dict[str, Any]) -> None:
+    guard, other = world.hook("guard", None, exit_code=1), world.hook("other", refusal)
+    world.configure(BeforeTool=[guard, other])
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert (response.status, response.json) == (200, refusal)
+
+
 BAD = {
     "not JSON": (b"{", 400, "bad_message", "not valid JSON"),
     "not an object": (b"[]", 400, "bad_message", "must be an object"),

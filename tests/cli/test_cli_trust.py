@@ -41,14 +41,14 @@ def test_dry_run_approves_nothing(guarded: CliProject) -> None:
 
 
 def test_approved_hooks_run_until_the_approval_is_withdrawn(guarded: CliProject) -> None:
-    assert guarded.run("fire", "BeforeTool", approved=False).status == 0
+    assert guarded.run("fire", "BeforeTool", approved=False).status == 1
 
     assert guarded.run("trust", "--yes", approved=False).status == 0
     assert guarded.run("fire", "BeforeTool", approved=False).status == 2
 
     withdrawn = guarded.run("untrust", approved=False)
     assert withdrawn.stdout == f"the hooks of {guarded.root} no longer run\n"
-    assert guarded.run("fire", "BeforeTool", approved=False).status == 0
+    assert guarded.run("fire", "BeforeTool", approved=False).status == 1
     assert guarded.run("untrust", approved=False).stdout == f"{guarded.root} was not approved\n"
 
 

@@ -31,8 +31,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"}
-"""Pages that include other pages, for the site."""
+SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"} | {
+    "api.md",
+    "api-integrations.md",
+}
+"""Pages for the site: they include other pages, or what docstrings say."""
 
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
 WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
@@ -56,6 +59,11 @@ class Block:
     @property
     def language(self) -> str:
         return self.info.partition(" ")[0]
+
+    @property
+    def is_directive(self) -> bool:
+        """Whether the block tells the builder of the site what to put here."""
+        return self.language.startswith("{")
 
     @property
     def words(self) -> dict[str, str]:
@@ -88,7 +96,7 @@ def sections(page: Path) -> list[Section]:
         section = found[-1]
         row = None if block else _TABLE_ROW.match(line)
         if block:
-            section.blocks.append(block)
+            section.blocks += [] if block.is_directive else [block]
         elif heading := _HEADING.match(line):
             found.append(Section(page, heading[2], _anchor(heading[2], anchors)))
         elif row:
@@ -102,7 +110,8 @@ def sections(page: Path) -> list[Section]:
 
 
 def every_section() -> list[Section]:
-    return [section for page in PAGES for section in sections(page)]
+    """Of all pages with examples: the start page of the site has some of its own."""
+    return [section for page in (*PAGES, ROOT / "docs" / "index.md") for section in sections(page)]
 
 
 def table(page: str, first_cell: str, *, anchor: str | None = None) -> list[dict[str, str]]:

@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.docs.docs_pages import PAGES, ROOT, SITE_ONLY
+import llxprt_hooks
+from tests.docs.docs_pages import PAGES, ROOT, SITE_ONLY, sections
 
 LOADING = {"audio", "embed", "iframe", "img", "input", "script", "source", "track", "video"}
 """The elements that load what their ``src`` says; what a ``link`` names is loaded too, unless it is a page."""
@@ -128,6 +129,52 @@ def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
             if not there or (anchor and target in html and anchor not in html[target].anchors):
                 broken.append((page.name, link))
     assert broken == []
+
+
+def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:
+    expected = {f"llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
+    expected |= {"llxprt_hooks.testing.check_translator", "llxprt_hooks.testing.Sample"}
+    assert expected - html[site / "api.html"].anchors == set()
+    of_the_page = {f"api.html#llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
+    assert of_the_page - set(html[site / "python-api.html"].links) == set()
+
+
+def test_the_reference_has_every_integration(site: Path, html: dict[Path, Seen]) -> None:
+    """Each module that a user imports, with the class or the function that its page begins with."""
+    anchors = html[site / "api-integrations.html"].anchors
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("**/*.md"))
+    imported = set(re.findall(r"from (llxprt_hooks\.integrations\.\w+) import (\w+)", text))
+    assert len(imported) > 8
+    assert {f"{module}.{name}" for module, name in imported} - anchors == set()
+
+
+def test_a_file_has_its_name_once(site: Path) -> None:
+    page = (site / "debugging.html").read_text(encoding="utf-8")
+    captions = re.findall(r'<div class="code-block-caption[^"]*">\s*(.*?)\s*</div>', page, re.DOTALL)
+    texts = [re.sub(r"<[^>]+>", "", caption) for caption in captions]
+    assert ".llxprt/settings.json" in texts
+    assert "guard.sh, made executable with chmod +x guard.sh" in texts
+    assert not re.search(r"<p>(?:<[^>]+>)*\.llxprt/settings\.json(?:</[^>]+>)*:</p>", page)
+    files = [
+        block
+        for section in sections(ROOT / "docs" / "debugging.md")
+        for block in section.blocks
+        if "file" in block.words
+    ]
+    assert len(texts) == len(files)
+
+
+def test_output_is_marked(site: Path) -> None:
+    page = (site / "debugging.html").read_text(encoding="utf-8")
+    blocks = [block for section in sections(ROOT / "docs" / "debugging.md") for block in section.blocks]
+    assert page.count('class="output highlight-') == sum("output" in block.words for block in blocks) > 0
+
+
+def test_every_page_has_another_name_in_the_sidebar(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    names = re.findall(r'<li class="toctree-l1[^"]*"><a class="reference internal" href="[^"]+">(.*?)</a>', page)
+    assert {"Overview", "Security", "Reporting a vulnerability"} <= set(names)
+    assert len(names) == len(set(names)) > 30
 
 
 def test_the_search_finds_the_words_of_a_page(site: Path) -> None:

@@ -13,7 +13,7 @@ import llxprt_hooks
 from llxprt_hooks import Config, HookEventName, load_settings
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT
-from llxprt_hooks.events import EVENTS
+from llxprt_hooks.events import EVENTS, Effect
 from llxprt_hooks.model.format import LLMRequest, LLMResponse
 from llxprt_hooks.protocol.inputs import BASE_FIELDS
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
@@ -22,6 +22,9 @@ from tests.docs.docs_pages import ROOT, code, table
 
 PROTOCOL = "docs/protocol.md"
 SETTINGS = "docs/settings.md"
+CHEAT_SHEET = "docs/cheat-sheet.md"
+SAYINGS = table(CHEAT_SHEET, "you want to")
+PRINTS = "a program prints, and exits with 0"
 PACKAGE = ROOT / "src" / "llxprt_hooks"
 FIELD_NAMES = frozenset(name for spec in EVENTS.values() for name in spec.fields)
 
@@ -72,6 +75,38 @@ def test_which_events_can_block() -> None:
     }
     assert len(rows) == len(HookEventName) - 6
     assert others["event"] == "the six others"
+
+
+def test_the_cheat_sheet_has_the_effects_of_every_event() -> None:
+    rows = {event: row for row in table(CHEAT_SHEET, "event") for event in code(row["event"])}
+    assert rows.keys() == set(HookEventName)
+    for event, spec in EVENTS.items():
+        row = rows[event]
+        assert row["matcher"].strip("`–") == spec.matched_field
+        assert (row["block"] == "yes") == spec.can_block
+        assert (row["stop"] == "yes") == (row["for the model"] != "–") == spec.awaited
+        assert (row["hide the result"] == "yes") == spec.suppressible
+        assert set(code(row["in `hookSpecificOutput`"])) == {effect.field for effect in spec.effects}
+
+
+def test_the_cheat_sheet_says_it_so_that_it_is_understood() -> None:
+    printed = [json.loads(code(row[PRINTS])[0]) for row in SAYINGS if "{" in row[PRINTS]]
+    assert [DefaultHookOutput(each).to_dict() for each in printed] == printed
+    named = {field for each in printed for field in each.get("hookSpecificOutput", {})}
+    assert named == {effect.field for effect in Effect}
+
+
+def test_the_cheat_sheet_says_what_functions_return() -> None:
+    returned = {each for row in SAYINGS for each in code(row["a Python function returns"]) if each != "None"}
+    replies = {name: getattr(llxprt_hooks, name) for name in ("allow", "deny", "stop", "rewrite", "context")}
+    assert all(isinstance(eval(each, {**replies}), dict) for each in returned)
+    assert {each.partition("(")[0] for each in returned} == replies.keys()
+
+
+def test_the_glossary_is_short_and_sorted() -> None:
+    terms = [row["term"].strip("`").lower() for row in table("docs/glossary.md", "term")]
+    assert len(terms) <= 25
+    assert terms == sorted(terms)
 
 
 def test_the_fields_of_an_output() -> None:

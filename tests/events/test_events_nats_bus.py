@@ -17,12 +17,16 @@ from llxprt_hooks import (
     HookExecutionResponse,
     MessageBusType,
     NatsMessageBus,
+    encode_message,
     fire_before_tool_hook,
     read_response,
 )
+from llxprt_hooks.bus.messages import HookExecutionFailure, read_request
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from llxprt_hooks.bus.messages import Message
     from tests.support.nats_server import NatsServer
 
@@ -63,8 +67,13 @@ async def responses(bus: NatsMessageBus, *requests: Message) -> list[Message]:
     return got
 
 
-FLAT = {"type": "hook-execution-request", "eventName": "BeforeTool", "input": CALL, "correlationId": "2"}
-WRAPPED = {
+FLAT: dict[str, Any] = {
+    "type": "hook-execution-request",
+    "eventName": "BeforeTool",
+    "input": CALL,
+    "correlationId": "2",
+}
+WRAPPED: dict[str, Any] = {
     "type": "HOOK_EXECUTION_REQUEST",
     "payload": {"eventName": "BeforeTool", "input": CALL, "correlationId": "3"},
 }
@@ -114,6 +123,40 @@ async def test_many_requests_at_once_get_their_own_responses(bus: NatsMessageBus
     assert sorted(ids) == sorted([*map(str, range(50)), *["2"] * 5])
 
 
+@pytest.mark.parametrize(
+    "request_of",
+    [lambda who: {**FLAT, "input": who}, lambda who: {**WRAPPED, "payload": {**WRAPPED["payload"], "input": who}}],
+    ids=["flat", "wrapped"],
+)
+async def test_agents_that_chose_the_same_id_get_their_own_answers(
+    nats_server: NatsServer, subject: str, request_of: Callable[[str], dict[str, Any]]
+) -> None:
+    answering = NatsMessageBus(nats_server.url, subject=subject)
+    first_is_answered = asyncio.Event()
+
+    async def answer(message: Message) -> None:
+        request = read_request(message)
+        if request.input == "A":  # it came first and is answered last
+            await first_is_answered.wait()
+        response = HookExecutionResponse(
+            request.correlation_id, success=False, error=HookExecutionFailure("for", request.input)
+        )
+        await answering.publish(request.answer(response))
+        first_is_answered.set()
+
+    async def ask(who: str) -> tuple[str, str]:
+        bus = NatsMessageBus(nats_server.url, subject=subject, timeout=10)
+        [response] = map(read_response, await responses(bus, request_of(who)))
+        assert response.error is not None
+        return response.correlation_id, response.error.message
+
+    await answering.subscribe(REQUEST, answer)
+    [first, second] = await asyncio.gather(ask("A"), ask("B"))
+
+    assert (first[1], second[1]) == ("A", "B")
+    assert first[0] == second[0] == read_request(request_of("A")).correlation_id
+
+
 async def test_a_nats_hook_is_answered(bus: NatsMessageBus, nats_server: NatsServer, subject: str) -> None:
     await connect(bus)
     hook = {"type": "nats", "servers": [nats_server.url], "subject": subject}
@@ -154,7 +197,14 @@ async def test_a_request_that_is_too_large_is_not_sent(bus: NatsMessageBus) -> N
     assert await failure(bus, {**FLAT, "input": "x" * 2**21}) == "unavailable"
 
 
-@pytest.mark.parametrize(("answer", "code"), [(None, "timeout"), (b"hello", "bad_message")])
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (None, "timeout"),
+        (b"hello", "bad_message"),
+        (encode_message(HookExecutionResponse("another", success=True)), "bad_message"),
+    ],
+)
 async def test_a_request_without_a_proper_answer_fails(
     nats_server: NatsServer, subject: str, answer: bytes | None, code: str
 ) -> None:

@@ -504,7 +504,7 @@ async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: Rec
     bench.init("audit-log")
     target = tmp_path / "elsewhere"
     state = bench.root / ".llxprt" / "state"
-    state.mkdir()
+    state.mkdir(exist_ok=True)
     (state / name).symlink_to(target)
 
     event = {"timestamp": "t", "session_id": "s", "hook_event_name": "BeforeAgent", "cwd": str(bench.root)}

@@ -247,6 +247,33 @@ async def test_a_header_cannot_add_another_one(server: HookServer, monkeypatch: 
     assert server.received == []
 
 
+@pytest.mark.parametrize("token", ["s3cret ", " \ts3cret", "s3cret\t"])
+async def test_spaces_around_a_value_are_not_sent(
+    server: HookServer, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("HTTP_TOKEN", token)
+
+    await fired(config_of(server.url, headers={"x-token": "$HTTP_TOKEN"}, allowedEnvVars=["HTTP_TOKEN"]))
+
+    assert server.received[0].headers["x-token"] == "s3cret"
+
+
+async def test_an_error_of_the_protocol_quotes_no_header() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        token = next(line for line in request.splitlines() if line.startswith(b"x-token"))
+        writer.write(b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % token.replace(b":", b" "))
+        writer.close()
+
+    service = await asyncio.start_server(echo, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{service.sockets[0].getsockname()[1]}/"
+    error = await failure(config_of(url, headers={"x-token": "s3cret"}))
+    service.close()
+
+    assert "not valid HTTP" in error
+    assert "s3cret" not in error
+
+
 async def test_no_proxy_of_the_environment_gets_the_request(
     server: HookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +304,7 @@ URLS = {
     "no scheme": ("policy.example.com/v1", "not a valid URL"),
     "no host": ("https:///v1", "not a valid URL"),
     "a space": ("https://example.com/a b", "not a valid URL"),
+    "a host that would be hidden": ("https://evil.example.com/@policy.example.com", "put them in a header"),
     "a backslash": ("http://127.0.0.1\\@192.0.2.1/", "not a valid URL"),
     "a bad port": ("https://example.com:99999/", "not a valid URL"),
     "a bad address": ("https://[::1/", "not a valid URL"),

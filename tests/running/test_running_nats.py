@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Answer = Callable[[dict[str, Any]], HookExecutionResponse | bytes | None]
 DENY = AggregatedHookResult(False, DefaultHookOutput({"decision": "deny", "reason": "not on Fridays"}))
 
+CHECKED = DefaultHookOutput({"decision": "allow", "systemMessage": "checked"})
+
 
 @pytest.fixture
 def subject() -> str:
@@ -131,6 +133,20 @@ FAILURES: dict[str, tuple[Answer, str]] = {
         decided(AggregatedHookResult(False, errors=[HookExecutionError("hook `x` timed out")])),
         "on the worker, hook `x` timed out",
     ),
+    "a hook of the worker failed beside one that allows": (
+        decided(AggregatedHookResult(True, CHECKED, errors=[HookExecutionError("hook `x` exited with code 1")])),
+        "on the worker, hook `x` exited with code 1",
+    ),
+    "failed, without a reason": (
+        lambda request: HookExecutionResponse(request["correlationId"], False),
+        "did not say why",
+    ),
+    "no hook ran, without a reason": (decided(AggregatedHookResult(False)), "did not say why"),
+    "for another request": (lambda _: HookExecutionResponse("another", True, DENY), "the answer to another request"),
+    "refused without an id": (
+        lambda _: HookExecutionResponse("", False, error=HookExecutionFailure("bad_message", "not JSON")),
+        "was refused by the worker: not JSON",
+    ),
     "not JSON": (lambda _: b"hello", "not a hook execution response"),
     "another message": (lambda _: b'{"type": "hook-execution-request"}', "not a hook execution response"),
     "no output at all": (lambda _: b'{"type": "hook-execution-response"}', "not a hook execution response"),
@@ -141,6 +157,39 @@ FAILURES: dict[str, tuple[Answer, str]] = {
 async def test_any_other_answer_is_a_failure(nats_server: NatsServer, subject: str, answer: Answer, words: str) -> None:
     async with worker(nats_server, subject, answer):
         assert words in await failure(config_of(nats_server, subject))
+
+
+@pytest.mark.parametrize("answer", [answer for answer, _ in FAILURES.values()], ids=FAILURES)
+async def test_no_answer_but_a_decision_allows_with_fail_closed(
+    nats_server: NatsServer, subject: str, answer: Answer
+) -> None:
+    async with worker(nats_server, subject, answer):
+        output = await fire_before_tool_hook(config_of(nats_server, subject, failClosed=True), "write_file", {})
+
+    assert output is not None
+    assert output.is_blocking_decision()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"decision": "deny"},
+        {"continue": False},
+        {"hookSpecificOutput": {"permissionDecision": "deny"}},
+    ],
+)
+async def test_a_refusal_counts_although_another_hook_of_the_worker_failed(
+    nats_server: NatsServer, subject: str, refusal: dict[str, Any]
+) -> None:
+    errors: list[Exception] = [HookExecutionError("hook `x` timed out")]
+    answer = decided(AggregatedHookResult(False, DefaultHookOutput(refusal), errors=errors))
+
+    async with worker(nats_server, subject, answer):
+        result = await fired(config_of(nats_server, subject))
+
+    assert result.errors == []
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision() or result.final_output.should_stop_execution()
 
 
 async def test_no_worker_is_a_failure_at_once(nats_server: NatsServer, subject: str) -> None:
@@ -323,6 +372,13 @@ def test_a_valid_hook_has_no_problem_and_says_where_it_asks() -> None:
     assert NatsExecutor().describe(spec) == "llxprt.hooks at nats://a.b:4222, tls://c.d"
 
 
+def test_a_password_in_an_address_is_not_shown() -> None:
+    spec = NatsSpec(("nats://example.org", "nats://me:s3cret@example.com"))
+
+    assert repr(spec) == "NatsSpec('llxprt.hooks', ['nats://example.org', 'nats://…@example.com'])"
+    assert NatsExecutor().describe(spec) == "llxprt.hooks at nats://example.org, nats://…@example.com"
+
+
 def test_hooks_with_other_credentials_are_other_hooks() -> None:
     executor = NatsExecutor()
 
@@ -435,15 +491,62 @@ async def test_a_server_without_encryption_is_refused_where_it_is_asked_for(
     assert "does not offer TLS" in error
 
 
-async def test_encryption_is_asked_for_again_when_a_connection_comes_back(nats_server: NatsServer) -> None:
-    client = await open_nats_client(NatsAddress((nats_server.url,)))
-    assert client._current_server is not None
-    client._current_server.uri = client._current_server.uri._replace(scheme="tls")
+@asynccontextmanager
+async def stripped_server(port: int = 0) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """What an attacker between agent and server would be: it offers no TLS, and keeps all that it is sent."""
+    heard: list[bytes] = []
+    connections: list[asyncio.StreamWriter] = []
+    info = {"server_id": "x", "version": "2.10.0", "max_payload": 2**20, "nonce": "abc", "auth_required": True}
 
-    assert client._reconnected_cb is not None
-    await client._reconnected_cb()
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        writer.write(b"INFO %s\r\n" % json.dumps(info).encode())
+        async for line in reader:
+            heard.append(line)
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        heard.append(b"")  # the end of a connection
 
-    assert client.is_closed
+    server = await asyncio.start_server(listen, "127.0.0.1", port)
+    try:
+        yield server.sockets[0].getsockname()[1], heard
+    finally:
+        server.close()
+        for each in connections:
+            each.close()
+
+
+CREDENTIALS = ["-----BEGIN NATS USER JWT-----\njwt\n-----END-----\n-----BEGIN USER NKEY SEED-----\n", ""]
+
+
+@pytest.mark.parametrize("before", CREDENTIALS, ids=["creds", "nkey"])
+async def test_no_credentials_are_sent_without_encryption(user: tuple[str, Path], before: str) -> None:
+    user[1].write_text(before + user[1].read_text())
+
+    async with stripped_server() as (port, heard):
+        with pytest.raises(NatsUnavailableError, match="does not offer TLS"):
+            await open_nats_client(NatsAddress((f"tls://127.0.0.1:{port}",), str(user[1])))
+        await eventually(lambda: len(heard) > 0)
+
+    assert set(heard) == {b""}
+
+
+async def test_no_credentials_are_sent_without_encryption_when_a_connection_comes_back(
+    encrypted_server: tuple[NatsServer, Path], user: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, certificate = encrypted_server
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    address = NatsAddress((server.url.replace("nats:", "tls:"),), str(user[1]))
+    client = await nats_client(address)
+
+    server.stop()
+    async with stripped_server(int(server.url.rpartition(":")[2])) as (_, heard):
+        await eventually(lambda: len(heard) > 1)
+        with pytest.raises(NatsUnavailableError, match="does not offer TLS"):
+            await nats_client(address)
+        await client.close()
+
+    assert set(heard) == {b""}
 
 
 async def test_what_the_client_reports_is_logged_for_debugging_only(

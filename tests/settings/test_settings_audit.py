@@ -51,6 +51,8 @@ def test_a_project_that_is_not_approved_has_no_say(sandbox: Project) -> None:
         ({"nats": {}}, 'must name "servers" under "nats"'),
         ({"nats": {"servers": []}}, 'must name "servers" under "nats"'),
         ({"nats": {"servers": [1]}}, 'must name "servers" under "nats"'),
+        ({"nats": {"servers": ["nats://bob:secret@host:4222"]}}, '"servers" must list addresses'),
+        ({"nats": {"servers": ["http://host"]}}, '"servers" must list addresses'),
         ({"nats": {"servers": [MINE], "stream": "a.b"}}, '"stream" must consist of letters'),
         ([], '"audit" must be an object'),
     ],
@@ -59,3 +61,4 @@ def test_a_mistake_is_reported_and_nothing_is_sent(sandbox: Project, audit: Any,
     settings = _load(sandbox, user=audit)
     assert settings.audit is None
     assert any(problem in str(each) for each in settings.problems)
+    assert "secret" not in "".join(map(str, settings.problems))

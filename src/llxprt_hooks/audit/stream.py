@@ -1,20 +1,31 @@
-"""The JetStream stream of records: made if it does not exist, and read back."""
+"""The JetStream stream of records: made if it does not exist, added to, and read back."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.audit.spool import Sent
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.protocol.json_codec import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 
-    from nats.js import JetStreamContext
+    from nats.aio.client import Client
 
 _WAIT: Final = 5.0
-"""Seconds to wait for the next message of a stream that has more."""
+"""Seconds to wait for a confirmation, or for the next message of a stream that has more."""
+
+_AT_ONCE: Final = 64
+"""Records that are on their way before the first of them is confirmed."""
+
+_HEADERS: Final = 1024
+"""Bytes that a message has besides the record, at most."""
+
+_TOO_LARGE: Final = 10054
+"""The server's code for a message that the stream does not take because of its size."""
 
 
 def stream_subject(stream: str, agent: str) -> str:
@@ -22,30 +33,83 @@ def stream_subject(stream: str, agent: str) -> str:
     return f"{stream}.{agent}"
 
 
-async def ensure_stream(jetstream: JetStreamContext, stream: str) -> None:
-    """Create the stream if it does not exist. It has no limits: what is removed, and when, is the operator's choice."""
-    from nats.js.errors import NotFoundError
+class AuditStream:
+    """Adds records to the stream of a server."""
 
-    try:
-        await jetstream.stream_info(stream)
-    except NotFoundError:
-        await jetstream.add_stream(name=stream, subjects=[stream_subject(stream, "*")])
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self._jetstream = client.jetstream()
+        self._name = name
 
+    @property
+    def is_connected(self) -> bool:
+        return self._client.is_connected
 
-async def last_number(jetstream: JetStreamContext, stream: str, subject: str) -> int:
-    """Return the number of the last record that the stream has of an agent; 0 if it has none."""
-    from nats.js.errors import NotFoundError
+    async def ensure(self) -> None:
+        """Create the stream if it does not exist. It has no limits: what is removed is the operator's choice."""
+        from nats.js.errors import NotFoundError
 
-    try:
-        message = await jetstream.get_last_msg(stream, subject)
-    except NotFoundError:
-        return 0
-    return record_number(message.data or b"") or 0
+        try:
+            await self._jetstream.stream_info(self._name)
+        except NotFoundError:
+            await self._jetstream.add_stream(name=self._name, subjects=[stream_subject(self._name, "*")])
+
+    async def stored(self, agent: str, after: int) -> dict[bytes, int]:
+        """Return the records of an agent that the stream has behind a sequence number, each with its own."""
+        from nats.js.errors import NotFoundError
+
+        found: dict[bytes, int] = {}
+        while True:
+            try:
+                message = await self._jetstream.get_msg(
+                    self._name, seq=after + 1, subject=stream_subject(self._name, agent), next=True
+                )
+            except NotFoundError:
+                return found
+            after = message.seq or after + 1
+            found[message.data or b""] = after
+
+    async def publish(
+        self, agent: str, lines: Sequence[bytes], sent: Sent, stored: Mapping[bytes, int]
+    ) -> AsyncGenerator[tuple[Sent, bytes | None], None]:
+        """Add the records that are neither sent nor stored. Yield how far it got, and a record refused for good."""
+        new = [(number, line) for line in lines if (number := record_number(line)) is not None and number > sent.number]
+        for start in range(0, len(new), _AT_ONCE):
+            batch = new[start : start + _AT_ONCE]
+            # The tasks begin in this order, and each writes its message to the connection before it waits for anything.
+            tasks = [asyncio.create_task(self._sequence(agent, number, line, stored)) for number, line in batch]
+            for (number, line), sequence in zip(
+                batch, await asyncio.gather(*tasks, return_exceptions=True), strict=True
+            ):
+                if isinstance(sequence, BaseException):
+                    raise sequence
+                sent = Sent(number, sent.sequence if sequence is None else sequence)
+                yield sent, line if sequence is None else None
+
+    async def _sequence(self, agent: str, number: int, line: bytes, stored: Mapping[bytes, int]) -> int | None:
+        """Return where the stream has a record, which is added if need be; None if the server will never take it."""
+        from nats.js.errors import APIError
+
+        if line in stored:
+            return stored[line]
+        if len(line) + _HEADERS > self._client.max_payload:
+            return None
+        subject, headers = stream_subject(self._name, agent), {"Nats-Msg-Id": f"{agent}-{number}"}
+        try:
+            return (await self._jetstream.publish(subject, line, _WAIT, self._name, headers)).seq
+        except APIError as error:
+            if error.err_code == _TOO_LARGE:
+                return None
+            raise
 
 
 def record_number(line: bytes) -> int | None:
     """Return the number of a record; None for a line that is not a whole record."""
-    number = _fields(line).get("seq")
+    try:
+        record = read_json(line)
+    except ValueError:
+        return None
+    number = record.get("seq") if isinstance(record, dict) else None
     return number if isinstance(number, int) else None
 
 
@@ -56,7 +120,7 @@ class StreamReader:
         self._address = address
         self._stream = stream
         self._read = 0
-        self._seen: set[tuple[object, object]] = set()
+        self._seen: set[bytes] = set()
         self.repeated = 0
         """How many records the stream has more than once; a reader gets them once."""
         self.removed = 0
@@ -98,30 +162,19 @@ class StreamReader:
                     opt_start_seq=max(self._read, state.first_seq - 1) + 1,
                 ),
             )
-            pending = state.messages if self._read < state.last_seq else 0
+            pending, before = state.messages if self._read < state.last_seq else 0, self._read
             while pending or follow:
                 try:
                     message = await messages.next_msg(_WAIT if pending else None)
                 except NoMessageError as error:
+                    if self._read == before:  # what was behind it has been removed
+                        return
                     raise ConnectionError(f"NATS at {self._address} stopped sending the stream") from error
                 self._read, pending = message.metadata.sequence.stream, message.metadata.num_pending
-                if (key := _key(message.data)) in self._seen:
+                if (key := hashlib.sha256(message.data).digest()) in self._seen:
                     self.repeated += 1
                     continue
                 self._seen.add(key)
                 yield message.data
         finally:
             await client.close()
-
-
-def _key(line: bytes) -> tuple[object, object]:
-    record = _fields(line)
-    return (str(record.get("agent")), str(record.get("seq"))) if record else (line, None)
-
-
-def _fields(line: bytes) -> dict[str, object]:
-    try:
-        record = read_json(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}

@@ -1,8 +1,8 @@
 """Sends the record of every execution to a JetStream stream, without losing one or sending one twice.
 
-A record is written to a file first, see ``spool``; a thread sends what is in the file, one record after the other, and
-goes on where it stopped after an outage or a crash. The subject is ``STREAM.AGENT``, so the last message of a subject
-says how far its agent got. Nothing here delays or changes a decision.
+A record is written to a file first, see ``spool``; a thread sends what is in the file, in order, and goes on where it
+stopped after an outage or a crash. What the server has confirmed counts as sent. Of what it may have got without
+confirming it, the stream itself is asked. Nothing here delays or changes a decision.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ import atexit
 import hashlib
 import importlib
 import os
+import socket
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.audit.chain import Chain
 from llxprt_hooks.audit.content import ContentHashes
 from llxprt_hooks.audit.record import execution_record
-from llxprt_hooks.audit.spool import SpoolFile, spool_folder
-from llxprt_hooks.audit.stream import ensure_stream, last_number, record_number, stream_subject
+from llxprt_hooks.audit.spool import Sent, SpoolFile, spool_folder
+from llxprt_hooks.audit.stream import AuditStream
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.logger import debug_logger
@@ -33,8 +35,6 @@ from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import write_payload
 
 if TYPE_CHECKING:
-    from nats.js import JetStreamContext
-
     from llxprt_hooks.audit.record import Record
     from llxprt_hooks.engine.results import HookExecutionResult
     from llxprt_hooks.settings.audit import AuditRule
@@ -49,6 +49,9 @@ LONGEST_PAUSE: Final = 5.0
 
 _SHORTEST_PAUSE: Final = 0.1
 
+_trails: weakref.WeakSet[AuditTrail] = weakref.WeakSet()
+_ending = False
+
 
 class AuditTrail(HookObserver):
     """An observer that records every execution and sends the records to a server."""
@@ -57,36 +60,35 @@ class AuditTrail(HookObserver):
         self._rule = rule
         self._project = project
         self._contents = ContentHashes(project)
-        self._lock = threading.Lock()
-        self._pid = 0
-        self._agent: _Agent | None = None
-        self._later: ThreadPoolExecutor | None = None
+        self.forget()
+        _trails.add(self)
         # Not in the thread: a process that is forked during an import cannot import the module any more.
         with suppress(ImportError):  # the thread reports it
             importlib.import_module("nats.js")
+
+    def forget(self) -> None:
+        """Begin a chain of its own: a forked process has neither the thread nor a right to the file."""
+        self._lock = threading.Lock()  # another thread may have held it when the process was forked
+        self._agent: _Agent | None = None
+        self._later: ThreadPoolExecutor | None = None
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         if not blocking_is_forbidden():
             self._add(result)
             return
         with self._lock:
-            self._start_if_forked()
             self._later = self._later or ThreadPoolExecutor(1, "llxprt-hooks audit")
             self._later.submit(self._add, result)
 
     def _add(self, result: HookExecutionResult) -> None:
         record = self._record(result)
         with self._lock:
-            self._start_if_forked()
             try:
-                self._agent = self._agent or _Agent(self._rule)
-                self._agent.add(record)
+                if self._agent is None or not self._agent.add(record):
+                    self._agent = _Agent(self._rule, self._project)
+                    self._agent.add(record)
             except OSError as error:
                 log.error("an execution is missing in the audit trail: %s", error)
-
-    def _start_if_forked(self) -> None:
-        if self._pid != os.getpid():  # a forked process has neither the thread nor the right to the file
-            self._pid, self._agent, self._later = os.getpid(), None, None
 
     def _record(self, result: HookExecutionResult) -> Record:
         config = result.hook_config
@@ -98,39 +100,59 @@ class AuditTrail(HookObserver):
             "input_digest": hashlib.sha256(write_payload(result.hook_input)).hexdigest(),
         }
 
+    def close(self) -> None:
+        """Wait a moment for the rest to be sent."""
+        if self._agent is not None:
+            self._agent.close()
+
+    def drop(self) -> None:
+        """In a forked process: leave everything to the one that it was forked from."""
+        if self._agent is not None:
+            self._agent.drop()
+        self.forget()
+
 
 class _Agent:
     """The chain and the file of this process, and the thread that sends what is in the file."""
 
-    def __init__(self, rule: AuditRule) -> None:
+    def __init__(self, rule: AuditRule, project: str) -> None:
         self._rule = rule
+        credentials = rule.credentials and str(Path(project, os.path.expanduser(rule.credentials)))  # noqa: PTH111
+        self._address = NatsAddress(rule.servers, credentials)
         self._folder = spool_folder(rule)
         self._chain = Chain()
         self._file = SpoolFile.create(self._folder, self._chain.agent)
+        self._sent = Sent()
+        self._in_doubt = False
+        """Whether the server may have more of the own records than it has confirmed."""
         self._file_lock = threading.Lock()
-        self._loop = asyncio.new_event_loop()
+        self._closed = False
+        self._loop = _Loop()
         self._news = asyncio.Event()
-        self._closing = False
+        self._ending = False
         self._warned = False
         self._thread = threading.Thread(target=self._run, name="llxprt-hooks audit", daemon=True)
-        self._thread.start()
-        _agents.add(self)
+        if not _ending:  # at the end of a program no thread can be started; the next agent sends the record
+            self._thread.start()
 
-    def add(self, record: Record) -> None:
-        """Write a record to the file. Raises ``OSError`` if that is not possible."""
+    def add(self, record: Record) -> bool:
+        """Write a record to the file; false if it is closed. Raises ``OSError`` if that is not possible."""
         with self._file_lock:
+            if self._closed:
+                return False
             self._file.append(self._chain.link(record))
         self._wake()
+        return True
 
-    def forget(self) -> None:
-        """Leave everything to the process that this one was forked from."""
+    def drop(self) -> None:
+        # Otherwise a forked process would keep the file locked after its parent has ended.
         self._file.close(remove=False)
 
     def close(self) -> None:
-        """Wait a moment for the rest to be sent."""
-        self._closing = True
-        self._wake()
-        self._thread.join(LAST_CHANCE)
+        if self._thread.is_alive():
+            self._ending = True
+            self._wake()
+            self._thread.join(LAST_CHANCE)
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # everything was sent and the thread has ended
@@ -150,61 +172,83 @@ class _Agent:
             except Exception as error:  # whatever is wrong there, the records stay in the file
                 self._warn(error)
             else:
-                await call_blocking(partial(self._file.close, remove=True))
                 return
-            if self._closing:
+            if self._ending:
                 return  # the file stays, and with it the lock until the process ends
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._until_ending(), pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _until_ending(self) -> None:
+        while not self._ending:
+            self._news.clear()
+            await self._news.wait()
 
     async def _send_while_connected(self) -> None:
         """Send everything, now and when there is more, until the program ends."""
-        client = await open_nats_client(NatsAddress(self._rule.servers, self._rule.credentials))
+        client = await open_nats_client(self._address)
+        leftovers = None
         try:
-            stream = client.jetstream()
-            await ensure_stream(stream, self._rule.stream)
+            stream = AuditStream(client, self._rule.stream)
+            await stream.ensure()
+            leftovers = asyncio.create_task(self._send_abandoned(stream))
+            await self._send_own(stream)
+            await leftovers
+        finally:
+            if leftovers is not None:
+                leftovers.cancel()
+                await asyncio.gather(leftovers, return_exceptions=True)
+            await client.close()
+
+    async def _send_own(self, stream: AuditStream) -> None:
+        self._file.rewind()
+        while True:
+            self._news.clear()
+            in_doubt, self._in_doubt = self._in_doubt, True
+            await self._send(stream, self._file, in_doubt=in_doubt)
+            self._in_doubt = False
+            if await call_blocking(self._close_if_ending):
+                return
+            await self._news.wait()
+
+    def _close_if_ending(self) -> bool:
+        with self._file_lock:
+            self._file.empty_if_large()
+            if self._ending and self._file.is_read():
+                self._closed = True
+                self._file.close(remove=True)
+            return self._closed
+
+    async def _send_abandoned(self, stream: AuditStream) -> None:
+        """Send what other agents have left, one file after the other. What cannot be sent stays for another time."""
+        found = SpoolFile.abandoned(self._folder)
+        while stream.is_connected and (file := await call_blocking(lambda: next(found, None))) is not None:
+            complete = False
+            try:
+                await self._send(stream, file, in_doubt=True)
+                complete = True
+            except Exception as error:
+                log.warning("%s cannot be sent: %s", file.path, error)
+            finally:
+                await call_blocking(partial(file.close, remove=complete))
+
+    async def _send(self, stream: AuditStream, file: SpoolFile, *, in_doubt: bool) -> None:
+        """Send the records that have not been read. ``in_doubt``: the stream may have some that are not confirmed."""
+        is_own = file is self._file
+        sent = self._sent if is_own else await call_blocking(lambda: file.sent)
+        stored = await stream.stored(file.agent, sent.sequence) if in_doubt else {}
+        while lines := await call_blocking(file.unread):
+            async for progress, refused in stream.publish(file.agent, lines, sent, stored):
+                if refused is not None:
+                    kept = await call_blocking(partial(file.refuse, refused))
+                    log.error("the server refuses a record of the audit trail, which is now in %s", kept)
+                sent = progress
+                if is_own:
+                    self._sent = sent
+            await call_blocking(partial(file.note_sent, sent))
             if self._warned:
                 self._warned = False
                 log.warning("the audit trail is sent again")
-            for file in await call_blocking(lambda: list(SpoolFile.abandoned(self._folder))):
-                await self._send_abandoned(stream, file)
-            self._file.rewind()
-            while True:
-                self._news.clear()
-                await self._send(stream, self._file)
-                if await call_blocking(self._is_all_sent) and self._closing:
-                    return
-                await self._news.wait()
-        finally:
-            await client.close()
-
-    def _is_all_sent(self) -> bool:
-        with self._file_lock:
-            self._file.empty_if_large()
-            return self._file.is_read()
-
-    async def _send_abandoned(self, stream: JetStreamContext, file: SpoolFile) -> None:
-        sent = False
-        try:
-            await self._send(stream, file)
-            sent = True
-        finally:
-            await call_blocking(partial(file.close, remove=sent))
-
-    async def _send(self, stream: JetStreamContext, file: SpoolFile) -> None:
-        subject = stream_subject(self._rule.stream, file.agent)
-        sent = None
-        while lines := await call_blocking(file.unread):
-            if sent is None:
-                sent = await last_number(stream, self._rule.stream, subject)
-            for line in lines:
-                number = record_number(line)
-                if number is not None and number > sent:
-                    # One after the other: if a later record could arrive before an earlier one, the last number would
-                    # not say how far this agent got.
-                    await stream.publish(
-                        subject, line, stream=self._rule.stream, headers={"Nats-Msg-Id": f"{file.agent}-{number}"}
-                    )
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
@@ -212,21 +256,24 @@ class _Agent:
             log.warning("the audit trail cannot be sent and is kept in %s: %s", self._folder, error)
 
 
-_agents: weakref.WeakSet[_Agent] = weakref.WeakSet()
-"""The agents of this process."""
+class _Loop(asyncio.SelectorEventLoop):
+    """Looks host names up itself: at the end of a program there are no threads to do it."""
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
+        return socket.getaddrinfo(host, port, **options)
 
 
 @atexit.register
 def _close_all() -> None:
-    for agent in _agents:
-        agent.close()
+    global _ending
+    _ending = True
+    for trail in _trails:
+        trail.close()
 
 
-def _forget_all() -> None:
-    """A forked process would otherwise keep the files locked after its parent has ended."""
-    for agent in _agents:
-        agent.forget()
-    _agents.clear()
+def _drop_all() -> None:
+    for trail in _trails:
+        trail.drop()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_drop_all)

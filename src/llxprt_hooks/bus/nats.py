@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -66,8 +67,8 @@ class NatsMessageBus:
         self._subject = subject
         self._timeout = timeout
         self._subscribers: list[Subscriber] = []
-        self._requests: dict[str, list[Msg]] = {}
-        """Requests that have come and are not answered yet, by correlation id."""
+        self._requests: dict[str, tuple[Msg, str]] = {}
+        """Requests that have come and are not answered yet, and the ids that their senders gave them, by our own id."""
         self._answering: set[asyncio.Task[None]] = set()
 
     async def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Callable[[], Awaitable[None]]:
@@ -113,6 +114,8 @@ class NatsMessageBus:
                 client = await nats_client(self._address)
                 answer = await client.request(self._subject, encode_message(message), timeout=self._timeout)
             response = decode_message(answer.data)
+            if message_correlation_id(response) != message_correlation_id(message):
+                raise ValueError("it has the correlation id of another request")
             return read_response(response) if isinstance(message, HookExecutionRequest) else response
         except ModuleNotFoundError:
             raise  # with the name of the extra
@@ -138,33 +141,31 @@ class NatsMessageBus:
             failure = HookExecutionFailure("bad_message", str(error))
             await message.respond(encode_message(HookExecutionResponse("", success=False, error=failure)))
             return
-        correlation_id = message_correlation_id(request)
-        waiting = self._requests.setdefault(correlation_id, [])
-        waiting.append(message)
+        # Agents choose their ids, and two may choose the same: each request gets one of our own until it is answered.
+        own_id = str(uuid.uuid4())
+        self._requests[own_id] = message, message_correlation_id(request)
         try:
-            await deliver(subscriber, request)
+            await deliver(subscriber, _renamed(request, own_id))
         finally:
-            if message in waiting:
-                waiting.remove(message)
-            if not waiting:
-                self._requests.pop(correlation_id, None)
+            self._requests.pop(own_id, None)
 
     async def _respond(self, message: Message) -> None:
-        waiting = self._requests.get(message_correlation_id(message))
-        if not waiting:
+        request, correlation_id = self._requests.pop(message_correlation_id(message), (None, ""))
+        if request is None:
             log.debug("a response is dropped: no request over this bus has its correlation id")
             return
-        await waiting.pop(0).respond(encode_message(message))
+        await request.respond(encode_message(_renamed(message, correlation_id)))
 
 
 def _with_correlation_id(message: Message) -> Message:
     """Return a request with an id, made up where it has none."""
-    if message_correlation_id(message):
-        return message
-    correlation_id = read_request(message).correlation_id
-    if isinstance(message, HookExecutionRequest):
+    return message if message_correlation_id(message) else _renamed(message, str(uuid.uuid4()))
+
+
+def _renamed(message: Message, correlation_id: str) -> Message:
+    """Return a message of any shape with another id."""
+    if not isinstance(message, Mapping):
         return replace(message, correlation_id=correlation_id)
-    assert isinstance(message, Mapping), "a request is one or the other"
     payload = message.get("payload")
     if isinstance(payload, Mapping):
         return {**message, "payload": {**payload, "correlationId": correlation_id}}

@@ -137,9 +137,6 @@ class _Connection:
                 raise
             raise self._unavailable(error) from error
         self.client.options |= {"max_reconnect_attempts": -1, "reconnect_time_wait": _RECONNECT_WAIT}
-        if self._lacks_tls:
-            await self.client.close()
-            raise NatsUnavailableError(f"NATS at {self.address} does not offer TLS, which `tls://` asks for")
         self._connected.set()
 
     async def wait_until_connected(self) -> None:
@@ -160,17 +157,8 @@ class _Connection:
         log.debug("%s: disconnected", self.address)
 
     async def _reconnected(self) -> None:
-        if self._lacks_tls:
-            await self.client.close()
-            return
         log.debug("%s: connected again", self.address)
         self._connected.set()
-
-    @property
-    def _lacks_tls(self) -> bool:
-        """Whether a connection should be encrypted and is not: nats-py leaves that to the server."""
-        url = self.client.connected_url
-        return url is not None and url.scheme == "tls" and not self.client._server_info.get("tls_required")
 
     def _unavailable(self, error: Exception) -> NatsUnavailableError:
         reason = self._latest_error or str(error) or type(error).__name__
@@ -195,7 +183,22 @@ def _imported_client() -> type[Client]:
         from nats.aio.client import Client
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("NATS", "nats", error), name=error.name) from error
-    return Client
+    connect_command = Client._connect_command  # of a nats-py that has none, nothing is used
+
+    class CarefulClient(Client):
+        """Says nothing to a server without TLS where `tls://` asks for it: nats-py leaves that to the server."""
+
+        def _connect_command(self) -> bytes:
+            # The first message of every connection, and the one with the credentials. TLS has started by now, or never.
+            server, transport = self._current_server, self._transport
+            assert server, "it is connected"
+            assert transport, "it is connected"
+            if server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
+                transport.close()  # type: ignore[no-untyped-call]
+                raise NatsUnavailableError("the server does not offer TLS, which `tls://` asks for")
+            return connect_command(self)
+
+    return CarefulClient
 
 
 def _credential_options(path: str | None) -> dict[str, Any]:

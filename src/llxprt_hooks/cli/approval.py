@@ -25,6 +25,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.protocol.json_codec import decode_text, write_json
     from llxprt_hooks.settings.hook_groups import SWITCHES
+    from llxprt_hooks.trust.fingerprint import without_secrets
     from llxprt_hooks.trust.review import commands_without_file
 
     for hook in status.commands:
@@ -44,7 +45,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
             _show_script(console, status, name)
     for key, value in status.statement.items():
         if key != "hooks":
-            print_line(console, (f"  {key}: {decode_text(write_json(value))}", "dim"))
+            print_line(console, (f"  {key}: {decode_text(write_json(without_secrets(value)))}", "dim"))
         elif isinstance(value, dict):
             for switch in (key for key in SWITCHES if key in value):
                 print_line(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))

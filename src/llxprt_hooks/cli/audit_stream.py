@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.audit.record import Record
     from llxprt_hooks.audit.stream import StreamReader
     from llxprt_hooks.inspection.log import LogFilter
+
+_PAUSE: Final = 1.0
+"""Seconds before a lost stream is read again."""
 
 VERIFY: Final = "verify"
 """In place of an ID: check the hash chains. No ID is like it, because IDs are hexadecimal."""
@@ -33,6 +40,22 @@ class AuditStream:
     def follow(self, where: LogFilter) -> Iterator[Record]:
         """Yield records as they are added, forever."""
         return _records(self.lines(follow=True), where)
+
+    def followed(self) -> Callable[[], list[Record]]:
+        """Return a function that returns the records which are new since its last call, without waiting for any."""
+        from llxprt_hooks.inspection.log import LogFilter
+
+        everything = LogFilter()
+        new = deque(self.read(everything))
+
+        def follow() -> None:
+            while True:
+                with suppress(click.ClickException):  # the server may come back
+                    new.extend(self.follow(everything))
+                time.sleep(_PAUSE)
+
+        threading.Thread(target=follow, name="llxprt-hooks audit stream", daemon=True).start()
+        return lambda: [new.popleft() for _ in range(len(new))]
 
     def lines(self, *, follow: bool = False) -> Iterator[bytes]:
         try:

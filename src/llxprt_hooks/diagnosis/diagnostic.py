@@ -64,10 +64,12 @@ class Source:
     @cached_property
     def shown(self) -> str:
         """The text with a placeholder for each character of a secret."""
-        text = self.text
-        for start, end in self._secrets():
-            text = text[:start] + _ANY_CHARACTER.sub("•", text[start:end]) + text[end:]
-        return text
+        parts: list[str] = []
+        at = 0
+        for start, end in sorted(self._secrets()):
+            parts += self.text[at:start], _ANY_CHARACTER.sub("•", self.text[start:end])
+            at = end
+        return "".join(parts) + self.text[at:]
 
     @cached_property
     def _lines(self) -> list[str]:

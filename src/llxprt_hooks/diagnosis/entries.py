@@ -18,6 +18,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
 from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.settings.shape import shown_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +84,9 @@ class SettingsFile:
                 if field_ is not None and field_.secret:
                     values = [each.value for each in member.value.members] or [member.value]
                     yield from ((value.start, value.end) for value in values)
+                elif field_ is not None and field_.address:
+                    yield from _addresses_with_passwords(member.value)
+        yield from _addresses_with_passwords(self.root.at("hooksConfig", "audit", "nats", "servers"))
 
     def at(self, rule: Rule, node: Node, message: str, fix: str) -> Diagnostic:
         """Return a diagnostic for a value."""
@@ -252,6 +256,12 @@ def is_bare_hook(node: Node) -> bool:
     """Return whether an entry of an event is a hook instead of a group."""
     keys = {member.key for member in node.members}
     return "hooks" not in keys and bool(keys & {"type", *own_fields()})
+
+
+def _addresses_with_passwords(node: Node | None) -> Iterator[tuple[int, int]]:
+    for each in (node.items or (node,)) if node else ():
+        if shown_addresses(value := each.to_value()) != value:
+            yield each.start, each.end
 
 
 def _of_kind(node: Node | None, kind: Kind) -> Node | None:

@@ -140,9 +140,18 @@ def _source(file: Path) -> Source | None:
     try:
         if not file.is_file() or file.stat().st_size > MAX_BYTES:
             return None
-        return Source(file, file.read_bytes().decode(errors="replace"))
+        text = file.read_bytes().decode(errors="replace")
+        return Source(file, text, lambda: _possible_passwords(text))
     except OSError:
         return None
 
 
+def _possible_passwords(text: str) -> Iterator[tuple[int, int]]:
+    """Return where passwords of addresses may be in a file of which nobody knows what is an address."""
+    for found in _BETWEEN_QUOTES.finditer(text):
+        if "@" in found[0]:
+            yield found.start(), found.start() + found[0].rindex("@")
+
+
+_BETWEEN_QUOTES: Final = re.compile(r'[^"\r\n]+')
 _TOKEN: Final = re.compile(r"[\w$.+-]+|.")

@@ -135,6 +135,11 @@ def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> b
     return event_name.spec.can_block and output is not None and output.is_blocking_decision()
 
 
+def is_refusal(output: DefaultHookOutput | None) -> bool:
+    """Whether an output blocks or stops. Such an output is clear also where another hook failed (D-45)."""
+    return output is not None and (output.is_blocking_decision() or output.should_stop_execution())
+
+
 def make_empty_success_result() -> AggregatedHookResult:
     """The result of an event that no hook was there for; a fresh one each time (DELTA-HFAIL-004)."""
     return AggregatedHookResult(success=True)

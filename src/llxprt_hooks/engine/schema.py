@@ -181,7 +181,10 @@ AUDIT_NATS: Final = Shape(
     "The NATS server with JetStream that gets the records.",
     {
         "servers": Field(
-            ArrayOf(Scalar(Kind.STRING)), "Its addresses, for example `tls://nats.example.org:4222`.", required=True
+            ArrayOf(Scalar(Kind.STRING)),
+            "Its addresses, for example `tls://nats.example.org:4222`.",
+            required=True,
+            address=True,
         ),
         "stream": Field(Scalar(Kind.STRING), "The stream; it is created if it does not exist.", default=DEFAULT_STREAM),
         "credentials": Field(Scalar(Kind.STRING), "The path of a file with credentials."),

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from llxprt_hooks.bus import hops, patience
-from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError
+from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_refusal
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.serve.worker import LARGEST_MESSAGE
 
@@ -192,9 +192,13 @@ class _Server(uvicorn.Server):
 
 
 def _answer(result: AggregatedHookResult) -> Response:
-    """Return the final output, no content for no opinion, or why there is no decision."""
-    if result.final_output is not None:
-        return Response(write_json(result.final_output.to_dict()), media_type="application/json")
+    """Return the final output, no content for no opinion, or why there is no decision.
+
+    Beside the failure of a hook, only an output that blocks or stops is a decision: the failed one may be the guard.
+    """
+    output = result.final_output
+    if output is not None and (not result.errors or is_refusal(output)):
+        return Response(write_json(output.to_dict()), media_type="application/json")
     if not result.errors:
         return Response(status_code=204)
     error = next((each for each in result.errors if isinstance(each, HookStageError)), result.errors[0])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STREAM: Final = "LLXPRT_HOOKS"
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_SERVER: Final = re.compile(r"(?:nats|tls|ws|wss)://[^@\s/]+")
 _NOT_AUDITED: Final = "until this is fixed, no records are sent"
 
 
@@ -40,6 +41,13 @@ def read_audit(reader: FieldReader, config: Node | None) -> AuditRule | None:
     servers = tuple(reader.strings(nats, "servers"))
     if nats is None or not servers:
         reader.report(nats or audit, f'"audit" must name "servers" under "nats"; {_NOT_AUDITED}')
+        return None
+    if not all(_SERVER.fullmatch(server) for server in servers):
+        reader.report(
+            nats,
+            '"servers" must list addresses such as "tls://host:4222", without a password or token, which belong in a '
+            f'file that "credentials" names; {_NOT_AUDITED}',
+        )
         return None
     stream = reader.member(nats, "stream", Kind.STRING)
     if stream and not _STREAM_NAME.fullmatch(str(stream.scalar)):

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from llxprt_hooks.text import escape_for_terminal, shorten
+from llxprt_hooks.text import escape_for_terminal, shorten, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -329,8 +329,8 @@ class _Tokenizer:
 
 
 def shown(text: str) -> str:
-    """Shorten and escape a piece of text for a message."""
-    return escape_for_terminal(shorten(text, _LONGEST_SHOWN))
+    """Shorten and escape a piece of text for a message, without a password if it is an address."""
+    return escape_for_terminal(shorten(without_credentials(text), _LONGEST_SHOWN))
 
 
 def _number(number: re.Match[str]) -> int | float:

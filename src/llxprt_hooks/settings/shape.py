@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.text import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Field:
     deprecated: bool = False
     secret: bool = False
     """Whether the value is never shown; of an object, only its keys are."""
+    address: bool = False
+    """Whether it is an address or several: a password in one is not shown."""
 
 
 class FieldProblem(NamedTuple):
@@ -168,7 +171,16 @@ def expected_words(declared: Value) -> str:
 
 def found_words(value: object) -> str:
     """A value that was found, cut to a length that fits in a message."""
-    return "nothing" if value is None else f"{value!r:.60}"
+    return "nothing" if value is None else f"{shown_addresses(value)!r:.60}"
+
+
+def shown_addresses(value: Any) -> Any:
+    """A value of settings, with all texts in it as addresses without a password."""
+    if isinstance(value, str):
+        return without_credentials(value)
+    if isinstance(value, Mapping):
+        return {key: shown_addresses(each) for key, each in value.items()}
+    return [shown_addresses(each) for each in value] if isinstance(value, list) else value
 
 
 def _hidden_words(value: object) -> str:

@@ -12,6 +12,7 @@ from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import own_fields
 from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+from llxprt_hooks.settings.shape import shown_addresses
 
 if TYPE_CHECKING:
     from llxprt_hooks.settings.shape import Field
@@ -72,9 +73,9 @@ def _hook_command(entry: HookEntry) -> HookCommand:
 
 
 def _shown(field: Field | None, value: Any) -> str:
-    """Return a field of a hook as JSON; for a secret field only its keys or a placeholder."""
+    """Return a field of a hook as JSON, without secrets: of a secret field only its keys or a placeholder."""
     if field is None or not field.secret:
-        return _json(value)
+        return _json(shown_addresses(value) if field is not None and field.address else value)
     return ", ".join(map(_json, value)) if isinstance(value, Mapping) else "(not shown)"
 
 
@@ -97,22 +98,27 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     statement = hook_statement(settings)
     hooks = statement.get("hooks")
     if isinstance(hooks, Mapping):
-        statement["hooks"] = {event: _without_secrets(groups) for event, groups in hooks.items()}
+        statement["hooks"] = {event: without_secrets(groups) for event, groups in hooks.items()}
+    if "hooksConfig" in statement:
+        statement["hooksConfig"] = without_secrets(statement["hooksConfig"])
     return json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _without_secrets(value: Any) -> Any:
-    """Return the groups of an event, with a placeholder in each field that a hook type declares as secret."""
+def without_secrets(value: Any) -> Any:
+    """Return settings with a placeholder in each field that a hook type declares as secret, and in its addresses."""
     if isinstance(value, list):
-        return [_without_secrets(each) for each in value]
+        return [without_secrets(each) for each in value]
     if not isinstance(value, Mapping):
         return value
     executor = settings_executor(value.get("type"))
     declared = own_fields() if executor is None else executor.fields or {}
-    return {
-        key: _shown(field, each) if (field := declared.get(key)) and field.secret else _without_secrets(each)
-        for key, each in value.items()
-    }
+    return {key: _without_secret(declared.get(key), each) for key, each in value.items()}
+
+
+def _without_secret(field: Field | None, value: Any) -> Any:
+    if field is not None and field.secret:
+        return _shown(field, value)
+    return shown_addresses(value) if field is not None and field.address else without_secrets(value)
 
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:

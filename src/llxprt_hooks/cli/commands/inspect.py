@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.audit_stream import audit_stream
+from llxprt_hooks.cli.options import credentials_option, directory_option, nats_option, stream_option
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.text import missing_extra
 
@@ -28,8 +29,19 @@ if TYPE_CHECKING:
 )
 @click.option("--no-open", is_flag=True, help="Print the address only, without opening a browser.")
 @click.option("--record", is_flag=True, help="Record the payloads sent to hooks while the inspector runs.")
+@nats_option
+@stream_option
+@credentials_option
 @directory_option
-def command(port: int, no_open: bool, record: bool, directory: str) -> int:
+def command(
+    port: int,
+    no_open: bool,
+    record: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
+    directory: str,
+) -> int:
     """Show what hooks do in the browser, live, for all your agents on this machine.
 
     The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
@@ -39,11 +51,14 @@ def command(port: int, no_open: bool, record: bool, directory: str) -> int:
     With --record, agents record payloads while the inspector runs, including agents that are already running.
     Payloads contain the data that an agent works on.
 
+    With --nats, it shows the audit trail of all agents instead of the local log.
+
     \b
     Examples:
       llxprt-hooks inspect
       llxprt-hooks inspect --record
       llxprt-hooks inspect --port 8765 --no-open
+      llxprt-hooks inspect --nats nats://127.0.0.1:4222
     """
     try:
         from llxprt_hooks.cli.web.server import listen, serve
@@ -52,6 +67,7 @@ def command(port: int, no_open: bool, record: bool, directory: str) -> int:
     from llxprt_hooks.inspection.log import log_file
     from llxprt_hooks.inspection.recording import recording
 
+    read = None if nats is None else audit_stream(nats, stream, credentials).followed()
     with ExitStack() as stack:
         if record:
             try:
@@ -64,7 +80,8 @@ def command(port: int, no_open: bool, record: bool, directory: str) -> int:
             listening = stack.enter_context(listen(port))
         except OSError as error:
             raise click.ClickException(f"port {port} cannot be used: {error.strerror}") from error
-        asyncio.run(serve(os.path.abspath(directory), listening, lambda access: _announce(access, no_open, record)))  # noqa: PTH100  # as the user knows it
+        project = os.path.abspath(directory)  # noqa: PTH100  # as the user knows it
+        asyncio.run(serve(project, listening, lambda access: _announce(access, no_open, record), read))
     return 0
 
 

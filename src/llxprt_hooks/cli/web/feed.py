@@ -16,6 +16,7 @@ from llxprt_hooks.inspection.timeline import Timeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.inspection.inventory import Inventory
     from llxprt_hooks.inspection.timeline import TimelineEvent
 
@@ -32,16 +33,17 @@ _MOST_PROJECTS = 20
 class Feed:
     """The timeline of the log, and the pages that want to know of changes."""
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, project: str, read: Callable[[], list[Record]] | None = None) -> None:
+        """``read`` returns the records that are new since the last call; by default, those of the local log."""
         self.project = project
         self.timeline = Timeline()
-        self._reader = LogReader(events=True)
+        self._read = read or LogReader(events=True).read
         self._pages: set[asyncio.Queue[list[TimelineEvent] | None]] = set()
         self._inventories: dict[str, tuple[float, Inventory | None]] = {}
 
     def read(self) -> None:
         """Read what was added to the log, and tell the pages."""
-        changed = self.timeline.add(self._reader.read())
+        changed = self.timeline.add(self._read())
         if changed:
             self._tell(changed)
 

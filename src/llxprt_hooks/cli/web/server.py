@@ -31,6 +31,7 @@ from llxprt_hooks.protocol.json_codec import write_json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from llxprt_hooks.audit.record import Record
     from llxprt_hooks.engine.planner import PlannedHook
 
 LARGEST_REQUEST = 2 * 1024 * 1024
@@ -198,10 +199,15 @@ def listen(port: int) -> socket.socket:
     return listening
 
 
-async def serve(project: str, listening: socket.socket, ready: Callable[[Access], None]) -> None:
-    """Serve the inspector until the process is interrupted."""
+async def serve(
+    project: str,
+    listening: socket.socket,
+    ready: Callable[[Access], None],
+    read: Callable[[], list[Record]] | None = None,
+) -> None:
+    """Serve the inspector until the process is interrupted. ``read`` returns new records; by default, of the log."""
     zygotes.patience = _ZYGOTE_PATIENCE
-    feed = Feed(project)
+    feed = Feed(project, read)
     feed.read()
     access = Access(Inspector(feed).app(), listening.getsockname()[1])
     server = uvicorn.Server(

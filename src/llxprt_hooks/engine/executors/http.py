@@ -25,7 +25,7 @@ from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, Shape
-from llxprt_hooks.text import missing_extra
+from llxprt_hooks.text import missing_extra, without_credentials
 
 if TYPE_CHECKING:
     import httpx
@@ -62,7 +62,7 @@ class HttpSpec(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.headers)
-        return f"HttpSpec({_shown(self.url)!r}, headers: {names})"
+        return f"HttpSpec({without_credentials(self.url)!r}, headers: {names})"
 
 
 class HttpExecutor(Executor[HttpSpec]):
@@ -73,6 +73,7 @@ class HttpExecutor(Executor[HttpSpec]):
             Scalar(Kind.STRING, not_blank=True),
             "Where the event is sent as JSON, with POST. `http:` only for this machine, unless `allowInsecure` is set.",
             required=True,
+            address=True,
         ),
         "headers": Field(
             Shape("headers", "Names and values, which are never shown.", {}, open=True),
@@ -113,7 +114,7 @@ class HttpExecutor(Executor[HttpSpec]):
         )
 
     def describe(self, spec: HttpSpec) -> str:
-        return _shown(spec.url)
+        return without_credentials(spec.url)
 
     def key(self, spec: HttpSpec) -> str:
         """The same URL with other headers, such as another token, may have another answer."""
@@ -173,6 +174,8 @@ async def _post(
                 await response.aclose()
     except TimeoutError:
         return timed_out(timeout_ms)
+    except httpx.ProtocolError:  # its text may quote headers, which are secret
+        return HookVerdict(False, error="got no answer: the request or the response is not valid HTTP")
     except httpx.TransportError as error:
         return HookVerdict(False, error=f"got no answer: {str(error) or type(error).__name__}")
 
@@ -242,8 +245,8 @@ def _url_problem(spec: HttpSpec) -> str | None:
         return "`url` is not a valid URL"
     if not (host and is_valid and parts.scheme in ("http", "https")) or _NOT_IN_URLS.search(spec.url):
         return '`url` is not a valid URL: expected one such as "https://policy.example.com/v1/events"'
-    if "@" in parts.netloc:
-        return "`url` must not contain a user or password: put them in a header"
+    if "@" in spec.url:  # anywhere: all before it is hidden, so that it would not be clear where the payload goes
+        return "`url` must not contain a user or password: put them in a header, and write another `@` as %40"
     if parts.scheme == "http" and not spec.allow_insecure and not is_loopback(host):
         return "`url` is not encrypted and leads to another machine: use https, or set `allowInsecure`"
     return None
@@ -257,13 +260,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _shown(url: str) -> str:
-    """Return a URL without the user and password that it should not contain."""
-    start, at, rest = url.rpartition("@")
-    scheme, slashes, _ = start.partition("//")
-    return f"{scheme}{slashes}…@{rest}" if at and "/" not in start.removeprefix(f"{scheme}{slashes}") else url
 
 
 def _header_problems(headers: Mapping[str, Any]) -> Iterator[str]:
@@ -291,7 +287,7 @@ def _expanded(spec: HttpSpec, environment: Mapping[str, str]) -> dict[str, str] 
             value = _VARIABLE.sub(partial(_value, spec.allowed_variables, environment), value)
         if _NOT_IN_HEADERS.search(value):
             return f"the value of its header `{name}` has characters that headers cannot contain"
-        headers[name.lower()] = value
+        headers[name.lower()] = value.strip(" \t")  # around a value they do not count, and may not be sent
     return {**headers, **hop_headers()}
 
 

@@ -25,13 +25,18 @@ from llxprt_hooks.bus.nats_connection import (
 )
 from llxprt_hooks.bus.patience import patience_headers
 from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.engine.results import AggregatedHookResult, is_refusal
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import HookVerdict, timed_out
 from llxprt_hooks.settings.jsonc import Kind
-from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar
+from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, shown_addresses
+from llxprt_hooks.text import without_credentials
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors.base import EventRun
+    from llxprt_hooks.events import HookEventName
+
 log = debug_logger("runner")
 
 
@@ -43,6 +48,9 @@ class NatsSpec(msgspec.Struct, frozen=True):
     credentials: str | None = None
     retry: int = 0
 
+    def __repr__(self) -> str:
+        return f"NatsSpec({self.subject!r}, {shown_addresses(list(self.servers))})"
+
 
 class NatsExecutor(Executor[NatsSpec]):
     """Sends the event to a subject and waits for the answer of one worker."""
@@ -52,6 +60,7 @@ class NatsExecutor(Executor[NatsSpec]):
             ArrayOf(Scalar(Kind.STRING)),
             "The servers of one NATS cluster, such as `nats://127.0.0.1:4222`; `tls://` for encryption.",
             required=True,
+            address=True,
         ),
         "subject": Field(
             Scalar(Kind.STRING), "The subject that the workers listen on.", default=DEFAULT_SUBJECT, nullable=True
@@ -80,7 +89,7 @@ class NatsExecutor(Executor[NatsSpec]):
         )
 
     def describe(self, spec: NatsSpec) -> str:
-        return f"{spec.subject} at {', '.join(map(_shown, spec.servers))}"
+        return f"{spec.subject} at {', '.join(map(without_credentials, spec.servers))}"
 
     def key(self, spec: NatsSpec) -> str:
         return repr((spec.servers, spec.subject, spec.credentials))
@@ -94,7 +103,8 @@ class NatsExecutor(Executor[NatsSpec]):
     async def run(self, spec: NatsSpec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
         if problem := _servers_problem(spec) or subject_problem(spec.subject):
             return HookVerdict(False, error=f"was not sent: {problem}")
-        request = encode_request(event_run.event_name, event_run.payload(), str(uuid.uuid4()))
+        correlation_id = str(uuid.uuid4())
+        request = encode_request(event_run.event_name, event_run.payload(), correlation_id)
         address = NatsAddress(spec.servers, _path(spec.credentials, event_run.hook_input["cwd"]))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -106,7 +116,7 @@ class NatsExecutor(Executor[NatsSpec]):
         if len(answer) > event_run.runtime.output_limit:
             limit = event_run.runtime.output_limit
             return HookVerdict(False, error=f"got more than the limit of {limit} bytes; none of it was used")
-        return _verdict(answer)
+        return _verdict(answer, correlation_id, event_run.event_name)
 
 
 async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms: float) -> bytes | HookVerdict:
@@ -134,31 +144,30 @@ async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms:
         return HookVerdict(False, error=f"was not sent: {size} bytes are more than NATS allows here ({limit})")
 
 
-def _verdict(answer: bytes) -> HookVerdict:
+def _verdict(answer: bytes, correlation_id: str, event_name: HookEventName) -> HookVerdict:
     try:
         response = read_response(decode_message(answer))
     except ValueError as error:
         return HookVerdict(False, error=f"got an answer that is not a hook execution response: {error}")
-    result = response.output
-    if result is not None and result.final_output is not None:
-        return HookVerdict(True, output=result.final_output)
+    result = response.output or AggregatedHookResult(response.success)
+    output, is_mine = result.final_output, response.correlation_id == correlation_id
+    if is_mine and output is not None and is_refusal(create_specific_hook_output(event_name, output.to_dict())):
+        return HookVerdict(True, output=output)
     if response.error is not None:
         return HookVerdict(False, error=f"was refused by the worker: {response.error.message}")
-    if result is not None and result.errors:
+    if not is_mine:
+        return HookVerdict(False, error="got the answer to another request")
+    if result.errors:
         return HookVerdict(False, error=f"got no decision: on the worker, {result.errors[0]}")
-    return HookVerdict(True)
+    if output is None and not (response.success and result.success):
+        return HookVerdict(False, error="got no decision: the worker failed, and did not say why")
+    return HookVerdict(True, output=output)
 
 
 def _servers_problem(spec: NatsSpec) -> str | None:
     if not spec.servers:
         return "`servers` is empty"
     return next((f"`servers`: {problem}" for server in spec.servers if (problem := server_problem(server))), None)
-
-
-def _shown(server: str) -> str:
-    """Return an address without the password or token that it should not contain."""
-    scheme, slashes, rest = server.rpartition("//")
-    return f"{scheme}{slashes}…@{rest.rpartition('@')[2]}" if "@" in rest else server
 
 
 def _path(credentials: str | None, project: str) -> str | None:
