@@ -77,7 +77,7 @@ async def test_an_event_that_would_wait_too_long_is_refused_at_once(tmp_path: Pa
     worker = PolicyWorker(busy_until(go, started), most_at_once=1)
     first = asyncio.create_task(worker.fire("BeforeTool", CALL))
     await eventually(started.exists)
-    await asyncio.sleep(1.5)  # so that an event is known to take longer than one without a header may wait
+    await asyncio.sleep(1.2)  # so that an event is known to take longer than one without a header may wait
     go.touch()
     assert (await first).success
     go.unlink()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST_QUEUE: Final = 1024
 """Events that may wait for others to end. More are refused, so that their agents need not wait for a timeout."""
 
-LONGEST_WAIT: Final = 1.0
+LONGEST_WAIT: Final = 0.5
 """Seconds that an event may have to wait, if its sender does not say how long it waits for the answer."""
 
 _SHARE_OF_WAITING: Final = 0.5
