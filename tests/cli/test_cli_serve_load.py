@@ -63,7 +63,8 @@ async def test_an_event_that_nobody_waits_for_any_more_does_not_run(tmp_path: Pa
     running = asyncio.create_task(worker.fire("BeforeTool", CALL))
     await eventually(lambda: worker.metrics.in_progress == 1)
 
-    expired = await worker.fire("BeforeTool", CALL, patience="200")
+    async with asyncio.timeout(DEADLINE):
+        expired = await worker.fire("BeforeTool", CALL, patience="200")
     go.touch()
 
     assert stage(expired) == "expired"
@@ -85,7 +86,8 @@ async def test_an_event_that_would_wait_too_long_is_refused_at_once(tmp_path: Pa
     second = asyncio.create_task(worker.fire("BeforeTool", CALL, patience="100"))
     await eventually(lambda: worker.metrics.in_progress == 1)
 
-    refused = [await worker.fire("BeforeTool", CALL, patience=patience) for patience in (None, "2000", "soon")]
+    async with asyncio.timeout(DEADLINE):
+        refused = [await worker.fire("BeforeTool", CALL, patience=patience) for patience in (None, "2000", "soon")]
     patient = asyncio.create_task(worker.fire("BeforeTool", CALL, patience="60000"))
     await eventually(lambda: worker.metrics.waiting == 1)
     go.touch()
