@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 import sys
+import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from llxprt_hooks import Config
+from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.engine.executors.http import _make_transport
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.serve import http_front
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+    from nats.aio.msg import Msg
 
     from tests.support.cli import CliProject
+    from tests.support.nats_server import NatsServer
 
 HTTP = ("--http", "127.0.0.1:0")
 CALL = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a"}}
@@ -99,6 +103,27 @@ async def test_a_hook_says_how_long_it_waits() -> None:
         await system.ready_event_handler().fire_before_tool_event("write_file", {})
 
     assert server.received[0].headers["llxprt-timeout-ms"] == "7000"
+
+
+async def test_a_hook_over_nats_says_how_long_each_attempt_waits(nats_server: NatsServer) -> None:
+    subject, waits = f"test.{uuid.uuid4().hex}", list[int]()
+    client = await open_nats_client(NatsAddress((nats_server.url,)))
+
+    async def receive(message: Msg) -> None:
+        assert message.headers
+        waits.append(int(message.headers["llxprt-timeout-ms"]))
+
+    await client.subscribe(subject, cb=receive)
+    for _ in range(2):
+        await client.flush()
+    hook = {"type": "nats", "servers": [nats_server.url], "subject": subject, "timeout": 1000, "retry": 1}
+    system = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]}).get_hook_system()
+    assert system is not None
+    await system.ready_event_handler().fire_before_tool_event("write_file", {})
+    await client.close()
+
+    assert len(waits) == 2
+    assert all(0 < each <= 500 for each in waits)
 
 
 # Requests that are slow or large.

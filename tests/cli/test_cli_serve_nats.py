@@ -83,16 +83,14 @@ def server(tmp_path: Path) -> Iterator[GuardedServer]:
     server.close()
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_a_worker_that_was_refused_takes_requests_again(
-    world: CliProject, server: GuardedServer, refusal: str
-) -> None:
+async def test_a_worker_that_was_refused_takes_requests_again(world: CliProject, server: GuardedServer) -> None:
     world.configure(BeforeTool=world.hook("policy", {"decision": "deny", "reason": "no"}))
 
     with Worker(world, "--nats", server.url, "--subject", SUBJECT, *HTTP) as worker:
         assert worker.get("/healthz") == (200, b"ok\n")
-        server.use(refusal)
-        await asyncio.to_thread(until, lambda: worker.get("/healthz") == (503, b"not connected to NATS\n"))
+        server.use(REFUSALS["the user may not subscribe"])
+        await asyncio.to_thread(worker.wait_for, "no requests arrive")
+        assert worker.get("/healthz") == (503, b"not connected to NATS\n")
         server.use(WORKS)
         await asyncio.to_thread(until, lambda: worker.get("/healthz").status == 200)
         answer = await server.ask()
@@ -141,6 +139,8 @@ async def test_an_answer_is_sent_although_the_connection_was_closed_meanwhile(
     await front.drain()
 
 
+# nats-py does not close the stream of an attempt to reconnect that is refused.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 async def test_a_bus_that_was_refused_takes_requests_again(server: GuardedServer, refusal: str) -> None:
     hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}
@@ -169,7 +169,8 @@ async def test_attempts_to_subscribe_again_go_on(server: GuardedServer, monkeypa
     clients: list[Client] = []
 
     async def connect() -> Client:
-        if len(clients) == 1 and failures.append(1) is None and len(failures) < 3:
+        if len(clients) == 1 and len(failures) < 2:
+            failures.append(1)
             raise NatsUnavailableError("not now")
         clients.append(await open_nats_client(NatsAddress((server.url,))))
         return clients[-1]

@@ -85,6 +85,8 @@ class NatsSubscription:
         self._error_before = self.client.last_error
         self._subscription = None
         self._subscription = await self.client.subscribe(self._subject, QUEUE_GROUP, cb=self._receive)
+        # The first PING of nats-py may overtake the subscription. A refusal comes before the answer to the second.
+        await self.client.flush()
         await self.client.flush()
         if self._is_refused():
             raise NatsUnavailableError(f"NATS does not allow this user to subscribe to `{self._subject}`")
