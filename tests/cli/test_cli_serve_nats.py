@@ -186,6 +186,6 @@ async def test_attempts_to_subscribe_again_go_on(server: GuardedServer, monkeypa
     await eventually(lambda: subscription.is_active)
 
     assert await server.ask() == {}
-    assert len(failures) == 3
+    assert len(failures) == 2
     await subscription.drain()
     await clients[1].close()
