@@ -26,7 +26,7 @@ from llxprt_hooks.engine.executors.nats import NatsExecutor, NatsSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from tests.support.nats_server import NatsServer
-from tests.support.processes import eventually
+from tests.support.processes import eventually, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -309,7 +309,7 @@ def test_connections_end_with_their_loop(own_server: NatsServer, subject: str) -
         gc.collect()  # a socket that nobody closed would be reported here
 
     assert own_server.connections_so_far() == 2
-    assert own_server.connections_now() == 0
+    until(lambda: own_server.connections_now() == 0)
 
 
 async def test_a_connection_that_is_being_opened_ends_with_its_loop() -> None:
