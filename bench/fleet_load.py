@@ -155,11 +155,11 @@ class Fleet:
         self._workers.clear()
 
     def flush(self) -> None:
-        """Let one more worker send what killed ones have left."""
+        """Let one more worker send what the others have left."""
+        left = list((self._worker_home / ".llxprt" / "audit").glob("*/*.jsonl"))
         self._workers.append(self._start_worker())
         deadline = time.monotonic() + PATIENCE
-        waiting = self._worker_home / ".llxprt" / "audit"
-        while len(list(waiting.glob("*/*.jsonl"))) > 1 and time.monotonic() < deadline:
+        while any(file.exists() for file in left) and time.monotonic() < deadline:
             time.sleep(0.2)
         self.end_workers()
 

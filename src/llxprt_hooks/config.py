@@ -27,6 +27,7 @@ from llxprt_hooks.trust.status import TrustState, has_approval
 from llxprt_hooks.trust.watch import SettingsWatch
 
 if TYPE_CHECKING:
+    from llxprt_hooks.audit.trail import AuditTrail
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.engine.observer import HookObserver
@@ -80,6 +81,8 @@ class Config:
         self.max_processes = max_processes
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
+        self.audit: AuditTrail | None = None
+        """What sends the record of every execution to a server, if the settings say so."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
         self._settings_enabled = self.enable_hooks
@@ -129,7 +132,7 @@ class Config:
         if settings.audit is not None:
             from llxprt_hooks.audit.trail import AuditTrail
 
-            audit = AuditTrail(settings.audit, config.working_dir)
+            config.audit = audit = AuditTrail(settings.audit, config.working_dir)
             config.observer = audit if observer is None else Observers(audit, observer)
         if watched is not None:
             watched.start(config)

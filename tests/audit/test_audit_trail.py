@@ -16,6 +16,7 @@ from llxprt_hooks import Config
 from llxprt_hooks.audit.chain import Chain, verify
 from llxprt_hooks.audit.spool import SpoolFile, spool_files, spool_folder
 from llxprt_hooks.audit.stream import StreamReader
+from llxprt_hooks.audit.trail import AuditTrail
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.protocol.json_codec import write_payload
@@ -380,3 +381,18 @@ def test_many_records_arrive_in_order(sandbox: Project, server: NatsServer) -> N
     server.start()
     _run(sandbox, "1")
     assert [record["seq"] for record in _stream(server)] in ([*range(1, 151), 1], [1, *range(1, 151)])
+
+
+def test_what_others_have_left_can_be_sent_before_the_first_record(sandbox: Project, server: NatsServer) -> None:
+    rule = AuditRule((server.url,))
+    chain = Chain()
+    file = SpoolFile.create(spool_folder(rule), chain.agent)
+    file.append(chain.link({"id": "1", "hook": "h"}))
+    file.close(remove=False)
+
+    trail = AuditTrail(rule, str(sandbox.root))
+    trail.start()
+    trail.close()
+
+    assert len(_stream(server)) == 1
+    assert spool_files() == []

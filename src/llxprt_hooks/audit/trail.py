@@ -47,6 +47,9 @@ LAST_CHANCE: Final = 2.0
 LONGEST_PAUSE: Final = 5.0
 """Seconds between two attempts to reach the server."""
 
+RESCAN: Final = 30.0
+"""Seconds between two looks for what killed agents have left."""
+
 _SHORTEST_PAUSE: Final = 0.1
 
 _trails: weakref.WeakSet[AuditTrail] = weakref.WeakSet()
@@ -60,17 +63,24 @@ class AuditTrail(HookObserver):
         self._rule = rule
         self._project = project
         self._contents = ContentHashes(project)
+        self._agent: _Agent | None = None
+        self._later: ThreadPoolExecutor | None = None
         self.forget()
         _trails.add(self)
         # Not in the thread: a process that is forked during an import cannot import the module any more.
         with suppress(ImportError):  # the thread reports it
             importlib.import_module("nats.js")
 
+    def start(self) -> None:
+        """Send now what other agents have left, not only when there is a first record. Raises ``OSError``."""
+        with self._lock:
+            self._agent = self._agent or _Agent(self._rule, self._project)
+
     def forget(self) -> None:
         """Begin a chain of its own: a forked process has neither the thread nor a right to the file."""
         self._lock = threading.Lock()  # another thread may have held it when the process was forked
-        self._agent: _Agent | None = None
-        self._later: ThreadPoolExecutor | None = None
+        self._agent = None
+        self._later = None
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         if not blocking_is_forbidden():
@@ -129,6 +139,7 @@ class _Agent:
         self._closed = False
         self._loop = _Loop()
         self._news = asyncio.Event()
+        self._end = asyncio.Event()
         self._ending = False
         self._warned = False
         self._thread = threading.Thread(target=self._run, name="llxprt-hooks audit", daemon=True)
@@ -151,6 +162,8 @@ class _Agent:
     def close(self) -> None:
         if self._thread.is_alive():
             self._ending = True
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._end.set)
             self._wake()
             self._thread.join(LAST_CHANCE)
 
@@ -175,14 +188,13 @@ class _Agent:
                 return
             if self._ending:
                 return  # the file stays, and with it the lock until the process ends
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._until_ending(), pause)
+            await self._pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _until_ending(self) -> None:
-        while not self._ending:
-            self._news.clear()
-            await self._news.wait()
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than the program runs."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._end.wait(), seconds)
 
     async def _send_while_connected(self) -> None:
         """Send everything, now and when there is more, until the program ends."""
@@ -220,17 +232,26 @@ class _Agent:
             return self._closed
 
     async def _send_abandoned(self, stream: AuditStream) -> None:
-        """Send what other agents have left, one file after the other. What cannot be sent stays for another time."""
-        found = SpoolFile.abandoned(self._folder)
-        while stream.is_connected and (file := await call_blocking(lambda: next(found, None))) is not None:
-            complete = False
-            try:
-                await self._send(stream, file, in_doubt=True)
-                complete = True
-            except Exception as error:
-                log.warning("%s cannot be sent: %s", file.path, error)
-            finally:
-                await call_blocking(partial(file.close, remove=complete))
+        """Send what other agents have left, now and from time to time, and once more when the program ends."""
+        is_last = False
+        while not is_last:
+            is_last = self._ending
+            found = SpoolFile.abandoned(self._folder)
+            while stream.is_connected and (file := await call_blocking(partial(next, found, None))) is not None:
+                await self._send_one(stream, file)
+            if not is_last:
+                await self._pause(RESCAN)
+
+    async def _send_one(self, stream: AuditStream, file: SpoolFile) -> None:
+        """Send what an agent has left. If that is not possible, it stays for another time."""
+        complete = False
+        try:
+            await self._send(stream, file, in_doubt=True)
+            complete = True
+        except Exception as error:
+            log.warning("%s cannot be sent: %s", file.path, error)
+        finally:
+            await call_blocking(partial(file.close, remove=complete))
 
     async def _send(self, stream: AuditStream, file: SpoolFile, *, in_doubt: bool) -> None:
         """Send the records that have not been read. ``in_doubt``: the stream may have some that are not confirmed."""

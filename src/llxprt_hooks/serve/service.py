@@ -68,6 +68,11 @@ def _load(options: ServeOptions) -> Config:
     if not any(True for _ in _enabled_hooks(config)):
         raise ServeError(f"There are no hooks to run in {config.working_dir}, or they are disabled.")
     _refuse_loop(config, options)
+    if config.audit is not None:
+        try:
+            config.audit.start()
+        except OSError as error:
+            raise ServeError(f"The audit trail cannot be written: {error}") from error
     return config
 
 
