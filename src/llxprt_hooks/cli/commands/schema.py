@@ -22,14 +22,14 @@ def command(kind: str) -> int:
 
     \b
     Examples:
-      llxprt-hooks schema > .llxprt/settings.schema.json
-      llxprt-hooks schema --for hooktest > .llxprt/hooktest.schema.json
+      llxprt-hooks schema > .llxprt/state/settings.schema.json
+      llxprt-hooks schema --for hooktest > .llxprt/state/hooktest.schema.json
       llxprt-hooks schema | jq '."$defs".hook.properties | keys'
 
     \b
     In VS Code, in .vscode/settings.json:
       "json.schemas": [
-        { "fileMatch": ["**/.llxprt/settings.json"], "url": "./.llxprt/settings.schema.json" }
+        { "fileMatch": ["**/.llxprt/settings.json"], "url": "./.llxprt/state/settings.schema.json" }
       ]
     """
     import json
