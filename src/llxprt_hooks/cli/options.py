@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -11,6 +12,9 @@ from llxprt_hooks.settings.audit import DEFAULT_STREAM
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class EventType(click.Choice[str]):
@@ -74,7 +78,7 @@ project_option = click.option(
 
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")
 
-nats_option = click.option(
+_nats_option = click.option(
     "--nats",
     "nats",
     type=NatsType(),
@@ -82,12 +86,18 @@ nats_option = click.option(
     help="Read the audit trail of all agents from this NATS server (or several, with commas) instead of the local log.",
 )
 
-stream_option = click.option(
+_stream_option = click.option(
     "--stream", metavar="NAME", default=DEFAULT_STREAM, show_default=True, help="The stream, with --nats."
 )
 
-credentials_option = click.option(
+_credentials_option = click.option(
     "--credentials", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Credentials, with --nats."
 )
+
+
+def audit_options(command: Command) -> Command:
+    """The options of a command that can read the audit trail of all agents."""
+    return _nats_option(_stream_option(_credentials_option(command)))
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

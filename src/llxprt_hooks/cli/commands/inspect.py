@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.audit_stream import audit_stream
-from llxprt_hooks.cli.options import credentials_option, directory_option, nats_option, stream_option
+from llxprt_hooks.cli.options import audit_options, directory_option
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.text import missing_extra
 
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-open", is_flag=True, help="Print the address only, without opening a browser.")
 @click.option("--record", is_flag=True, help="Record the payloads sent to hooks while the inspector runs.")
-@nats_option
-@stream_option
-@credentials_option
+@audit_options
 @directory_option
 def command(
     port: int,

@@ -15,11 +15,9 @@ from llxprt_hooks.cli.hook_names import recorded_names
 from llxprt_hooks.cli.options import (
     EventType,
     all_projects_option,
-    credentials_option,
+    audit_options,
     json_option,
-    nats_option,
     project_option,
-    stream_option,
 )
 from llxprt_hooks.cli.terminal import (
     Part,
@@ -66,9 +64,7 @@ Record = dict[str, Any]
     help="The number of latest executions to show.",
 )
 @all_projects_option
-@nats_option
-@stream_option
-@credentials_option
+@audit_options
 @json_option
 @project_option
 def command(

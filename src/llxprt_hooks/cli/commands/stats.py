@@ -12,11 +12,9 @@ from llxprt_hooks.cli.audit_stream import audit_stream
 from llxprt_hooks.cli.commands.log import nothing_found
 from llxprt_hooks.cli.options import (
     all_projects_option,
-    credentials_option,
+    audit_options,
     json_option,
-    nats_option,
     project_option,
-    stream_option,
 )
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
 from llxprt_hooks.text import shorten
@@ -40,9 +38,7 @@ SHORTEST_BAR = 4
 
 @click.command("stats")
 @all_projects_option
-@nats_option
-@stream_option
-@credentials_option
+@audit_options
 @json_option
 @project_option
 def command(
