@@ -60,7 +60,7 @@ def test_what_changed_since_the_last_approval_is_named(guarded: CliProject) -> N
 
     assert "  script guard.sh  (17 bytes)  (changed)\n" in run.stdout
     assert "changed since the last approval: guard.sh\n" in run.stdout
-    assert "it was approved: guard.sh. Look at what has changed" in guarded.run("list", approved=False).stderr
+    assert "it was approved (guard.sh). To see what has changed" in guarded.run("list", approved=False).stderr
 
 
 def test_a_hook_of_no_event_is_not_said_to_run(world: CliProject) -> None:

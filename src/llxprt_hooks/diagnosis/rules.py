@@ -63,12 +63,12 @@ UNKNOWN_TYPE = Rule("unknown-type", _E, "A hook of an unknown type is skipped. T
 PLUGIN_TYPE = Rule(
     "plugin-type",
     _E,
-    "The type is accepted but cannot be run: the hook fails each time, and a failed hook allows.",
+    "The type is accepted but cannot be run: the hook fails each time, and calls go ahead.",
 )
 FAILING_HOOK = Rule(
     "failing-hook",
     _E,
-    "With this value the hook fails each time. A failed hook allows; one with `failClosed` blocks everything.",
+    "With this value the hook fails each time, and calls go ahead; with `failClosed` all are blocked.",
 )
 DOUBTFUL_VALUE = Rule("doubtful-value", _W, "The hook probably does not do what was meant.")
 FAIL_CLOSED_NO_EFFECT = Rule(
@@ -81,7 +81,7 @@ FAIL_CLOSED_NO_EFFECT = Rule(
 TIMEOUT_SECONDS = Rule(
     "timeout-seconds",
     _W,
-    "Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows.",
+    "Timeouts are in milliseconds here, in seconds in Claude Code; if a hook times out, the call goes ahead.",
 )
 TIMEOUT_LONG = Rule("timeout-long", _W, "The agent waits for its hooks; a hook that hangs blocks it for this long.")
 TIMEOUT_NOT_POSITIVE = Rule(
@@ -146,7 +146,7 @@ SHELL_SYNTAX = Rule(
 UNRUNNABLE_COMMAND = Rule(
     "unrunnable-command",
     _E,
-    "A command with this character cannot be started: the hook fails each time, and a failed hook allows.",
+    "A command with this character cannot be started: the hook fails each time, and calls go ahead.",
 )
 QUOTED_VARIABLE = Rule(
     "quoted-variable", _W, "The shell expands nothing in single quotes: the program gets the literal text."
@@ -157,10 +157,10 @@ FOREIGN_VARIABLE = Rule(
 MISSPELT_VARIABLE = Rule(
     "misspelt-variable",
     _W,
-    "An unset variable expands to nothing, so the path is wrong and the hook fails, which allows.",
+    "An unset variable expands to nothing, so the path is wrong, the hook fails, and calls go ahead.",
 )
 PROGRAM_NOT_FOUND = Rule(
-    "program-not-found", _W, "A command that cannot be started fails each time, and a failed hook allows."
+    "program-not-found", _W, "A command that cannot be started fails each time, and calls go ahead."
 )
 UNSAFE_EXTENSION_PATH = Rule(
     "unsafe-extension-path", _E, "The shell could read the folder's name as code here, so the hook is skipped."
@@ -170,11 +170,9 @@ UNSAFE_EXTENSION_PATH = Rule(
 SCRIPT_MISSING = Rule(
     "script-missing",
     _E,
-    "Without its script the hook fails, which allows; some interpreters exit with 2, which blocks.",
+    "Without its script the hook fails, and calls go ahead; some interpreters exit with 2, which blocks them.",
 )
-SCRIPT_DIRECTORY = Rule(
-    "script-directory", _E, "A folder cannot be run: the hook fails each time, and a failed hook allows."
-)
+SCRIPT_DIRECTORY = Rule("script-directory", _E, "A folder cannot be run: the hook fails each time, and calls go ahead.")
 SCRIPT_UNREADABLE = Rule(
     "script-unreadable",
     _E,
@@ -183,7 +181,7 @@ SCRIPT_UNREADABLE = Rule(
 SCRIPT_NOT_EXECUTABLE = Rule(
     "script-not-executable",
     _E,
-    "A file without execute permission cannot be run: the hook fails each time, and a failed hook allows.",
+    "A file without execute permission cannot be run: the hook fails each time, and calls go ahead.",
 )
 SCRIPT_WITHOUT_SHEBANG = Rule(
     "script-without-shebang",
@@ -193,7 +191,7 @@ SCRIPT_WITHOUT_SHEBANG = Rule(
 SHEBANG_NOT_FOUND = Rule(
     "shebang-not-found",
     _E,
-    "A script whose interpreter is missing cannot be started: the hook fails each time, and a failed hook allows.",
+    "A script whose interpreter is missing cannot be started: the hook fails each time, and calls go ahead.",
 )
 SCRIPT_CRLF = Rule(
     "script-crlf",
@@ -219,7 +217,7 @@ IMPORTS_FROM_PROJECT = Rule(
 NOT_WARM = Rule(
     "not-warm", _H, "Python starts for every event. With `warm`, an interpreter that waits runs the same script."
 )
-EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
+EXIT_ONE = Rule("exit-one", _H, "Only exit code 2 blocks; 1 is a failed hook, and the call goes ahead.")
 EXIT_TWO_SILENT = Rule(
     "exit-two-silent",
     _H,
