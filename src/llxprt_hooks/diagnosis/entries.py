@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Source, diagnostic_at
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_at
 from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from llxprt_hooks.diagnosis.rules import Rule
     from llxprt_hooks.engine.definitions import HookConfig
 
 _CHARACTER: Final = re.compile(

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
-from llxprt_hooks.diagnosis.rules import (
-    EXIT_ONE,
-    FOREIGN_VARIABLE,
-    IMPORTS_FROM_PROJECT,
-    MISSPELT_VARIABLE,
-    QUOTED_VARIABLE,
-    SHELL_SYNTAX,
-    UNRUNNABLE_COMMAND,
-    UNSAFE_EXTENSION_PATH,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MAX_PROGRAMS
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
@@ -56,7 +47,7 @@ def check_characters(inspection: Inspection, hook: HookEntry) -> Iterator[Diagno
     node = hook.command_node
     if node is not None and not _is_encodable(hook.command):
         message = "the command has a character that cannot be passed to a program"
-        yield hook.file.at(UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
+        yield hook.file.at(Rule.UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
 
 
 def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -69,7 +60,7 @@ def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic
         if "\n" not in hook.command:
             error = _LINE_NUMBER.sub("", error)
         fix = "Fix it, or move a long command into a script."
-        yield hook.file.at(SHELL_SYNTAX, node, f"the shell cannot parse this command: {error}", fix)
+        yield hook.file.at(Rule.SHELL_SYNTAX, node, f"the shell cannot parse this command: {error}", fix)
 
 
 def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -82,7 +73,7 @@ def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[D
                 continue
             start, end = quoted.span()
             yield hook.file.inside(
-                QUOTED_VARIABLE,
+                Rule.QUOTED_VARIABLE,
                 node,
                 (word.start + start, word.start + end),
                 f"the shell does not expand {quoted[0]}",
@@ -97,7 +88,7 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
     for name, found in first.items():
         if node and name not in os.environ:
             message = f"`{found[0]}` is not set here"
-            yield hook.file.inside(FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
+            yield hook.file.inside(Rule.FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
 
 
 def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -111,7 +102,7 @@ def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"
             yield hook.file.inside(
-                MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
+                Rule.MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
             )
 
 
@@ -124,12 +115,12 @@ def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Di
     if hook.file.extension is None:
         message = f"`{PLACEHOLDER}` is available only in an extension's hooks.json"
         yield hook.file.inside(
-            FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
+            Rule.FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
         )
     elif place_path(hook.command, str(hook.file.extension)) is None:
         message = f"the shell could read parts of {hook.file.extension} as code here"
         fix = "Rename that folder, or move the command into a script of the extension."
-        yield hook.file.inside(UNSAFE_EXTENSION_PATH, node, span, message, fix)
+        yield hook.file.inside(Rule.UNSAFE_EXTENSION_PATH, node, span, message, fix)
 
 
 def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -139,7 +130,7 @@ def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnost
         return
     if not _EXIT_TWO.search(hook.command):
         yield hook.file.inside(
-            EXIT_ONE,
+            Rule.EXIT_ONE,
             node,
             found.span(),
             f"`exit 1` does not block {hook.event}",
@@ -156,7 +147,7 @@ def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Itera
         option = _import_option(words)
         if option is not None and "PYTHONSAFEPATH=" not in hook.command:
             yield hook.file.inside(
-                IMPORTS_FROM_PROJECT,
+                Rule.IMPORTS_FROM_PROJECT,
                 node,
                 option.span,
                 f"with `{option.text}`, Python imports modules from the project's folder first",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
-from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.errors import ScriptsError
@@ -77,7 +77,7 @@ def _diagnostic(hook: HookEntry, span: tuple[int, int], where: str, words: list[
     ours = ", ".join(dict.fromkeys(f"`{CLAUDE_TOOLS[name]}`" for name, _ in shown))
     more = " and more" if len(lines) > len(shown) else ""
     return hook.file.inside(
-        SCRIPT_CLAUDE_TOOL,
+        Rule.SCRIPT_CLAUDE_TOOL,
         hook.command_node or hook.node,
         span,
         f"{where} compares the tool's name with Claude Code's: {found}{more}",
