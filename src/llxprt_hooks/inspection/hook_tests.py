@@ -278,8 +278,7 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
     recorded_for = fields.get("hook_event_name", event.value)
     if recorded_for != event:
         raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
-    problem = input_problem(event, complete)
-    if problem:
+    if problem := input_problem(event, complete):
         raise InvalidInputError(problem)
     return complete
 
@@ -304,8 +303,7 @@ def recorded(text: str, results: Iterable[TestResult]) -> str:
             continue
         expect = test.expect.updated(outcome) if test.expect else Expectation(outcome.decision.value, outcome.reason)
         written = json.dumps(expect.to_dict(), ensure_ascii=False)
-        node = test.node.at("expect")
-        if node is not None:
+        if (node := test.node.at("expect")) is not None:
             text = text[: node.start] + written + text[node.end :]
         else:
             last = test.node.members[-1]

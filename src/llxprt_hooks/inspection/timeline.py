@@ -353,8 +353,7 @@ def _strings(value: object) -> Iterator[str]:
     """Yield every text in a JSON value, names of fields excepted."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, str):
+        if isinstance(each := pending.pop(), str):
             yield each
         elif isinstance(each, dict):
             pending += reversed(each.values())

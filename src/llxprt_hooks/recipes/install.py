@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.engine.definitions import read_hook
-from llxprt_hooks.settings.atomic import write_atomically
+from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
 from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
@@ -35,7 +35,6 @@ from llxprt_hooks.settings.levels import (
     user_settings_file,
 )
 from llxprt_hooks.settings.ownership import other_writers
-from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 from llxprt_hooks.trust.scripts import STATE_FOLDER

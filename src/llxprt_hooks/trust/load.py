@@ -110,8 +110,7 @@ class Settings:
 
     def require_readable(self, *levels: Level) -> None:
         """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
-        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
-        if problems:
+        if problems := [self.unreadable[level] for level in levels if level in self.unreadable]:
             raise SettingsError(problems)
 
 

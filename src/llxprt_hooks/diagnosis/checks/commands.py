@@ -44,8 +44,7 @@ _EXIT_TWO: Final = re.compile(r"\bexit\s+2\b")
 
 def check_characters(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """Find characters that a command must not contain."""
-    node = hook.command_node
-    if node is not None and not _is_encodable(hook.command):
+    if (node := hook.command_node) is not None and not _is_encodable(hook.command):
         message = "the command has a character that cannot be passed to a program"
         yield hook.file.at(Rule.UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
 
@@ -55,8 +54,7 @@ def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic
     node = hook.command_node
     if node is None or not _is_encodable(hook.command):
         return
-    error = command_error(hook.command)
-    if error is not None:
+    if (error := command_error(hook.command)) is not None:
         if "\n" not in hook.command:
             error = _LINE_NUMBER.sub("", error)
         fix = "Fix it, or move a long command into a script."
@@ -144,8 +142,7 @@ def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Itera
     if node is None or hook.file.role not in (Role.USER, Role.SYSTEM, Role.EXTENSION):
         return
     for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
-        option = _import_option(words)
-        if option is not None and "PYTHONSAFEPATH=" not in hook.command:
+        if (option := _import_option(words)) is not None and "PYTHONSAFEPATH=" not in hook.command:
             yield hook.file.inside(
                 Rule.IMPORTS_FROM_PROJECT,
                 node,

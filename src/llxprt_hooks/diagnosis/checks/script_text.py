@@ -65,7 +65,6 @@ def _exit_codes(script: Script) -> Iterator[Diagnostic]:
 
 def _prose(script: Script) -> Iterator[Diagnostic]:
     text = script.source.text
-    prose = _PROSE.search(text)
-    if prose and _DECIDES.search(text) and not _EXIT_TWO.search(text):
+    if (prose := _PROSE.search(text)) and _DECIDES.search(text) and not _EXIT_TWO.search(text):
         message = "this line prints text to stdout, where the script also prints JSON"
         yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, "Send it to stderr: `>&2`.")

@@ -112,8 +112,7 @@ def leaving(text, depth=0):
     for program, arguments in words_of(text):
         if depth > 5:
             raise Refused("it is nested too deeply")
-        found = inside(program, arguments, depth) or uploads(program, arguments)
-        if found:
+        if found := inside(program, arguments, depth) or uploads(program, arguments):
             return found
         actions = [word for word in arguments if not word.startswith("-")]
         if program == "git" and any(word.startswith("alias.") for word in arguments):
@@ -197,8 +196,7 @@ def too_many_calls(event):
 
 def reason_to_block(event):
     given = event["tool_input"]
-    command = given.get("command")
-    if isinstance(command, str):
+    if isinstance(command := given.get("command"), str):
         if len(command) > LONGEST:
             return "this command is too long to be checked"
         try:

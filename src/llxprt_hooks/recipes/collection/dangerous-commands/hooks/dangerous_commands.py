@@ -123,8 +123,7 @@ def parameter(text, script, quoted):
         return expansion(text, quoted)
     if re.search(r"@[A-Za-z]$", text):
         raise Unreadable("it evaluates the text of a variable")
-    named = re.match(r"!?(\w+)(?:\[[^\]]*\])?:?=", text)
-    if named:
+    if named := re.match(r"!?(\w+)(?:\[[^\]]*\])?:?=", text):
         script.append(([assignment(named.group(1), None)], ""))
     return UNKNOWN if quoted else UNKNOWN_WORDS
 
@@ -856,8 +855,7 @@ class Judge:
             return self.shell(program, words[1:])
         if program in INTERPRETERS:
             return self.interpreter(program, words[1:])
-        rule = RULES.get(program) or (disks if program.startswith("mkfs") else None)
-        if rule:
+        if rule := RULES.get(program) or (disks if program.startswith("mkfs") else None):
             return rule(self, words[1:])
         return None if program in JUST_TEXT else self.unknown(words)
 
