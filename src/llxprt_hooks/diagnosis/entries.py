@@ -13,7 +13,7 @@ from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
-from llxprt_hooks.engine.schema import own_fields, shell_fields
+from llxprt_hooks.engine.schema import fields_of_type, own_fields, shell_fields
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
@@ -78,8 +78,7 @@ class SettingsFile:
     def _secrets(self) -> Iterator[tuple[int, int]]:
         """Return where values are that are never shown."""
         for hook in self.hooks:
-            executor = settings_executor(hook.fields.get("type"))
-            declared = own_fields() if executor is None else executor.fields or {}
+            declared = fields_of_type(hook.fields.get("type"))
             for member in hook.node.members:
                 field_ = declared.get(member.key)
                 if field_ is not None and field_.secret:
@@ -90,11 +89,9 @@ class SettingsFile:
         yield from _addresses_with_passwords(self.root.at("hooksConfig", "audit", "nats", "servers"))
 
     def at(self, rule: Rule, node: Node, message: str, fix: str) -> Diagnostic:
-        """Return a diagnostic for a value."""
         return diagnostic_at(self.source, rule, node.start, node.end, message, fix)
 
     def at_key(self, rule: Rule, member: Member, message: str, fix: str) -> Diagnostic:
-        """Return a diagnostic for a key."""
         return diagnostic_at(self.source, rule, member.key_start, member.key_end, message, fix)
 
     def inside(self, rule: Rule, node: Node, span: tuple[int, int], message: str, fix: str) -> Diagnostic:
@@ -134,8 +131,6 @@ class EventEntry:
 
 @dataclass(frozen=True, eq=False)
 class GroupEntry:
-    """A group of hooks."""
-
     event: EventEntry
     node: Node
 
@@ -176,8 +171,6 @@ class GroupEntry:
 
 @dataclass(frozen=True, eq=False)
 class HookEntry:
-    """One hook."""
-
     group: GroupEntry
     node: Node
 

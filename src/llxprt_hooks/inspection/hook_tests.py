@@ -135,8 +135,6 @@ class HookTest:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The run of hooks for a test."""
-
     __test__ = False  # not a test itself, although pytest would think so
 
     outcome: Outcome
@@ -246,7 +244,6 @@ def read_tests(file: Path) -> list[HookTest]:
 
 
 async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
-    """Run the hooks of a project for a test."""
     return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
 
 

@@ -33,8 +33,6 @@ TRUST_WORDS: Mapping[TrustState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One hook."""
-
     definition: HookDefinition
     source: str
     """project, user, system, managed, or the extension."""

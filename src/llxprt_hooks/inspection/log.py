@@ -16,6 +16,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -58,12 +59,10 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def log_file() -> Path:
-    """Return the path of the log."""
     return user_folder() / "logs" / "hooks.jsonl"
 
 
 def rotated(file: Path) -> Path:
-    """Return the path of the rotated file."""
     return file.with_suffix(".1.jsonl")
 
 
@@ -265,6 +264,14 @@ def recorded_duration(record: Record) -> float | None:
     """Return the duration of an execution in milliseconds; None if the record has no plausible one."""
     duration = record.get("duration")
     return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
+
+
+def recorded_time(record: Record) -> datetime | None:
+    """Return when a record was written, in local time; None if it does not say."""
+    try:
+        return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _ran_in(project: str, record: Record) -> bool:

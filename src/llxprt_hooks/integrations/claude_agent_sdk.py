@@ -131,7 +131,6 @@ class ClaudeHooks(Integration):
         self._calls: OrderedDict[str, HookedToolCall] = OrderedDict()
 
     def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
-        """Return a copy of options with the callbacks added."""
         merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
         for event, matcher in self._matchers().items():
             merged.setdefault(event, []).append(matcher)

@@ -23,8 +23,8 @@ from pydantic_core import to_jsonable_python
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
+from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.google_genai import sendable_tool_config
-from llxprt_hooks.model.parameters import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions

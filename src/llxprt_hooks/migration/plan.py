@@ -13,14 +13,13 @@ from llxprt_hooks.diagnosis.foreign_words import claude_words, script_text
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.reading import Reading
-from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.document import ChangedMeanwhileError, Document, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import is_home, project_settings_file, user_settings_file
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.scripts import project_scripts
 
@@ -42,8 +41,6 @@ class NoSourceError(MigrationError):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The planned changes of a migration."""
-
     dialect: Dialect
     source: Path
     target: Path

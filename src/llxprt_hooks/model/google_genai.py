@@ -18,9 +18,14 @@ from google.genai import types
 
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of, spelling
-from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMSafetyRating, TranslationError
+from llxprt_hooks.model.format import (
+    GenerateContentParameters,
+    HookToolConfig,
+    LLMCandidate,
+    LLMSafetyRating,
+    TranslationError,
+)
 from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
-from llxprt_hooks.model.parameters import GenerateContentParameters
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.conversation import CallKeys, Turn

@@ -59,8 +59,6 @@ class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One recipe."""
-
     name: str
     summary: str
     """What it does, in a sentence."""

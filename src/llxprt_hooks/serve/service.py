@@ -40,8 +40,6 @@ class HttpOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Options of a worker."""
-
     directory: str = "."
     nats: NatsAddress | None = None
     subject: str = DEFAULT_SUBJECT

@@ -128,8 +128,6 @@ def _string(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The formatting of a file."""
-
     line_end: str
     unit: str
     """One step of indentation."""
