@@ -508,15 +508,6 @@ class _HookedEditor:
         return getattr(self._editor, name)
 
     async def create_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def update_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def delete_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def _apply(self, operation: Any) -> Any:
         names = ("type", "path", "diff", "move_to")
 
         def run(changed: dict[str, Any] | None) -> Any:
@@ -529,6 +520,8 @@ class _HookedEditor:
 
         shown = _given(**{name: getattr(operation, name) for name in names})
         return await self._hooks.call_tool(self._tool_name, lambda: shown, run, refuse)
+
+    update_file = delete_file = create_file  # the operation says which of them it is
 
 
 _HOOKED: dict[type[Any], Callable[[Any, OpenAIAgentsHooks], None]] = {
