@@ -69,14 +69,9 @@ def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[D
             quoted = _IN_SINGLE_QUOTES.search(word.text)
             if node is None or quoted is None or (before and _READ_AS_CODE.fullmatch(before.text)):
                 continue
-            start, end = quoted.span()
-            yield hook.file.inside(
-                Rule.QUOTED_VARIABLE,
-                node,
-                (word.start + start, word.start + end),
-                f"the shell does not expand {quoted[0]}",
-                f"Write it without quotes, which is safe here for any path: `{quoted[1]}`.",
-            )
+            span = (word.start + quoted.start(), word.start + quoted.end())
+            fix = f"Write it without quotes, which is safe here for any path: `{quoted[1]}`."
+            yield hook.file.inside(Rule.QUOTED_VARIABLE, node, span, f"the shell does not expand {quoted[0]}", fix)
 
 
 def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -127,13 +122,8 @@ def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnost
     if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
         return
     if not _EXIT_TWO.search(hook.command):
-        yield hook.file.inside(
-            Rule.EXIT_ONE,
-            node,
-            found.span(),
-            f"`exit 1` does not block {hook.event}",
-            "To block, print the reason to stderr and `exit 2`.",
-        )
+        message, fix = f"`exit 1` does not block {hook.event}", "To block, print the reason to stderr and `exit 2`."
+        yield hook.file.inside(Rule.EXIT_ONE, node, found.span(), message, fix)
 
 
 def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -143,13 +133,9 @@ def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Itera
         return
     for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
         if (option := _import_option(words)) is not None and "PYTHONSAFEPATH=" not in hook.command:
-            yield hook.file.inside(
-                Rule.IMPORTS_FROM_PROJECT,
-                node,
-                option.span,
-                f"with `{option.text}`, Python imports modules from the project's folder first",
-                "Add the option `-P` or `-I` before it, or use a script with an absolute path.",
-            )
+            message = f"with `{option.text}`, Python imports modules from the project's folder first"
+            fix = "Add the option `-P` or `-I` before it, or use a script with an absolute path."
+            yield hook.file.inside(Rule.IMPORTS_FROM_PROJECT, node, option.span, message, fix)
 
 
 def _import_option(words: Iterable[Word]) -> Word | None:

@@ -65,12 +65,9 @@ def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
     for hook in inspection.hooks:
         switched = off.get(hook.identity)
         if switched is not None and hook.can_run and hook.file.document.file not in inspection.managed:
-            yield hook.file.at(
-                Rule.DISABLED_HOOK,
-                hook.name_node or hook.main_node,
-                f"this hook is disabled, by {switched.file.place(switched.node, seen_from=hook.file)}",
-                f"To enable it, remove it from `{switched.path}`.",
-            )
+            message = f"this hook is disabled, by {switched.file.place(switched.node, seen_from=hook.file)}"
+            fix = f"To enable it, remove it from `{switched.path}`."
+            yield hook.file.at(Rule.DISABLED_HOOK, hook.name_node or hook.main_node, message, fix)
 
 
 def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -113,12 +110,9 @@ def check_escalation(inspection: Inspection) -> Iterator[Diagnostic]:
             file = chains[0].file
             places = [group.file.place(group.node, seen_from=file) for group in affected[:3]]
             more = f" and {len(affected) - 3} more" if len(affected) > 3 else ""
-            yield file.at(
-                Rule.SEQUENTIAL_ESCALATION,
-                chains[0].sequential,
-                f"this makes hooks of other groups sequential too: {', '.join(places)}{more}",
-                "To run them in parallel, narrow the matchers until no two groups match the same call.",
-            )
+            message = f"this makes hooks of other groups sequential too: {', '.join(places)}{more}"
+            fix = "To run them in parallel, narrow the matchers until no two groups match the same call."
+            yield file.at(Rule.SEQUENTIAL_ESCALATION, chains[0].sequential, message, fix)
 
 
 def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:

@@ -102,26 +102,18 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         return
     timeout, written = node.scalar, hook.file.document.found(node)
     if not 0 < timeout < float("inf"):
-        yield hook.file.at(
-            Rule.TIMEOUT_NOT_POSITIVE,
-            node,
-            f"{written} is not a valid timeout",
-            "Write milliseconds: 60000 is one minute.",
-        )
+        rule, message = Rule.TIMEOUT_NOT_POSITIVE, f"{written} is not a valid timeout"
+        fix = "Write milliseconds: 60000 is one minute."
     elif timeout < _SECOND:
-        yield hook.file.at(
-            Rule.TIMEOUT_SECONDS,
-            node,
-            f"{written} is {timeout / _SECOND:g} s, which looks like a number of seconds",
-            f"For {written} s write {timeout * _SECOND:.0f}.",
-        )
+        rule, seconds = Rule.TIMEOUT_SECONDS, f"{timeout / _SECOND:g} s"
+        message = f"{written} is {seconds}, which looks like a number of seconds"
+        fix = f"For {written} s write {timeout * _SECOND:.0f}."
     elif timeout > _LONGEST_TIMEOUT:
-        yield hook.file.at(
-            Rule.TIMEOUT_LONG,
-            node,
-            f"{written} is {_duration(timeout)}",
-            "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten.",
-        )
+        rule, message = Rule.TIMEOUT_LONG, f"{written} is {_duration(timeout)}"
+        fix = "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten."
+    else:
+        return
+    yield hook.file.at(rule, node, message, fix)
 
 
 def _duration(milliseconds: float) -> str:
@@ -139,9 +131,6 @@ def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagn
     """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
     if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
-        yield hook.file.at(
-            Rule.FAIL_CLOSED_NO_EFFECT,
-            node,
-            f"`failClosed` has no effect for {hook.event}, which cannot be blocked",
-            "Remove it, or use an earlier event: BeforeTool or BeforeModel.",
-        )
+        message = f"`failClosed` has no effect for {hook.event}, which cannot be blocked"
+        fix = "Remove it, or use an earlier event: BeforeTool or BeforeModel."
+        yield hook.file.at(Rule.FAIL_CLOSED_NO_EFFECT, node, message, fix)

@@ -104,12 +104,8 @@ def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
 def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find duplicate keys."""
     for member in duplicate_members(file.root):
-        yield file.at_key(
-            Rule.DUPLICATE_KEY,
-            member,
-            f"duplicate key `{member.key}` in this object; the last one wins",
-            "Merge the two, or remove one.",
-        )
+        message = f"duplicate key `{member.key}` in this object; the last one wins"
+        yield file.at_key(Rule.DUPLICATE_KEY, member, message, "Merge the two, or remove one.")
 
 
 def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
@@ -159,10 +155,7 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
         return
     found = "" if field.secret else f", found {file.document.found(node)}"
     yield file.at(
-        Rule.WRONG_TYPE,
-        node,
-        f"`{key}` must be {field.value.kind}{found}",
-        _type_fix(key, field.value, node),
+        Rule.WRONG_TYPE, node, f"`{key}` must be {field.value.kind}{found}", _type_fix(key, field.value, node)
     )
 
 
@@ -204,12 +197,8 @@ def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnosti
                 Rule.WRONG_TYPE, item, f"expected {what} here, found {file.document.found(item)}", _element_fix(element)
             )
         elif isinstance(element, Shape) and element.name == "group" and is_bare_hook(item):
-            yield file.at(
-                Rule.HOOK_OUTSIDE_GROUP,
-                item,
-                "expected a group of hooks here, found a hook",
-                'Put it in a group: `{ "hooks": [ … ] }`.',
-            )
+            message, fix = "expected a group of hooks here, found a hook", 'Put it in a group: `{ "hooks": [ … ] }`.'
+            yield file.at(Rule.HOOK_OUTSIDE_GROUP, item, message, fix)
             yield from _value(file, "", HOOK, item)
         else:
             yield from _value(file, "", element, item)

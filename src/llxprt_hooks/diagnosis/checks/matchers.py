@@ -29,10 +29,7 @@ _ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
 _CLAUDE_TOOL: Final = re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\b))(?:{'|'.join(CLAUDE_TOOLS)})(?![A-Za-z0-9_])")
 _PERMISSION: Final = re.compile(rf"({_CLAUDE_TOOL.pattern})\([^()]*\)(?![?*+{{])")
 """A permission rule of Claude Code, such as ``Bash(rm:*)``, mistaken for a matcher."""
-_TOOL_FIELDS: Final = {
-    "Bash": "tool_input.command",
-    **dict.fromkeys(("Read", "Write", "Edit"), "tool_input.file_path"),
-}
+_TOOL_FIELDS: Final = {"Bash": "tool_input.command", **dict.fromkeys(("Read", "Write", "Edit"), "tool_input.file_path")}
 _BETWEEN_NAMES: Final = re.compile(r"\s*[|,]\s*")
 _OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
 _CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}

@@ -179,12 +179,7 @@ def _syntax(inspection: Inspection, script: Script) -> Diagnostic | None:
     end = script.source.text.find("\n", start)
     message = f"`{script.interpreter}` cannot parse this script: {_IN_LINE.sub('', error)}"
     return diagnostic_at(
-        script.source,
-        Rule.SCRIPT_SYNTAX,
-        start,
-        max(start, end),
-        message,
-        "Fix the script here, or above.",
+        script.source, Rule.SCRIPT_SYNTAX, start, max(start, end), message, "Fix the script here, or above."
     )
 
 

@@ -117,12 +117,8 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         yield _refused(inspection, file, status)
         return
     for problem in status.problems:
-        yield diagnostic_of_file(
-            problem.file or file.document.file,
-            Rule.TRUST_STORE,
-            problem.message,
-            "Fix the file, or delete it and approve again.",
-        )
+        place, fix = problem.file or file.document.file, "Fix the file, or delete it and approve again."
+        yield diagnostic_of_file(place, Rule.TRUST_STORE, problem.message, fix)
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Review the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, as in CI."
         changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""

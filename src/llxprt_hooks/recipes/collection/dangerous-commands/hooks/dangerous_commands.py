@@ -1126,6 +1126,10 @@ def first(reasons):
     return next((reason for reason in reasons if reason), None)
 
 
+def because(what, reasons):
+    return first(f"{what}: {why}" for why in reasons if why)
+
+
 def is_fork_bomb(text):
     for found in re.finditer(
         r"(?:function\s{1,9})?([\w:.-]{1,50})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{([^{}]{1,500})\}", text
@@ -1208,7 +1212,7 @@ def rm(judge, arguments):
     reasons = [judge.too_much(target) for target in targets]
     if not recursive:  # `rm .` does nothing
         reasons = [why for why, target in zip(reasons, targets) if why and not re.fullmatch(r"\.{1,2}/?", target)]
-    return first(f"it would delete too much: {why}" for why in reasons if why)
+    return because("it would delete too much", reasons)
 
 
 def write_to(position):
@@ -1216,7 +1220,7 @@ def write_to(position):
 
     def rule(judge, arguments):
         targets = list(value_of(arguments, "-t", "--target-directory")) or operands(arguments)[position]
-        return first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+        return because("it writes where it should not", map(judge.write, targets))
 
     return rule
 
@@ -1264,8 +1268,7 @@ def chmod(judge, arguments):
         return "it changes who may read or write a whole tree"
     if re.fullmatch(r"[0-7]?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", mode) and not mode.startswith("0"):
         return "it lets a program run with another user's rights"
-    reasons = (judge.too_much(place, whole_is_fine=True) for place in places)
-    return first(f"it changes too much: {why}" for why in reasons if why)
+    return because("it changes too much", (judge.too_much(place, whole_is_fine=True) for place in places))
 
 
 def dd(judge, arguments):
@@ -1457,8 +1460,8 @@ def mv(judge, arguments):
     if any(judge.place(target) == "/dev/null" for target in targets):
         return "moving something to /dev/null destroys it, and perhaps /dev/null"
     texts = [judge.written.get(judge.place(source)) for source in sources]
-    reason = first(f"it would take away too much: {why}" for why in map(judge.too_much, sources) if why)
-    reason = reason or first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+    reason = because("it would take away too much", map(judge.too_much, sources))
+    reason = reason or because("it writes where it should not", map(judge.write, targets))
     for target in targets:
         judge.written.pop(judge.place(target), None)
         if texts[:1] not in ([None], []):
@@ -1498,14 +1501,7 @@ def download(judge, arguments):
     links = [word for word in operands(arguments) if re.search(r"[:.]", word)]
     to += [os.path.basename(link.split("?")[0].rpartition(":")[2]) for link in links]
     reasons = [judge.write(each) for each in to if each not in ("-", "") and ("/" in each or "." in each or each in to)]
-    return first(f"it writes where it should not: {why}" for why in reasons if why and "expansion" not in why)
-
-
-def connect(judge, arguments):
-    text = plain(" ".join(arguments))
-    if re.search(r"(?i)(?:^| )-\w*[ec]\b ?\S|--(?:sh-)?exec|exec:|system:", text):
-        return "it connects a program to the network"
-    return None
+    return because("it writes where it should not", (why for why in reasons if why and "expansion" not in why))
 
 
 def sql(judge, arguments):
@@ -1535,9 +1531,7 @@ def tar(judge, arguments):
         reason = first(judge.write(place + "/x") for place in places) or ("P" in flags and "it may write anywhere")
         return f"it unpacks where it should not: {reason}" if reason else None
     if has(arguments, "--remove-files"):
-        return first(
-            f"tar would take away too much: {why}" for why in map(judge.too_much, operands(arguments)[1:]) if why
-        )
+        return because("tar would take away too much", map(judge.too_much, operands(arguments)[1:]))
     return None
 
 
@@ -1553,7 +1547,7 @@ def rsync(judge, arguments):
     if any(has([word], "--delete") or word.startswith("--del") for word in arguments) or has(
         arguments, "--remove-source-files"
     ):
-        return first(f"rsync would delete too much: {why}" for why in map(judge.too_much, given[-1:]) if why) or (
+        return because("rsync would delete too much", map(judge.too_much, given[-1:])) or (
             "rsync --delete on another machine: ask the user" if given[-1:] == remote[-1:] and remote else None
         )
     return None if not given or given[-1] in remote else first(judge.write(place) for place in given[-1:])
@@ -1615,20 +1609,22 @@ def npx(judge, arguments):
     return judge.program(given) or database_tool(judge, given)
 
 
-def database_tool(judge, arguments):
-    text = plain(" ".join(arguments))
-    if re.search(
-        r"\bdb:(?:drop|reset|purge|truncate|wipe)|migrate:(?:fresh|reset|refresh)|migrate reset"
-        r"|--force-reset|\b(?:flush|reset_db|sqlflush)\b.*|downgrade base",
-        text,
-    ):
-        return "it would delete data in a database"
-    return None
+def text_matches(pattern, reason):
+    """A rule for programs whose arguments, as one text, say enough."""
+    return lambda judge, arguments: reason if re.search(pattern, plain(" ".join(arguments))) else None
 
 
-def evaluates(judge, arguments):
-    """Builtins that evaluate an index inside a name: `a[$(command)]`."""
-    return "it evaluates text as code" if any(re.search(r"\$\(|`", plain(word)) for word in arguments) else None
+connect = text_matches(
+    r"(?i)(?:^| )-\w*[ec]\b ?\S|--(?:sh-)?exec|exec:|system:", "it connects a program to the network"
+)
+database_tool = text_matches(
+    r"\bdb:(?:drop|reset|purge|truncate|wipe)|migrate:(?:fresh|reset|refresh)|migrate reset"
+    r"|--force-reset|\b(?:flush|reset_db|sqlflush)\b.*|downgrade base",
+    "it would delete data in a database",
+)
+evaluates = text_matches(
+    r"\$\(|`", "it evaluates text as code"
+)  # builtins evaluate an index in a name: `a[$(command)]`
 
 
 def text_rule(*options):
