@@ -132,8 +132,6 @@ def _string(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The formatting of a file."""
-
     line_end: str
     unit: str
     """One step of indentation."""
@@ -286,8 +284,7 @@ def _without_child(text: str, container: Node, index: int) -> str:
 def _joined(left: str, right: str) -> str:
     """Join the texts around a removed child, without leaving an empty line or two spaces."""
     before, after = left.rstrip(" \t"), right.lstrip(" \t")
-    line_end = LINE_END.match(after)
-    if line_end and before.endswith(("\n", "\r")):
+    if (line_end := LINE_END.match(after)) and before.endswith(("\n", "\r")):
         return before + after[line_end.end() :]
     if after.startswith("}"):
         return before + right
