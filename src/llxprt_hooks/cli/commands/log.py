@@ -49,7 +49,7 @@ Record = dict[str, Any]
 
 
 @click.command("log")
-@click.argument("execution", required=False, metavar="[ID | verify]")
+@click.argument("execution", required=False, metavar="[ID]")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing executions as they happen, until Ctrl-C.")
 @click.option("--event", type=EventType(), metavar="E", help="Only this event.")
 @click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only this hook.")

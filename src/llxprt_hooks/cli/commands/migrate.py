@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from llxprt_hooks.migration import Dialect, Migration
 
 
+class _Agent(click.Choice[str]):
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        return f"Pass {' or '.join(f'--from {name}' for name in self.choices)}"
+
+
 @click.command("migrate")
-@click.option("--from", "agent", type=click.Choice(list(DIALECTS)), help="The agent to migrate from. Required.")
+@click.option("--from", "agent", type=_Agent(list(DIALECTS)), required=True, help="The agent to migrate from.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--yes", is_flag=True, help="Write the changes. Without it, they are only shown.")
 @directory_option
-def command(agent: str | None, file: Path | None, yes: bool, directory: str) -> int:
+def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
     """Migrate hooks from Claude Code or Gemini CLI to this project's settings.
 
     FILE defaults to .claude/settings.json or .gemini/settings.json in the project. It is read and never changed. Names
@@ -47,8 +52,6 @@ def command(agent: str | None, file: Path | None, yes: bool, directory: str) -> 
       llxprt-hooks migrate --from claude --yes             and write it
       llxprt-hooks migrate --from gemini ~/.gemini/settings.json -C ../shop
     """
-    if agent is None:
-        raise click.UsageError(f"Pass {' or '.join(f'--from {name}' for name in DIALECTS)}.")
     refuse_below_agent()
     dialect, project = DIALECTS[agent], Path(directory)
     source = file or project / dialect.file
