@@ -188,7 +188,7 @@ def write_defaults_as_code(
 ) -> tuple[str | None, str | None]:
     """Write `...` for a default without a literal: Sphinx cannot parse `<factory>`, and cuts at every comma."""
     if signature in {"(**__)", "(*args, **kwargs)"}:  # of a stand-in, of a protocol: says nothing
-        return None, returns
+        return "", returns
     signature = signature and re.sub(r"<class '(\w+)'>", r"\1", signature)
     return signature and re.sub(r"<factory>|<function [\w.]+(?:<lambda>)?(?: at \w+)?>", "...", signature), returns
 
