@@ -141,7 +141,7 @@ class _Signal(Protocol):
 
 
 def _signal() -> _Signal:
-    """Return the cheapest signal that there is here: a lock takes twice as many context switches (D-89)."""
+    """Return the cheapest signal that there is here: a lock may take three times as many context switches (D-89)."""
     lock = threading.Lock()
     if type(lock).__module__ == "_thread" and hasattr(os, "eventfd"):  # gevent's threads are one thread of the system
         with suppress(OSError):  # no descriptor left
