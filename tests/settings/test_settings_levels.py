@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings import Level, Problem, levels, merge_hooks, settings_file
+from llxprt_hooks.settings import Document, Level, Problem, levels, merge_hooks, settings_file
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
@@ -74,10 +74,11 @@ def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, w
     write(user_file, '{\n  "hooks": {\n    "BeforeTool": [\n      {"matcher": "x", "hooks": []}\n    ]\n  }\n}')
 
     [source] = load_settings(project).sources
-    matcher = source.document.root.at("hooks", "BeforeTool", 0, "matcher")
+    assert isinstance(source.content, Document)
+    matcher = source.content.root.at("hooks", "BeforeTool", 0, "matcher")
 
     assert matcher is not None
-    assert str(source.document.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
+    assert str(source.content.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
 
 
 def test_without_any_file_there_is_nothing(project: Path) -> None:

@@ -75,6 +75,12 @@ def own_fields() -> dict[str, Field]:
     return found
 
 
+def fields_of_type(type_name: object) -> Mapping[str, Field]:
+    """The fields that belong to hooks of a type; of an unknown type, those of all types."""
+    executor = settings_executor(type_name)
+    return own_fields() if executor is None else executor.fields or {}
+
+
 def shell_fields() -> tuple[str, ...]:
     """The fields that are command lines for the shell."""
     return tuple(

@@ -135,8 +135,6 @@ class HookTest:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The run of hooks for a test."""
-
     __test__ = False  # not a test itself, although pytest would think so
 
     outcome: Outcome
@@ -246,7 +244,6 @@ def read_tests(file: Path) -> list[HookTest]:
 
 
 async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
-    """Run the hooks of a project for a test."""
     return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
 
 
@@ -278,8 +275,7 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
     recorded_for = fields.get("hook_event_name", event.value)
     if recorded_for != event:
         raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
-    problem = input_problem(event, complete)
-    if problem:
+    if problem := input_problem(event, complete):
         raise InvalidInputError(problem)
     return complete
 
@@ -304,8 +300,7 @@ def recorded(text: str, results: Iterable[TestResult]) -> str:
             continue
         expect = test.expect.updated(outcome) if test.expect else Expectation(outcome.decision.value, outcome.reason)
         written = json.dumps(expect.to_dict(), ensure_ascii=False)
-        node = test.node.at("expect")
-        if node is not None:
+        if (node := test.node.at("expect")) is not None:
             text = text[: node.start] + written + text[node.end :]
         else:
             last = test.node.members[-1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +11,11 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.registry import HookRegistry
-from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.settings import Level
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.events import HookEventName
@@ -32,8 +33,6 @@ TRUST_WORDS: Mapping[TrustState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One hook."""
-
     definition: HookDefinition
     source: str
     """project, user, system, managed, or the extension."""
@@ -119,6 +118,18 @@ class Inventory:
             "notices": list(self.settings.notices),
             "problems": self.problems,
         }
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Log only errors inside the block: the command prints the warnings itself."""
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
 
 
 def take_inventory(directory: str) -> Inventory:

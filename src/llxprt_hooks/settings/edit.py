@@ -128,8 +128,6 @@ def _string(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The formatting of a file."""
-
     line_end: str
     unit: str
     """One step of indentation."""
@@ -265,8 +263,7 @@ def _without_item(text: str, index: int, path: Sequence[str]) -> str:
 def _joined(left: str, right: str) -> str:
     """Join the texts around a removed item, without leaving an empty line or two spaces."""
     before, after = left.rstrip(" \t"), right.lstrip(" \t")
-    line_end = LINE_END.match(after)
-    if line_end and before.endswith(("\n", "\r")):
+    if (line_end := LINE_END.match(after)) and before.endswith(("\n", "\r")):
         return before + after[line_end.end() :]
     return (before if before.endswith("[") or after.startswith("]") else left) + after
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.executors.base import HookScope
@@ -23,7 +23,7 @@ from llxprt_hooks.settings.levels import (
     settings_file,
     standard_system_file,
 )
-from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
+from llxprt_hooks.settings.merge import merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
@@ -55,12 +55,10 @@ class LevelFile:
     """Whether its hooks are managed: root says so, and only root could have written it."""
     problems: tuple[Problem, ...] = ()
 
-    def source(self) -> HookSource | None:
-        """Return its hooks, if it has any."""
-        fields = self.fields
-        if fields is None or not isinstance(self.content, Document) or not any(fields.hooks.values()):
-            return None
-        return HookSource(self.level, self.file, fields.hooks, self.content, self.managed, fields.disabled)
+    @property
+    def hooks(self) -> Mapping[str, list[Any]]:
+        """Event name to hook groups."""
+        return self.fields.hooks if self.fields else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Settings:
     """Whether hooks would be on if the project were approved."""
     managed_only: bool
     """Whether managed hooks are the only ones that may run."""
-    sources: tuple[HookSource, ...]
+    sources: tuple[LevelFile, ...]
     """The levels that have hooks: managed ones first, then by priority, highest first."""
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
@@ -110,8 +108,7 @@ class Settings:
 
     def require_readable(self, *levels: Level) -> None:
         """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
-        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
-        if problems:
+        if problems := [self.unreadable[level] for level in levels if level in self.unreadable]:
             raise SettingsError(problems)
 
 
@@ -133,7 +130,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     folder = extensions_folder(project)
     extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
 
-    sources = [source for each, _ in effective if (source := each.source())]
+    sources = [each for each, fields in effective if any(fields.hooks.values())]
     managed = [source for source in sources if source.managed]
     others = [source for source in sources if not source.managed]
     managed_only = any(each.managed and fields.managed_only for each, fields in read)
@@ -172,14 +169,14 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     return settings
 
 
-def _hook_set(source: HookSource, trust: TrustStatus) -> HookSet:
+def _hook_set(source: LevelFile, trust: TrustStatus) -> HookSet:
     scope = HookScope.PROJECT if source.level is Level.PROJECT else HookScope.USER
     return HookSet(
         source.hooks,
         origin=str(source.file),
-        document=source.document,
+        document=source.content if isinstance(source.content, Document) else None,
         scope=HookScope.MANAGED if source.managed else scope,
-        disabled=source.disabled,
+        disabled=source.fields.disabled if source.fields else (),
         before_start=trust.refusal if source.level is Level.PROJECT else None,
     )
 

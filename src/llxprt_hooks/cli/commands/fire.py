@@ -13,6 +13,7 @@ import click
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.hook_names import tool_names
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.terminal import print_json
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
 from llxprt_hooks.protocol.json_codec import decode_text
@@ -105,7 +106,6 @@ _ZYGOTE_PATIENCE = 10.0
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> Trial:
-    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
     from llxprt_hooks.inspection.trial import InvalidInputError, attempt

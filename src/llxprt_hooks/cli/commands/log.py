@@ -24,6 +24,7 @@ from llxprt_hooks.cli.terminal import (
     aligned,
     fits,
     line,
+    print_json,
     print_line,
     print_wrapped,
     stderr_console,
@@ -101,7 +102,6 @@ def command(
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
-    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.inspection.log import LogFilter, LogReader
 
     source = None if nats is None else audit_stream(nats, stream, credentials)
@@ -234,7 +234,9 @@ def _duration(record: Record) -> str:
 
 def _short_time(record: Record) -> str:
     """Return the local time, with the date if it was another day."""
-    when = _when(record)
+    from llxprt_hooks.inspection.log import recorded_time
+
+    when = recorded_time(record)
     if when is None:
         return shorten(_one_line(record.get("timestamp")), len("2026-11-16"))
     now = datetime.now().astimezone()
@@ -243,18 +245,13 @@ def _short_time(record: Record) -> str:
     return f"{when:%m-%d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
 
 
-def _when(record: Record) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
-    except (ValueError, OverflowError):
-        return None
-
-
 def _print_full(record: Record) -> None:
     """Print an execution for people. ``--json`` has the fields as they were recorded."""
+    from llxprt_hooks.inspection.log import recorded_time
+
     console = stdout_console()
     word, style, details = _outcome(record)
-    when = _when(record)
+    when = recorded_time(record)
     tool = record.get("tool_name")
     rows: dict[str, Part] = {
         "execution": str(record.get("id")),

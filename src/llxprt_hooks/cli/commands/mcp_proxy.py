@@ -138,7 +138,7 @@ def _confirm(file: Path, *, ask: bool) -> None:
 
 
 def _write(file: Path, before: str, after: str) -> Path:
-    from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+    from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 
     names = (file.with_name(f"{file.name}.before-llxprt-hooks{number or ''}") for number in itertools.count())
     backup = next(name for name in names if not name.exists())

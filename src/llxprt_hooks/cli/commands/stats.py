@@ -16,7 +16,7 @@ from llxprt_hooks.cli.options import (
     json_option,
     project_option,
 )
-from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
+from llxprt_hooks.cli.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ def command(
     records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json([asdict(each) for each in figures])
     elif figures:
         _print_figures(figures)

@@ -11,7 +11,7 @@ import click
 from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +102,6 @@ async def _run(hooks: LoadedHooks, tests: Sequence[HookTest]) -> list[TestResult
 
 
 def _print_json(results: Sequence[TestResult], broken: Sequence[Problem]) -> None:
-    from llxprt_hooks.cli.json_output import print_json
-
     passed = sum(result.passed for result in results)
     print_json(
         {

@@ -11,7 +11,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import line, print_line, print_wrapped, stdout_console
+from llxprt_hooks.cli.terminal import line, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.text import escape_for_terminal
 
@@ -97,8 +97,6 @@ def command(
 
 
 def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
-    from llxprt_hooks.cli.json_output import print_json
-
     print_json(
         {
             "diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics],
