@@ -134,7 +134,7 @@ def test_a_home_directory_that_is_the_project_is_not_the_users(
         loaded = load_settings(directory)
         assert (loaded.enabled, loaded.sources, loaded.extensions) == (False, (), ())
         assert loaded.trust.state is TrustState.UNTRUSTED
-        assert "was skipped, because this project is not approved" in loaded.notices[0]
+        assert "nothing is blocked in its place, because this project is not approved" in loaded.notices[0]
 
 
 def test_a_home_directory_inside_the_project_is_not_the_users(
@@ -492,13 +492,32 @@ def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: P
 def test_problems_are_logged_as_warnings(
     project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(user_file, "{")
+    write(user_file, {"hooksConfig": {"warm": "no"}})
 
     [problem] = load_settings(project).problems
 
     assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
         ("llxprt:core:hooks:settings", logging.WARNING, str(problem))
     ]
+
+
+@pytest.mark.parametrize("level", ["user", "project", "refused"])
+def test_of_a_file_that_does_not_apply_the_warning_says_what_that_means(
+    project: Path, user_file: Path, project_file: Path, write: Write, caplog: pytest.LogCaptureFixture, level: str
+) -> None:
+    if level == "refused":
+        write(project_file, hooks("a"))
+        project_file.chmod(0o666)
+    else:
+        write(user_file if level == "user" else project_file, "{")
+
+    [problem] = load_settings(project).problems
+
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert warning == (
+        f"{problem}. None of the hooks in this file run, and nothing is blocked in their place. "
+        "For details, run `llxprt-hooks validate`."
+    )
 
 
 def test_settings_are_read_anew_and_never_shared(project: Path, user_file: Path, write: Write) -> None:

@@ -79,9 +79,9 @@ class Rule(Enum):
     UNKNOWN_EVENT = _error("Hooks under an unknown event never run. Names are case-sensitive.")
     UNSUPPORTED_EVENT = _warning("These hooks never run there, so they guard nothing.")
     UNKNOWN_TYPE = _error("A hook of an unknown type is skipped. Types are case-sensitive.")
-    PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and a failed hook allows.")
+    PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and calls go ahead.")
     FAILING_HOOK = _error(
-        "With this value the hook fails each time. A failed hook allows; one with `failClosed` blocks everything."
+        "With this value the hook fails each time, and calls go ahead; with `failClosed` all are blocked."
     )
     DOUBTFUL_VALUE = _warning("The hook probably does not do what was meant.")
     FAIL_CLOSED_NO_EFFECT = _warning(
@@ -90,15 +90,15 @@ class Rule(Enum):
 
     # Time.
     TIMEOUT_SECONDS = _warning(
-        "Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows."
+        "Timeouts are in milliseconds here, in seconds in Claude Code; if a hook times out, the call goes ahead."
     )
     TIMEOUT_LONG = _warning("The agent waits for its hooks; a hook that hangs blocks it for this long.")
     TIMEOUT_NOT_POSITIVE = _error("A timeout must be above zero; otherwise the default of 60000 ms applies.")
 
     # Matchers.
     MATCHER_INVALID = _error(
-        "A matcher that is not a valid regular expression must equal the whole name, so the hooks never run. If one of "
-        "them has `failClosed`, the matcher is ignored, and they run for every tool."
+        "A matcher that is not a valid regular expression must equal the whole name, so the hooks never run. If one "
+        "of them has `failClosed`, the matcher is ignored, and they run for every tool."
     )
     MATCHER_CLAUDE_TOOL = _warning(
         "Matchers are matched against tool names here, which are case-sensitive: the hooks do not run for that tool."
@@ -112,8 +112,8 @@ class Rule(Enum):
 
     # Hooks among others.
     DUPLICATE_COMMAND = _warning(
-        "The same command runs once for an event: the first one, with its timeout and name. If any has "
-        "`failClosed`, it has it too, with the longest timeout."
+        "The same command runs once for an event: the first one, with its timeout and name. If any has `failClosed`, "
+        "it has it too, with the longest timeout."
     )
     UNREACHABLE_GROUP = _warning("None of the hooks in this group runs.")
     DISABLED_HOOK = _hint("A disabled hook does not run.")
@@ -137,32 +137,32 @@ class Rule(Enum):
         "If the shell cannot parse a command, it exits with 2, which means block: every call is blocked."
     )
     UNRUNNABLE_COMMAND = _error(
-        "A command with this character cannot be started: the hook fails each time, and a failed hook allows."
+        "A command with this character cannot be started: the hook fails each time, and calls go ahead."
     )
     QUOTED_VARIABLE = _warning("The shell expands nothing in single quotes: the program gets the literal text.")
     FOREIGN_VARIABLE = _warning("An unset variable expands to nothing, so the command does something else.")
     MISSPELT_VARIABLE = _warning(
-        "An unset variable expands to nothing, so the path is wrong and the hook fails, which allows."
+        "An unset variable expands to nothing, so the path is wrong, the hook fails, and calls go ahead."
     )
-    PROGRAM_NOT_FOUND = _warning("A command that cannot be started fails each time, and a failed hook allows.")
+    PROGRAM_NOT_FOUND = _warning("A command that cannot be started fails each time, and calls go ahead.")
     UNSAFE_EXTENSION_PATH = _error("The shell could read the folder's name as code here, so the hook is skipped.")
 
     # Scripts.
     SCRIPT_MISSING = _error(
-        "Without its script the hook fails, which allows; some interpreters exit with 2, which blocks."
+        "Without its script the hook fails, and calls go ahead; some interpreters exit with 2, which blocks them."
     )
-    SCRIPT_DIRECTORY = _error("A folder cannot be run: the hook fails each time, and a failed hook allows.")
+    SCRIPT_DIRECTORY = _error("A folder cannot be run: the hook fails each time, and calls go ahead.")
     SCRIPT_UNREADABLE = _error(
         "An unreadable script cannot be run. In a project it cannot be approved either, so all its hooks are skipped."
     )
     SCRIPT_NOT_EXECUTABLE = _error(
-        "A file without execute permission cannot be run: the hook fails each time, and a failed hook allows."
+        "A file without execute permission cannot be run: the hook fails each time, and calls go ahead."
     )
     SCRIPT_WITHOUT_SHEBANG = _warning(
         "The shell runs the file as a shell script, whatever its language; a syntax error then blocks."
     )
     SHEBANG_NOT_FOUND = _error(
-        "A script whose interpreter is missing cannot be started: the hook fails each time, and a failed hook allows."
+        "A script whose interpreter is missing cannot be started: the hook fails each time, and calls go ahead."
     )
     SCRIPT_CRLF = _error(
         "The carriage return becomes part of the interpreter's name or of each command, which then does not exist."
@@ -178,7 +178,7 @@ class Rule(Enum):
         "This hook runs in every project. A project that nobody approved can bring a module that it imports."
     )
     NOT_WARM = _hint("Python starts for every event. With `warm`, an interpreter that waits runs the same script.")
-    EXIT_ONE = _hint("Only exit code 2 blocks; 1 is a failed hook, and a failed hook allows.")
+    EXIT_ONE = _hint("Only exit code 2 blocks; 1 is a failed hook, and the call goes ahead.")
     EXIT_TWO_SILENT = _hint(
         "With exit code 2 the reason is read from stderr, and stdout is ignored: the model gets only `Blocked by hook`."
     )

@@ -41,7 +41,7 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
     "failClosed": Field(
         _BOOLEAN,
         "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
-        "blocks. For BeforeTool and BeforeModel; without it a failed hook allows.",
+        "blocks. For BeforeTool and BeforeModel; without it, the call goes ahead if the hook fails.",
         default=False,
         nullable=True,
     ),

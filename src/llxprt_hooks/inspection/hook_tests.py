@@ -261,7 +261,7 @@ async def fire_for_test(
     with _variables(env):
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
-    failures = [*_failures(trial), *([] if trial.running else [no_hook_matches(trial, hook)])]
+    failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
     return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
 
 
@@ -280,16 +280,15 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
     return complete
 
 
-def no_hook_matches(trial: Trial, name: str | None) -> str:
+def why_no_hook_ran(trial: Trial, name: str | None) -> str:
     """Return why no hook ran, hook by hook."""
     considered = [hook for hook in trial.plan if name in (None, hook.definition.config.identity)]
     if not considered:
         which = f"no hook is called {name}" if name and trial.plan else f"no hook is configured for {trial.event_name}"
         known = dict.fromkeys(hook.definition.config.identity for hook in trial.plan)
         hint = f" (hooks of {trial.event_name}: {', '.join(known)})" if name and known else ""
-        return f"no hook matches: {which}{hint}"
-    reasons = [f"{hook.definition.config.identity}: {hook.why}" for hook in considered]
-    return f"no hook matches: {'; '.join(reasons)}"
+        return f"{which}{hint}"
+    return "; ".join(f"{hook.definition.config.identity} did not run: {hook.why}" for hook in considered)
 
 
 def recorded(text: str, results: Iterable[TestResult]) -> str:

@@ -11,7 +11,7 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.registry import HookRegistry
-from llxprt_hooks.settings import Level
+from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings import Problem
     from llxprt_hooks.trust.load import Settings
 
 TRUST_WORDS: Mapping[TrustState, str] = {
@@ -88,7 +89,19 @@ class Inventory:
     settings: Settings
     hooks_enabled: bool
     items: list[Item]
-    problems: list[str]
+    discarded: list[Problem]
+    """What is wrong with hooks that cannot be used."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that is wrong with the settings."""
+        return [*map(str, self.settings.problems), *map(str, self.discarded)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that is wrong, and what it means for the hooks."""
+        off = why_off(self.settings) if self.items else None
+        return [*([off] if off else ()), *map(str, self.discarded), *self.settings.warnings]
 
     def of_event(self, event_name: HookEventName) -> list[Item]:
         return [item for item in self.items if item.definition.event_name == event_name]
@@ -144,13 +157,16 @@ def take_inventory(directory: str) -> Inventory:
         replace(_item(definition, settings, definition.config.identity not in settings.disabled), skipped=why)
         for definition, why in skipped_hooks(settings)
     ]
-    problems = [*map(str, settings.problems), *map(str, registry.problems)]
+    unapproved, discarded = unapproved_hooks(settings)
     disabled, trust = settings.disabled_if_approved, settings.trust.state
-    unapproved = [
-        Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
-        for definition in unapproved_hooks(settings)
+    items = [
+        *(
+            Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
+            for definition in unapproved
+        ),
+        *items,
     ]
-    return Inventory(settings, config.enable_hooks, [*unapproved, *items], problems)
+    return Inventory(settings, config.enable_hooks, items, [*discarded, *registry.problems])
 
 
 def why_off(settings: Settings) -> str | None:
@@ -165,14 +181,15 @@ def loaded_settings(config: Config) -> Settings:
     return config.settings
 
 
-def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
-    """Return the project's hooks that do not run because the user has not approved them."""
+def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
+    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks."""
     trust = settings.trust
     hooks = trust.statement.get("hooks")
     if trust.counts or not isinstance(hooks, dict):
-        return []
-    definitions, _ = read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file)))
-    return definitions
+        return [], []
+    content = next(each.content for each in settings.levels if each.level is Level.PROJECT)
+    document = content if isinstance(content, Document) else None
+    return read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file), document))
 
 
 def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:

@@ -212,7 +212,8 @@ class LoadedHooks:
         plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
         settings = loaded_settings(self.config)
         hints = [
-            *map(str, (*settings.problems, *self.registry.problems, *settings.notices)),
+            *map(str, (*unapproved_hooks(settings)[1], *self.registry.problems)),
+            *settings.warnings,
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
@@ -227,7 +228,8 @@ def meaning(result: HookExecutionResult) -> str:
         would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
         return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
     if not _counts(result):
-        return "nothing: a hook that failed counts as not run"
+        goes_ahead = result.event_name.spec.can_block
+        return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
     found = effects(result.event_name, result.output) if result.output else []
     return "; ".join(found) or "allowed, nothing changed"
 
@@ -271,7 +273,7 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
     unapproved = [
         PlannedHook(definition, Skip.NOT_APPROVED, why)
-        for definition in unapproved_hooks(settings)
+        for definition in unapproved_hooks(settings)[0]
         if definition.event_name == event_name
     ]
     skipped = [

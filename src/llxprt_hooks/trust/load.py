@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import shell_fields
 from llxprt_hooks.logger import debug_logger
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.jsonc import Node
 
 log = debug_logger("settings")
+
+_IGNORED: Final = (
+    "None of the hooks in this file run, and nothing is blocked in their place. "
+    "For details, run `llxprt-hooks validate`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,18 @@ class Settings:
     def hook_sets(self) -> tuple[HookSet, ...]:
         """The hooks of the sources, for the engine."""
         return tuple(_hook_set(source, self.trust) for source in self.sources)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
+        ignored = {*self.unreadable.values(), *(self.trust.problems if self.trust.state is TrustState.REFUSED else ())}
+        problems = (f"{each}. {_IGNORED}" if each in ignored else str(each) for each in self.problems)
+        return (*problems, *self.notices)
+
+    @property
+    def not_approved(self) -> str | None:
+        """Why the project's settings do not apply, and what to do about it; None if they do, or cannot be approved."""
+        return _not_approved(self.trust)
 
     def environment_of(self, scope: HookScope) -> HookEnvironment:
         """Return which variables the hooks of a scope inherit."""
@@ -164,7 +181,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
         levels=levels,
     )
-    for warning in (*settings.problems, *settings.notices):
+    for warning in settings.warnings:
         log.warning("%s", warning)
     return settings
 
@@ -241,23 +258,35 @@ NOT_TRUSTED_REASONS: Final = {
 """Why a project's settings are ignored."""
 
 
-def _notices(trust: TrustStatus) -> tuple[str, ...]:
+def _not_approved(trust: TrustStatus) -> str | None:
+    """Return why a project's settings do not apply, and what to do about it; None if they do."""
     reason = NOT_TRUSTED_REASONS.get(trust.state)
     if reason is None:
-        return ()
+        return None
     if trust.is_outdated:
         reason = "the approval of this project was given to an earlier version and covered less"
-    count = len(trust.commands)
-    skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
-    file = escape_for_terminal(str(trust.file))
-    changed = f": {', '.join(map(escape_for_terminal, trust.changed))}" if trust.changed else ""
-    look = "what has changed" if changed else "that file"
+    changed = f" ({', '.join(map(escape_for_terminal, trust.changed))})" if trust.changed else ""
+    seen = "what has changed" if changed else "what would run"
     otherwise = "start the program again" if approved_by_environment() else f"set {TRUST_VARIABLE}=1 for one process"
-    notice = (
-        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {reason}{changed}. "
-        f"Look at {look}, then run `llxprt-hooks trust`, or {otherwise}."
+    return (
+        f"{reason}{changed}. To see {seen}, run `llxprt-hooks trust --dry-run`; "
+        f"to approve it, run `llxprt-hooks trust`, or {otherwise}."
     )
-    return (notice,)
+
+
+def _notices(trust: TrustStatus) -> tuple[str, ...]:
+    reason = _not_approved(trust)
+    if reason is None:
+        return ()
+    hooks = trust.statement.get("hooks")
+    usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
+    subject, consequence = {
+        0: ("The hook settings", "do not apply"),
+        1: ("1 hook", "does not run, and nothing is blocked in its place"),
+    }.get(usable, (f"{usable} hooks", "do not run, and nothing is blocked in their place"))
+    unusable = len(trust.commands) - usable if usable else 0
+    more = f" {unusable} more cannot be used: see `llxprt-hooks validate`." if unusable else ""
+    return (f"{subject} in {escape_for_terminal(str(trust.file))} {consequence}, because {reason}{more}",)
 
 
 def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:

@@ -135,7 +135,7 @@ def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
     settings = loaded_settings(hooks.config)
     trust = settings.trust
     if not trust.counts and trust.state is not TrustState.NOTHING_TO_TRUST:
-        raise click.ClickException(str([*settings.notices, *trust.problems][0]))
+        raise click.ClickException(settings.not_approved or str(trust.problems[0]))
     if not hooks.config.enable_hooks:
         raise click.ClickException(why_off(settings) or "hooks are off")
     names = list(dict.fromkeys(entry.name for entry in hooks.registry.get_all_hooks()))

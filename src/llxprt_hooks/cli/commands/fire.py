@@ -73,8 +73,9 @@ def command(
     The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
     means, the merged result, and hints about common mistakes.
 
-    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 1 if hooks could not be run because settings
-    cannot be read or hooks are not approved, 0 otherwise (a hook that only failed allows), 64 for wrong usage.
+    Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
+    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 if nothing blocked, also if a
+    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran.
 
     \b
     Examples:

@@ -129,8 +129,5 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.inspection.inventory import why_off
-
-    off = why_off(inventory.settings) if inventory.items else None
-    for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
+    for warning in inventory.warnings:
         print_wrapped(stderr_console(), (warning, "yellow"))

@@ -88,11 +88,13 @@ def command(
     A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
     the reason or what the hook changed.
 
-    `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
-    of hooks only with --log-payloads. You can combine filters.
+    `run`, `serve` and the proxies record executions in ~/.llxprt/logs, in a file of limited size that only you can
+    read. Your own program does with `Config.load(project, observer=HookLog(project))`. The input of hooks is recorded
+    only with `run --log-payloads`, or `HookLog(project, payloads=True)`. You can combine filters.
 
-    `log verify` checks the hash chains of the audit trail: with --nats of all agents, otherwise of the records that
-    are waiting to be sent. It exits with 1 if a record is missing or was changed.
+    `llxprt-hooks log verify` checks the audit trail that `hooksConfig.audit` sends to a NATS server: with --nats, the
+    records of all agents there, otherwise those on this machine that wait to be sent. It exits with 1 if a record is
+    missing or was changed.
 
     \b
     Examples:
@@ -133,7 +135,10 @@ def nothing_found(project: str | None) -> str:
     from llxprt_hooks.inspection.log import log_file
 
     if not log_file().exists():
-        return "no executions are recorded yet: `llxprt-hooks run` records the hooks that it runs"
+        return (
+            "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
+            "your own program does with `Config.load(project, observer=HookLog(project))`"
+        )
     return "no recorded execution matches" + (" in this project; --all looks in all projects" if project else "")
 
 

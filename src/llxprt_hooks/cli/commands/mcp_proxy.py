@@ -82,8 +82,8 @@ def _run(directory: str, server: tuple[str, ...], server_name: str | None, alias
     config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     settings = config.settings
-    for line in (*settings.problems, *settings.notices) if settings else ():
-        _warn(str(line))
+    for line in settings.warnings if settings else ():
+        _warn(line)
     for line in unsupported_hooks("mcp-proxy", hooks):
         _warn(line)
     return run_proxy(hooks, server, server_name=server_name, aliases=aliases)

@@ -155,7 +155,7 @@ def _print_result(console: Console, result: TestResult, state: str) -> None:
 def _print_warnings(hooks: LoadedHooks) -> None:
     """Print why hooks of the project may not run, and what is wrong with the settings."""
     settings = hooks.config.settings
-    for warning in (*settings.problems, *hooks.registry.problems, *settings.notices) if settings else ():
+    for warning in (*hooks.registry.problems, *settings.warnings) if settings else ():
         print_wrapped(stderr_console(), (str(warning), "yellow"))
 
 

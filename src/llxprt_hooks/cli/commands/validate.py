@@ -64,8 +64,10 @@ def command(
 
     Nothing is run: shells only check the syntax of commands and scripts (bash -n).
 
-    An error means that a setting has no effect: a misspelled event, a missing script. A warning means that it has an
-    effect, but probably not the intended one: a timeout of 600 milliseconds. A hint is additional information.
+    Error: what is written cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
+    probably is not, such as a timeout of 600 milliseconds, or hooks while hooks are off. Hint: the settings are fine,
+    but there is something to know or to do; for example, the hooks are not approved. `llxprt-hooks list` shows which
+    hooks run.
 
     Exit status: 0 without errors, 1 with errors (with --strict, with warnings too), 64 for wrong usage.
 
