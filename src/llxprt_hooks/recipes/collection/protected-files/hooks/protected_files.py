@@ -104,9 +104,9 @@ def protection(path, folder, writing):
         return None
     for each in names(path, folder):
         if is_secret(each):
-            return f"{path} may hold secrets, so tools do not touch it: ask the user for what you need from it"
+            return f"{path} may hold secrets, so tools may not read or change it: ask the user for what you need"
         if writing and matches(each, READ_ONLY):
-            return f"{path} is not for you to change: use the program that maintains it, or ask the user"
+            return f"{path} is protected from changes: use the program that maintains it, or ask the user"
     return None
 
 
