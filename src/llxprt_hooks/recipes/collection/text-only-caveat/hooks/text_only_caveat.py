@@ -48,16 +48,14 @@ def reason(event):
     roles = [message["role"] for message in messages]
     if any(first == second == "model" for first, second in zip(roles, roles[1:])):
         return "They did not see the tool calls between the answers, and their results."
-    found = MENTIONS.search(messages[-1]["content"])
-    if found:
+    if found := MENTIONS.search(messages[-1]["content"]):
         return f"The last message mentions {found.group()!r}, which they may not have seen."
     return None
 
 
 def main():
     event = json.loads(sys.stdin.buffer.read())
-    why = reason(event)
-    if why:
+    if why := reason(event):
         print(json.dumps({"systemMessage": CAVEAT.format(why=why)}))
 
 
