@@ -4,7 +4,7 @@ The thread is started on first use and ended at exit; a forked process starts it
 the caller's context variables. A synchronous caller waits, and Ctrl-C ends the hooks before it is raised.
 
 Hooks and asynchronous tools share the loop. None of them can end it: what calls ``sys.exit``, stops the loop or cancels
-all tasks ends itself, and at worst the calls that are under way, which then raise.
+all tasks ends itself, and at worst the current calls, which then raise an exception.
 """
 
 from __future__ import annotations
