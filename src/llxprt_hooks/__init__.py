@@ -74,13 +74,13 @@ if TYPE_CHECKING:
     from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
     from llxprt_hooks.inspection.log import HookLog as HookLog
     from llxprt_hooks.model.conversation import Turn as Turn
+    from llxprt_hooks.model.format import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.format import HookFormat as HookFormat
     from llxprt_hooks.model.format import TranslationError as TranslationError
     from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
     from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
-    from llxprt_hooks.model.parameters import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.restriction import Restriction as Restriction
     from llxprt_hooks.model.translator import HookTranslator as HookTranslator
     from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
@@ -147,9 +147,8 @@ _EXPORTS = {
     "hooks": "Hooks SyncHooks UnknownEventError",
     "inspection.log": "HookLog",
     "model.conversation": "Turn",
-    "model.format": "HookFormat TranslationError",
+    "model.format": "GenerateContentParameters HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
-    "model.parameters": "GenerateContentParameters",
     "model.restriction": "Restriction",
     "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",

@@ -194,9 +194,6 @@ class Hooks:
 
     def model_call(self, request: RequestT, *, translator: TranslatorChoice = None) -> HookedModelCall[RequestT]:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""
-        return self._model_call(request, translator)
-
-    def _model_call(self, request: RequestT, translator: TranslatorChoice) -> SessionModelCall[RequestT]:
         check_translator_name(translator)
         return SessionModelCall(self.config, request, translator=translator)
 
@@ -236,17 +233,7 @@ class Hooks:
         complete answer. ``join`` makes a response of all chunks, ``split`` makes chunks of a response. Both may be
         omitted for events of OpenAI's and Anthropic's APIs; ``split`` only if the events are dicts.
         """
-        return self._stream_model(request, call, join, split, translator)
-
-    def _stream_model(
-        self,
-        request: Any,
-        call: Callable[[Any], Any],
-        join: Callable[[list[Any]], Any] | None,
-        split: Callable[[Any], Iterable[Any]] | None,
-        translator: TranslatorChoice,
-    ) -> ModelStream[Any, Any]:
-        return ModelStream(self._model_call(request, translator), call, join, split)
+        return ModelStream(self.model_call(request, translator=translator), call, join, split)
 
     # Sessions and watching events.
 
@@ -358,17 +345,13 @@ class SyncHooks:
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
+        self.config = hooks.config
         self.on = hooks.on
         self.tool = hooks.tool
         self.session = hooks.session
         self.observe = hooks.observe
         self.has_hooks_for = hooks.has_hooks_for
         self.reload = hooks.reload
-
-    @property
-    def config(self) -> Config:
-        """The configuration."""
-        return self._hooks.config
 
     def run_tool(self, name: str, args: dict[str, Any], fn: Execute) -> ToolResult:
         """Run a tool with its hooks. ``fn`` runs in this thread; what it returns is awaited if need be."""
@@ -432,7 +415,8 @@ class SyncHooks:
         translator: TranslatorChoice = None,
     ) -> SyncModelStream[Any, Any]:
         """Call a model that answers in pieces, and iterate over them with ``for``."""
-        return SyncModelStream(self._hooks._stream_model(request, call, join, split, translator))
+        hooked = self._hooks.model_call(request, translator=translator)
+        return SyncModelStream(ModelStream(hooked, call, join, split))
 
     def settle(self, seconds: float = 5.0) -> int:
         """Wait for the events that still run; return how many are left after the timeout."""

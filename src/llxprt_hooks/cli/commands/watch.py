@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     help="Only events in this project folder.",
 )
 def command(event: str | None, hook: str | None, failed: bool, blocked: bool, project: str | None) -> int:
-    """Show events as they happen, one per line, for all your agents on this machine.
+    """Show events as they happen, one per line, for all your agents on this machine that are recorded.
 
     In a terminal, j and k choose an event, Enter shows its hooks with their output and what was decided, and q quits.
     Otherwise, events that end from now on are printed, until Ctrl-C. The events come from the log that
-    `llxprt-hooks log` shows; `llxprt-hooks inspect` shows them in the browser.
+    `llxprt-hooks log` shows: `run`, `serve` and the proxies write it, and your own program with
+    `Config.load(project, observer=HookLog(project))`. `llxprt-hooks inspect` shows them in the browser.
 
     \b
     Examples:
