@@ -222,6 +222,16 @@ def test_variables_are_set_for_one_test_only(world: CliProject, call: Call, monk
     assert results(call)["passed"] == 2
 
 
+def test_tests_are_not_in_the_audit_trail(guarded: CliProject) -> None:
+    settings = json.loads(guarded.project_file.read_text())
+    audit = {"nats": {"servers": ["nats://127.0.0.1:9"]}}
+    guarded.write(guarded.project_file, {**settings, "hooksConfig": {"audit": audit}})
+    guarded.write(FILE, a_test())
+
+    assert guarded.run("test").status == 0
+    assert [*(guarded.home / ".llxprt").rglob("audit/*/*")] == []
+
+
 STARTED = {"BeforeTool": {"name": "mine", "command": "guard"}}
 """A hook whose program is found by the path."""
 

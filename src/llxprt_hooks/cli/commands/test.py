@@ -61,7 +61,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
     if update:
         refuse_below_agent()
-    hooks = LoadedHooks.load(directory)
+    hooks = LoadedHooks.load_unrecorded(directory)
     files = find_tests(paths) if paths else project_tests(hooks)
     if not files:
         where = ", ".join(map(str, paths)) if paths else f"{directory}/.llxprt, or beside the scripts of hooks"
