@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nkeys
+import nkeys  # type: ignore[import-untyped]
 import pytest
 
 from llxprt_hooks import Config

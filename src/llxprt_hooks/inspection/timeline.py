@@ -115,7 +115,8 @@ class TimelineEvent:
     @property
     def subject(self) -> str:
         """What matchers were compared with: the tool's name and the like."""
-        subject = self.ended.get("subject") if self.ended else (self.payload or {}).get("tool_name")
+        known = self.record.get("tool_name") or (self.payload or {}).get("tool_name")
+        subject = self.ended.get("subject") if self.ended else known
         return subject if isinstance(subject, str) else ""
 
     @property

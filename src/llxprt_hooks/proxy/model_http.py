@@ -292,7 +292,8 @@ class ModelProxy:
         request = httpx.Request(connection.method, url, headers=_readable(connection), content=content)
         with self._sessions.active(session):
             exchange = AsyncExchange(request, self)
-            response = await call_model(self._hooks, translator, body, exchange, enforce=self._enforcing(name))
+            enforce = self._enforcing(name)
+            response: httpx.Response = await call_model(self._hooks, translator, body, exchange, enforce=enforce)
         if response.has_redirect_location and self._redirect(api, response) is None:
             await response.aclose()
             raise httpx.RemoteProtocolError("it redirects to another server, where hooks would not see the answer")
