@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import gc
 import logging
 import os
 import signal
@@ -22,6 +23,11 @@ os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ[
 for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """All tests and what they import stay: no collection of garbage has to look through them again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

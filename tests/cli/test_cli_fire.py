@@ -172,7 +172,7 @@ def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: CliPro
     assert "guard  exit code 7, " in run.stdout
     assert " ms" in run.stdout
     assert "failed: hook `guard` exited with code 7" in run.stdout
-    assert "means: nothing: a hook that failed counts as not run" in run.stdout
+    assert "means: the hook failed, so the call goes ahead" in run.stdout
 
 
 def test_report_of_a_chain_shows_what_each_hook_was_sent(world: CliProject) -> None:
@@ -348,7 +348,7 @@ def test_ask_allows_and_the_author_is_told_so(world: CliProject) -> None:
 
     assert run.status == 0
     assert "hint" in run.stdout
-    assert "`ask` allows" in run.stdout
+    assert "`ask` lets the call go ahead" in run.stdout
 
 
 def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliProject) -> None:

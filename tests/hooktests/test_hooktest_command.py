@@ -174,9 +174,9 @@ def test_no_hook_matches_is_a_failure_with_the_reasons_of_the_plan(guarded: CliP
     guarded.write(FILE, json.dumps([a_test(), a_test(hook="gurd"), a_test(event="AfterTool", input={})]))
 
     assert [test["problems"] for test in results(call)["tests"]] == [
-        ["no hook matches: true: its matcher '^shell$' does not match 'write_file'"],
-        ["no hook matches: no hook is called gurd (hooks of BeforeTool: true)"],
-        ["no hook matches: no hook is configured for AfterTool"],
+        ["true did not run: its matcher '^shell$' does not match 'write_file'"],
+        ["no hook is called gurd (hooks of BeforeTool: true)"],
+        ["no hook is configured for AfterTool"],
     ]
 
 
@@ -187,7 +187,7 @@ def test_hooks_that_are_not_approved_do_not_run_and_their_tests_fail(guarded: Cl
     run = guarded.run("test", approved=False)
 
     assert run.status == 1
-    assert "no hook matches: guard: this project is not approved" in run.stdout
+    assert "guard did not run: this project is not approved" in run.stdout
     assert "run `llxprt-hooks trust`" in run.stderr
     assert not (guarded.root / "ran").exists()
 

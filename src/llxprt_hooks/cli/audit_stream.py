@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks.cli.terminal import Part, print_line, stdout_console
+from llxprt_hooks.cli.terminal import Part, print_json, print_line, stdout_console
 
 if TYPE_CHECKING:
     from llxprt_hooks.audit.chain import Verdict
@@ -83,8 +83,6 @@ def verify_chains(source: AuditStream | None, *, as_json: bool) -> int:
     verdicts = list(verify(_waiting() if source is None else source.lines()).values())
     removed = 0 if source is None else source.reader.removed
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         for each in verdicts:
             print_json({"agent": each.agent, "records": each.records, "first": each.first, "problems": each.problems})
     else:

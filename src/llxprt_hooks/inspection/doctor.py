@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
 from llxprt_hooks.diagnosis.diagnose import EACH_HOOK
-from llxprt_hooks.diagnosis.rules import PROGRAM_NOT_FOUND, SCRIPT_WRITABLE
-from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.diagnosis.rules import Rule
+from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
 from llxprt_hooks.inspection.log import log_file
-from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.ownership import folder_writers
@@ -37,7 +36,7 @@ _CANARY: Final = "llxprt-hooks-doctor-canary"
 _CANARY_COMMAND: Final = f'read -r payload; case $payload in *{_CANARY}*) echo "{_CANARY}" >&2; exit 2 ;; esac'
 """Blocks if it gets its payload. Only builtins of the shell: it must work wherever hooks can."""
 
-_BREAKING: Final = (PROGRAM_NOT_FOUND, SCRIPT_WRITABLE)
+_BREAKING: Final = (Rule.PROGRAM_NOT_FOUND, Rule.SCRIPT_WRITABLE)
 """Warnings of ``validate`` with which a guard cannot be relied on."""
 
 

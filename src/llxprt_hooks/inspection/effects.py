@@ -30,8 +30,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     found: list[str] = []
     if is_blocked(event_name, output):
         found.append(f"blocks it: {_cut(output.get_effective_reason())}")
-    stop_reason = output.get_stop_reason()
-    if stop_reason is not None:
+    if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
     specific = output.hook_specific_output or {}

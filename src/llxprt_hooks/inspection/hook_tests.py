@@ -136,8 +136,6 @@ class HookTest:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The run of hooks for a test."""
-
     __test__ = False  # not a test itself, although pytest would think so
 
     outcome: Outcome
@@ -285,7 +283,7 @@ async def fire_for_test(
     with _variables(env):
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
-    failures = [*_failures(trial), *([] if trial.running else [no_hook_matches(trial, hook)])]
+    failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
     return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
 
 
@@ -299,22 +297,20 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
     recorded_for = fields.get("hook_event_name", event.value)
     if recorded_for != event:
         raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
-    problem = input_problem(event, complete)
-    if problem:
+    if problem := input_problem(event, complete):
         raise InvalidInputError(problem)
     return complete
 
 
-def no_hook_matches(trial: Trial, name: str | None) -> str:
+def why_no_hook_ran(trial: Trial, name: str | None) -> str:
     """Return why no hook ran, hook by hook."""
     considered = [hook for hook in trial.plan if name in (None, hook.definition.config.identity)]
     if not considered:
         which = f"no hook is called {name}" if name and trial.plan else f"no hook is configured for {trial.event_name}"
         known = dict.fromkeys(hook.definition.config.identity for hook in trial.plan)
         hint = f" (hooks of {trial.event_name}: {', '.join(known)})" if name and known else ""
-        return f"no hook matches: {which}{hint}"
-    reasons = [f"{hook.definition.config.identity}: {hook.why}" for hook in considered]
-    return f"no hook matches: {'; '.join(reasons)}"
+        return f"{which}{hint}"
+    return "; ".join(f"{hook.definition.config.identity} did not run: {hook.why}" for hook in considered)
 
 
 def recorded(text: str, results: Iterable[TestResult]) -> str:
@@ -325,8 +321,7 @@ def recorded(text: str, results: Iterable[TestResult]) -> str:
             continue
         expect = test.expect.updated(outcome) if test.expect else Expectation(outcome.decision.value, outcome.reason)
         written = json.dumps(expect.to_dict(), ensure_ascii=False)
-        node = test.node.at("expect")
-        if node is not None:
+        if (node := test.node.at("expect")) is not None:
             text = text[: node.start] + written + text[node.end :]
         else:
             last = test.node.members[-1]

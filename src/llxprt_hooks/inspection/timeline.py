@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.inspection.figures import Figures
-from llxprt_hooks.inspection.log import observed_decision, recorded_duration
+from llxprt_hooks.inspection.log import observed_decision, recorded_duration, recorded_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -104,7 +103,8 @@ class TimelineEvent:
     @property
     def seconds(self) -> float:
         """When it ended, since 1970."""
-        return seconds_of(self.record)
+        when = recorded_time(self.record)
+        return 0.0 if when is None else when.timestamp()
 
     @property
     def payload(self) -> dict[str, Any] | None:
@@ -353,20 +353,11 @@ _MOST_VIEWS = 8
 _MOST_VALUES = 200
 
 
-def seconds_of(record: Record) -> float:
-    """Return when a record was written, in seconds since 1970; 0 if it does not say."""
-    try:
-        return datetime.fromisoformat(str(record.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-
-
 def _strings(value: object) -> Iterator[str]:
     """Yield every text in a JSON value, names of fields excepted."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, str):
+        if isinstance(each := pending.pop(), str):
             yield each
         elif isinstance(each, dict):
             pending += reversed(each.values())

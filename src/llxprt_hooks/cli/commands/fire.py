@@ -13,6 +13,7 @@ import click
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.hook_names import tool_names
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.terminal import print_json
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
 from llxprt_hooks.protocol.json_codec import decode_text
@@ -72,8 +73,9 @@ def command(
     The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
     means, the merged result, and hints about common mistakes.
 
-    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 1 if hooks could not be run because settings
-    cannot be read or hooks are not approved, 0 otherwise (a hook that only failed allows), 64 for wrong usage.
+    Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
+    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 if nothing blocked, also if a
+    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran.
 
     \b
     Examples:
@@ -105,7 +107,6 @@ _ZYGOTE_PATIENCE = 10.0
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> Trial:
-    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
     from llxprt_hooks.inspection.trial import InvalidInputError, attempt

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import Part, aligned, fits, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.terminal import (
+    Part,
+    aligned,
+    fits,
+    print_json,
+    print_line,
+    print_wrapped,
+    stderr_console,
+    stdout_console,
+)
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
@@ -40,8 +49,6 @@ def command(as_json: bool, directory: str) -> int:
 
     inventory = take_inventory(directory)
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json(inventory.to_dict())
         return 0
     _print_hooks(inventory)
@@ -122,8 +129,5 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.inspection.inventory import why_off
-
-    off = why_off(inventory.settings) if inventory.items else None
-    for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
+    for warning in inventory.warnings:
         print_wrapped(stderr_console(), (warning, "yellow"))

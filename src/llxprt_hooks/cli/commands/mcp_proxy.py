@@ -82,8 +82,8 @@ def _run(directory: str, server: tuple[str, ...], server_name: str | None, alias
     config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     settings = config.settings
-    for line in (*settings.problems, *settings.notices) if settings else ():
-        _warn(str(line))
+    for line in settings.warnings if settings else ():
+        _warn(line)
     for line in unsupported_hooks("mcp-proxy", hooks):
         _warn(line)
     return run_proxy(hooks, server, server_name=server_name, aliases=aliases)
@@ -138,7 +138,7 @@ def _confirm(file: Path, *, ask: bool) -> None:
 
 
 def _write(file: Path, before: str, after: str) -> Path:
-    from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+    from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 
     names = (file.with_name(f"{file.name}.before-llxprt-hooks{number or ''}") for number in itertools.count())
     backup = next(name for name in names if not name.exists())

@@ -110,8 +110,8 @@ def _hooks(directory: str) -> Any:
     config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     settings = config.settings
-    for line in (*settings.problems, *settings.notices) if settings else ():
-        _warn(str(line))
+    for line in settings.warnings if settings else ():
+        _warn(line)
     for line in unsupported_hooks("model-proxy", hooks):
         _warn(line)
     return hooks

@@ -130,8 +130,7 @@ def extended(old: Any, new: Any) -> Any:
         for item in new:
             index = field(item, "index")
             numbered = enumerate(items if index is not None else ())
-            same = [place for place, known in numbered if field(known, "index") == index]
-            if same:
+            if same := [place for place, known in numbered if field(known, "index") == index]:
                 items[same[0]] = extended(items[same[0]], item)
             else:
                 items.append(item)

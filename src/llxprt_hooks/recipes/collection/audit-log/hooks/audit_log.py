@@ -143,8 +143,7 @@ def verify(project):
 def main():
     if sys.argv[1:] == ["--verify"]:
         path = os.path.join(os.getcwd(), ".llxprt", "state", "audit.jsonl")
-        problem = verify(os.getcwd())
-        if problem:
+        if problem := verify(os.getcwd()):
             sys.exit(f"{path}: {problem}")
         print(f"{path}: unbroken")
         return

@@ -30,8 +30,7 @@ def ask(url, event):
     """The decision and its reason; raises OSError or ValueError where there is no usable answer."""
     question = {name: event[name] for name in ("tool_name", "tool_input", "session_id", "cwd")}
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    token = os.environ.get("POLICY_SERVICE_TOKEN")
-    if token:
+    if token := os.environ.get("POLICY_SERVICE_TOKEN"):
         headers["Authorization"] = f"Bearer {token}"
     request = urllib.request.Request(url, json.dumps(question).encode(), headers)
     seconds = float(os.environ.get("POLICY_SERVICE_TIMEOUT") or 2)

@@ -48,16 +48,14 @@ def reason(event):
     roles = [message["role"] for message in messages]
     if any(first == second == "model" for first, second in zip(roles, roles[1:])):
         return "They were not shown the calls of tools between the answers, and what the tools returned."
-    found = MENTIONS.search(messages[-1]["content"])
-    if found:
+    if found := MENTIONS.search(messages[-1]["content"]):
         return f"The last message speaks of {found.group()!r}: what is not text in it they were not shown."
     return None
 
 
 def main():
     event = json.loads(sys.stdin.buffer.read())
-    why = reason(event)
-    if why:
+    if why := reason(event):
         print(json.dumps({"systemMessage": CAVEAT.format(why=why)}))
 
 
