@@ -120,6 +120,13 @@ def test_verify_without_a_server_checks_what_waits_to_be_sent(world: CliProject)
     assert "3 records of 1 agent wait to be sent" in run.stdout
 
 
+def test_verify_without_an_audit_trail_says_that_it_verified_nothing(world: CliProject) -> None:
+    run = world.run("log", "verify")
+
+    assert (run.status, run.stdout) == (0, "")
+    assert run.stderr.startswith("nothing to verify: no records wait to be sent. `hooksConfig.audit` turns the audit")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -436,13 +436,23 @@ def test_short_form_for_tools_fills_in_what_is_not_given(world: CliProject) -> N
     assert payload["tool_response"]["llmContent"]
 
 
+def test_arguments_can_be_in_a_file(world: CliProject) -> None:
+    world.configure(BeforeTool="cat")
+    world.write("arguments.json", '{"file_path": "a.py"}')
+
+    [result] = world.run("fire", "BeforeTool", "--args", "@arguments.json", "--json").json["results"]
+
+    assert json.loads(result["stdout"])["tool_input"] == {"file_path": "a.py"}
+
+
 WRONG_USAGE: dict[str, tuple[list[str], str]] = {
     "no event": ([], "EVENT"),
     "unknown event": (["NoSuchThing"], "Unknown event 'NoSuchThing'."),
     "event in another case": (["beforetool"], "Did you mean BeforeTool?"),
     "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
     "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
-    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON"),
+    "arguments in a missing file": (["BeforeTool", "--args", "@gone.json"], "gone.json cannot be read"),
+    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON: expecting property name"),
     "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
     "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
     "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),

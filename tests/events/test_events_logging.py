@@ -154,7 +154,7 @@ async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_t
     assert (result.success, len(result.errors), result.final_output.reason) == (False, 2, "fine")
 
 
-FAILURES: dict[str, tuple[str, dict[str, Any], str]] = {
+WARNED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a guard": ("exit 3", {}, 'code 3. The call goes ahead; to block it instead, set "failClosed": true'),
     "with stderr": ("echo oh no >&2; exit 3", {}, 'set "failClosed": true. Its stderr: oh no'),
     "that blocks then": ("exit 3", {"failClosed": True}, "code 3. The call is blocked, because failClosed is set"),
@@ -164,7 +164,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("command", "fields", "words"), FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize(("command", "fields", "words"), WARNED.values(), ids=WARNED)
 async def test_the_warning_says_what_a_failure_means_for_the_call(
     project: EventsProject,
     ready: Ready,

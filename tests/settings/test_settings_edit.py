@@ -323,10 +323,10 @@ def test_a_list_that_becomes_empty_is_removed(before: str, after: str) -> None:
     assert set_disabled(before, "x", False) == after
 
 
-STYLES = ['{"a": 1}', '{ "a": 1 }', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // one\n}\n', "{\n}\n"]
+LAYOUTS = ['{"a": 1}', '{ "a": 1 }', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // one\n}\n', "{\n}\n"]
 
 
-@pytest.mark.parametrize("text", [*STYLES, *(text.replace("\n", "\r\n") for text in STYLES if "\n" in text)])
+@pytest.mark.parametrize("text", [*LAYOUTS, *(text.replace("\n", "\r\n") for text in LAYOUTS if "\n" in text)])
 def test_a_name_that_is_added_and_removed_leaves_no_trace(text: str) -> None:
     assert set_disabled(set_disabled(text, "x", True), "x", False) == text
 

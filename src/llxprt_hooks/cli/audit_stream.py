@@ -82,6 +82,10 @@ def verify_chains(source: AuditStream | None, *, as_json: bool) -> int:
 
     verdicts = list(verify(_waiting() if source is None else source.lines()).values())
     removed = 0 if source is None else source.reader.removed
+    if source is None and not verdicts and not as_json:
+        hint = "`hooksConfig.audit` turns the audit trail on; for the records on a server, pass --nats"
+        click.echo(f"nothing to verify: no records wait to be sent. {hint}", err=True)
+        return 0
     if as_json:
         for each in verdicts:
             print_json({"agent": each.agent, "records": each.records, "first": each.first, "problems": each.problems})

@@ -163,7 +163,7 @@ def _level(level: LevelFile, settings: Settings) -> Finding:
     if isinstance(level.content, Problem):
         health, state = Health.BROKEN, level.content.message
     elif level.content is None:
-        health, state = Health.OK, "does not exist"
+        health, state = Health.OK, "not there (optional)"
     elif level.level is Level.PROJECT and trust.state is TrustState.REFUSED:
         health, state = Health.BROKEN, trust.problems[0].message
     elif level.level is Level.PROJECT and trust.state in TRUST_WORDS:

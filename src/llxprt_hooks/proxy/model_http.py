@@ -90,7 +90,7 @@ _PIECE: Final = 16 * 1024
 """Bytes that are decompressed at once."""
 _CONNECT_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 3
-"""How long calls under way may continue after the proxy was told to end."""
+"""How long running calls may continue after the proxy was told to end."""
 
 
 class _UnreadableRequestError(Exception):
@@ -152,7 +152,7 @@ class KnownAgent(Protocol):
     """Of its conversations. It resumes them after a stop."""
 
     def translator(self, translator: TranslatorChoice, /) -> AnyTranslator:
-        """Return a translator with the names of tools that hooks see."""
+        """Return a translator with the tool names that hooks see."""
 
     def hook_name(self, tool_name: str, /) -> str:
         """Return the name under which hooks see a tool."""

@@ -60,7 +60,7 @@ class SinceType(click.ParamType[datetime]):
     "named_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Settings to use in place of the project's own. Default: the project's settings.",
+    help="Settings to use in place of the project's own.",
 )
 @click.option("--since", type=SinceType(), metavar="7d", help="Only events after this: 30m, 12h, 7d, 2w, or a date.")
 @click.option("--only", metavar="NAME", help="Run only the hook with this name.")
@@ -87,8 +87,8 @@ def command(
     what that hook decided. Hooks of the project must be approved. A file that you name with --settings counts as
     approved for this run, so look at it first.
 
-    Exit status: 0, 1 if there is nothing to replay, or with --fail-on-change if a decision changes or a hook fails, 64
-    for wrong usage.
+    Exit status: 0 on success; 1 if there is nothing to replay, or, with --fail-on-change, if a decision changes or a
+    hook fails; 64 for wrong usage.
 
     \b
     Examples:

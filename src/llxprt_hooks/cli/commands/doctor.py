@@ -69,10 +69,8 @@ def _print(report: Report) -> None:
     for notice in report.notices:
         print_wrapped(console, "  ", _MARKS["notice"], notice)
     count = report.broken
-    broken = "1 thing is" if count == 1 else f"{count} things are"
-    summary = (
-        f"{broken} broken. Run `llxprt-hooks validate` for details of settings." if count else "Nothing is broken."
-    )
+    found = "1 problem" if count == 1 else f"{count} problems"
+    summary = f"{found}. `llxprt-hooks validate` explains problems in settings." if count else "Nothing is broken."
     print_line(console, (summary, "bold red" if count else "bold green"))
 
 

@@ -34,7 +34,12 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     shell_complete=tool_names,
     help="The tool's name. Default: write_file.",
 )
-@click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments as a JSON object.")
+@click.option(
+    "--args",
+    "tool_input",
+    metavar="JSON|@FILE|-",
+    help="The tool's arguments as a JSON object, from a file, or from standard input.",
+)
 @click.option(
     "--input",
     "given",
@@ -163,7 +168,7 @@ def _hook_input(
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
-        fields["tool_input"] = _json_object(tool_input, "--args")
+        fields["tool_input"] = _json_object(_text(tool_input), "--args")
     named = fields.get("tool_name")
     return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
 
@@ -187,7 +192,12 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"{option} is not valid JSON: {error}") from error
+        why = "it is nested too deeply"
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{error.msg[0].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
+        raise click.UsageError(
+            f"{option} is not valid JSON: {why}, in {shorten(text, 40)!r}. Pass a JSON object, or @FILE to read a file."
+        ) from error
     if not isinstance(value, dict):
         raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
     return value

@@ -34,11 +34,11 @@ COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 @json_option
 @directory_option
 def command(as_json: bool, directory: str) -> int:
-    """List the hooks of a project, grouped by event, in the order in which they are considered.
+    """List the hooks of a project by event, in the order of their priority.
 
     For each hook: its name, the matcher of its group, the settings level it comes from, whether its group runs in
-    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. One
-    sequential group makes all hooks that run with it run sequentially.
+    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. If
+    one of the groups that match is sequential, all hooks of that event run one after another.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def _print_below(console: Console, item: Item) -> None:
     if config.observe:
         print_line(console, ("      only observes: it is logged, and changes nothing", "dim"))
     if config.warm:
-        print_line(console, ("      runs warm, if it is a Python script", "dim"))
+        print_line(console, ("      a waiting Python runs it, if the command is a Python script", "dim"))
     if config.description:
         print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 

@@ -46,16 +46,17 @@ def command(
     tls_key: str | None,
     directory: str,
 ) -> int:
-    """Answer the events of agents with the hooks of a folder.
+    """Run the hooks of a folder for agents elsewhere.
 
-    Agents ask with hooks of type `nats` or `http`. The hooks run in this folder, with the session id of the agent.
-    Several workers on one subject share the requests. The hooks must be approved, and are logged as those of an agent.
+    An agent sends its events to this worker through a hook of type `nats` or `http`. The worker's hooks run in this
+    folder, with the session id of the agent. They must be approved. Executions are logged, as in `run`. Several workers
+    on one subject share the requests.
 
     HTTP: POST /v1/events takes the payload of an event and answers with the output of its hooks; GET /healthz says
     whether the worker takes requests; GET /metrics is for Prometheus. On an address that other machines can reach, a
     token is required: pass the name of its variable with --token-env.
 
-    SIGTERM and Ctrl-C end the worker when all events that have come are answered; a second signal ends it at once.
+    SIGTERM and Ctrl-C end the worker once the requests received so far are answered; a second signal ends it at once.
     SIGHUP reads the settings again. If they are broken, the old hooks stay in use.
 
     \b
