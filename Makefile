@@ -8,6 +8,8 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 # An idle worker takes over tests of a busy one, so that both end at the same time.
 SPREAD := --numprocesses auto --dist worksteal
 PYTEST := $(BIN)/pytest $(SPREAD)
+# Many of the other tests wait for processes and terminals: with one worker more than cores, no core waits with them.
+ONE_MORE = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, documentation, fuzzing.
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
@@ -51,7 +53,7 @@ test-engine: $(VENV)/.installed
 	$(BIN)/python tests/coverage_check.py
 
 test-others: $(VENV)/.installed
-	$(PYTEST) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
+	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
 
 test-trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py --check

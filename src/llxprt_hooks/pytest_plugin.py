@@ -128,7 +128,7 @@ def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
 
     loaded = config.stash.setdefault(_loaded, {})
     if project not in loaded:
-        loaded[project] = LoadedHooks.load(project)
+        loaded[project] = LoadedHooks.load_unrecorded(project)
     return loaded[project]
 
 

@@ -69,23 +69,28 @@ class AgentProject(Project):
     ) -> Running:
         """The agent at work on a prompt."""
         stack = ExitStack()
-        gemini = None
-        given = ["-p", prompt, *arguments] if prompt is not None else list(arguments)
-        if self.over == HTTP:
-            replies = [each if isinstance(each, Reply) else Reply(each) for each in answers]
-            gemini = stack.enter_context(Gemini(replies).running())
-            environment = {"GEMINI_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": gemini.url, **environment}
-        else:
-            given += ["--replay", str(self.recording(*answers))]
-        process = self.start("run", *given, **environment)
+        given, more, gemini = self._model(stack, answers)
+        if prompt is not None:
+            given = ["-p", prompt, *given]
+        process = self.start("run", *arguments, *given, **{**more, **environment})
         return Running(self, process, gemini, stack)
 
     def play(self, *arguments: str, answers: Sequence[Chunks | Reply] = (), **environment: str) -> AgentRun:
-        """Run the agent on a prompt: over HTTP as a process, from a recording in this process, which is quicker."""
-        if self.over == HTTP:
-            return self.run(*arguments, answers=answers, **environment)
-        recording = self.recording(*answers)
-        return self.call("run", "-p", "Do it.", *arguments, "--replay", str(recording), **environment)
+        """Run the agent on a prompt in this process, which is quicker."""
+        with ExitStack() as stack:
+            given, more, gemini = self._model(stack, answers)
+            run = self.call("run", "-p", "Do it.", *arguments, *given, **{**more, **environment})
+        return AgentRun(run.status, run.stdout, run.stderr, self, *(gemini.used() if gemini else ()))
+
+    def _model(
+        self, stack: ExitStack, answers: Sequence[Chunks | Reply]
+    ) -> tuple[list[str], dict[str, str], Gemini | None]:
+        """The model with these answers: the arguments and the environment to find it, and the API if there is one."""
+        if self.over == REPLAY:
+            return ["--replay", str(self.recording(*answers))], {}, None
+        replies = [each if isinstance(each, Reply) else Reply(each) for each in answers]
+        gemini = stack.enter_context(Gemini(replies).running())
+        return [], {"GEMINI_API_KEY": "test", "GOOGLE_GEMINI_BASE_URL": gemini.url}, gemini
 
     def call(self, *arguments: str, **environment: str) -> AgentRun:
         """Run the command in this process."""
@@ -134,8 +139,7 @@ class Running:
             stdout.decode(),
             stderr.decode(),
             self.project,
-            list(self.gemini.requests) if self.gemini else [],
-            self.gemini.unused if self.gemini else 0,
+            *(self.gemini.used() if self.gemini else ()),
         )
 
     def __enter__(self) -> Self:

@@ -123,10 +123,9 @@ class Gemini:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    @property
-    def unused(self) -> int:
-        """How many replies nobody asked for."""
-        return len(self._replies)
+    def used(self) -> tuple[list[Received], int]:
+        """What was received, and how many replies nobody asked for."""
+        return list(self.requests), len(self._replies)
 
     def take(self, received: Received) -> Reply:
         with self._lock:

@@ -41,17 +41,14 @@ class AuditStream:
         """Yield records as they are added, forever."""
         return _records(self.lines(follow=True), where)
 
-    def followed(self) -> Callable[[], list[Record]]:
+    def followed(self, where: LogFilter) -> Callable[[], list[Record]]:
         """Return a function that returns the records which are new since its last call, without waiting for any."""
-        from llxprt_hooks.inspection.log import LogFilter
-
-        everything = LogFilter()
-        new = deque(self.read(everything))
+        new = deque(self.read(where))
 
         def follow() -> None:
             while True:
                 with suppress(click.ClickException):  # the server may come back
-                    new.extend(self.follow(everything))
+                    new.extend(self.follow(where))
                 time.sleep(_PAUSE)
 
         threading.Thread(target=follow, name="llxprt-hooks audit stream", daemon=True).start()

@@ -143,7 +143,7 @@ class Report:
         return sum(not each.matched for each in self.replays)
 
     def changes(self) -> list[Change]:
-        """Return the decisions that change, put together by event, subject and how they change; most first."""
+        """Return the decisions that change, grouped by event, subject and how they change; most first."""
         totals: dict[tuple[str, str], int] = {}
         for each in self.replays:
             kind = each.recorded.event.value, each.recorded.subject

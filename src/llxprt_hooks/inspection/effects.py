@@ -83,7 +83,7 @@ _WORDS: Mapping[Effect, Callable[[Any], str]] = {
     Effect.REWRITE_ARGUMENTS: lambda value: f"rewrites the arguments: {_json(value)}",
     Effect.ADD_CONTEXT: lambda value: f"adds for the model: {_cut(value)}",
     Effect.CHANGE_REQUEST: lambda value: f"changes the request: {', '.join(value)}",
-    Effect.ANSWER_FOR_MODEL: lambda _: "answers in the model's place",
+    Effect.ANSWER_FOR_MODEL: lambda _: "answers instead of the model",
     Effect.REPLACE_ANSWER: lambda _: "replaces the answer",
     Effect.RESTRICT_TOOLS: _tool_config,
 }

@@ -25,8 +25,9 @@ from llxprt_hooks.inspection.trial import InvalidInputError
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.settings import Kind, Problem
 from llxprt_hooks.settings.document import Document, read_any_document
-from llxprt_hooks.settings.levels import FOLDER
+from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
 from llxprt_hooks.text import closest
+from llxprt_hooks.trust.status import approved_by_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import LoadedHooks, Trial
@@ -244,7 +245,28 @@ def read_tests(file: Path) -> list[HookTest]:
 
 
 async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
+    """Run the hooks of a project for a test. Its variables are used only if its file is approved (D-90)."""
+    if test.env and not is_approved(hooks, test.file):
+        return TestResult(test, TestRun(Outcome(Decision.NONE, None, {}), [NOT_APPROVED], [], 0.0))
     return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
+
+
+NOT_APPROVED: Final = (
+    "its hooks were not run: it sets variables, which can make any hook run other programs, and its file is not "
+    f"approved. Move the file below {FOLDER} and approve it with `llxprt-hooks trust`, or, if you trust everything in "
+    "the project, set LLXPRT_TRUST_PROJECT_HOOKS=1"
+)
+
+
+def is_approved(hooks: LoadedHooks, file: Path) -> bool:
+    """Whether the user vouches for the content of a file: it is the user's own, or part of what is approved."""
+    real, project = Path(os.path.realpath(file)), Path(os.path.realpath(hooks.config.working_dir))
+    if not real.is_relative_to(project):
+        own = settings_file(Level.USER, project)
+        return own is not None and any(is_inside(real, folder) for folder in (own.parent, user_folder()))
+    trust = hooks.config.settings.trust if hooks.config.settings else None
+    covered = trust is not None and trust.counts and str(real.relative_to(project)) in trust.scripts
+    return covered or approved_by_environment()
 
 
 async def fire_for_test(

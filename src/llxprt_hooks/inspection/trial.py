@@ -139,14 +139,17 @@ async def attempt(
     *,
     run: bool,
     observer: HookObserver | None = None,
+    recorded: bool = True,
 ) -> Trial:
     """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
+
+    Unless it is ``recorded``, no observer and no audit trail gets it.
 
     Raises ``InvalidInputError`` if the input does not fit the event.
     """
     if problem := input_problem(event_name, hook_input):
         raise InvalidInputError(problem)
-    hooks = LoadedHooks.load(directory, observer=observer)
+    hooks = LoadedHooks.load(directory, observer=observer) if recorded else LoadedHooks.load_unrecorded(directory)
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 

@@ -123,7 +123,7 @@ class Integration:
 
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as hooks left them. Those that no hook changed keep the types that JSON does not have.
+    """Return arguments with the changes of hooks. Those that no hook changed keep the types that JSON does not have.
 
     >>> with_changes({"path": b"a", "mode": 1}, {"path": "YQ==", "mode": 1}, {"path": "YQ==", "mode": 2})
     {'path': b'a', 'mode': 2}
@@ -145,7 +145,7 @@ def marks_of(result: ModelCallResult[Any]) -> dict[str, Any]:
 
 
 class _AliasedTranslator:
-    """A translator in whose tool configurations hooks see other names of tools than the framework."""
+    """A translator in whose tool configurations hooks see other tool names than the framework."""
 
     def __init__(self, translator: AnyTranslator, aliases: Mapping[str, str]) -> None:
         self._translator = translator

@@ -50,7 +50,7 @@ _VARIABLE = "ANTHROPIC_BASE_URL"
 _OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
 _ALIASES = {tool: name for tool, name in CLAUDE_TOOLS.items() if name is not None}
-"""The names of tools as our own agent has them."""
+"""The tool names of our own agent."""
 _ARGUMENTS = {"Glob": {"path": "dir_path"}, "Grep": {"path": "dir_path"}, "LS": {"path": "dir_path"}}
 """Arguments that our own agent calls otherwise."""
 

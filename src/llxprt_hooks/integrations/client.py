@@ -1,4 +1,4 @@
-"""What the integrations of API clients share: model calls by HTTP, and the results of tools for the next request."""
+"""What the integrations of API clients share: model calls by HTTP, and tool results for the next request."""
 
 from __future__ import annotations
 

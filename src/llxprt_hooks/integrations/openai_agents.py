@@ -242,7 +242,7 @@ _replaced: list[tuple[Any, str, Any, Any]] = []
 
 
 def install(config: Config | None = None, **options: Any) -> OpenAIAgentsHooks:
-    """Run hooks in every ``Runner.run``, ``run_sync`` and ``run_streamed`` from here on.
+    """Run hooks in every ``Runner.run``, ``run_sync`` and ``run_streamed`` from now on.
 
     Without a configuration, the settings files of the current folder are read. Hooks that were installed before are
     replaced.
@@ -733,7 +733,7 @@ class _Sending:
             self._options["tracing"] = ModelTracing.ENABLED_WITHOUT_DATA
 
     def final(self) -> tuple[Model, dict[str, Any]]:
-        """Return the model to call and its arguments, as hooks left them."""
+        """Return the model to call and its arguments, with the changes of hooks."""
         sent = self.call.request
         tools, handoffs, settings = dict(self._tools), dict(self._handoffs), self._settings
         changed = {ours: sent.get(name) for name, ours in _SETTINGS.items() if sent.get(name) != self.request.get(name)}

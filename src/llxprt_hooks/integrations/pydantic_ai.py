@@ -570,7 +570,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
         return list(names) if mode == "ANY" else ToolOrOutput(list(names))
 
     def with_tool_config(self, request: PydanticAIRequest, tool_config: ToolChoice) -> PydanticAIRequest:
-        """Return a request with another tool choice, without names of tools that do not exist."""
+        """Return a request with another tool choice, without names of unknown tools."""
         names = tool_config.function_tools if isinstance(tool_config, ToolOrOutput) else tool_config
         if not isinstance(names, str):
             declared = request.parameters.tool_defs

@@ -1,6 +1,6 @@
 """Hook format ⇄ OpenAI Chat Completions: the arguments of ``client.chat.completions.create``, or its JSON.
 
-Hooks do not see results of tools. ``functions`` and ``function_call``, the older form of tools, stay as they are.
+Hooks do not see tool results. ``functions`` and ``function_call``, the older form of tools, stay as they are.
 """
 
 from __future__ import annotations

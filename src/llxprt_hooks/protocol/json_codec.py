@@ -137,7 +137,7 @@ _ITEMS: Mapping[type, Callable[[Any], Iterable[Any]]] = {
     **dict.fromkeys(_SCALARS, lambda _: ()),
 }
 _SHARED = 10_000
-"""From here on each value of a level is visited once: one that holds itself twice would double the level each time."""
+"""Beyond this, each value of a level is visited once: one that holds itself twice would double the level each time."""
 
 
 def _cut(value: Any, levels: int) -> object:

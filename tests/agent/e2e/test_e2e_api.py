@@ -20,7 +20,7 @@ KEY = "a-key-that-nobody-may-see"
 def watched(project: AgentProject, *replies: Chunks | Reply, **environment: str) -> AgentRun:
     """A run whose model hooks take notes."""
     project.configure(BeforeModel=project.hook("before"), AfterModel=project.hook("after"))
-    return project.run("-o", "json", answers=replies, GEMINI_API_KEY=KEY, **environment)
+    return project.play("-o", "json", answers=replies, GEMINI_API_KEY=KEY, **environment)
 
 
 def sentence(run: AgentRun) -> str:
@@ -213,7 +213,7 @@ def test_an_answer_that_broke_off_ends_the_run_with_one_sentence(played: Played,
 
 
 def broken_off_as_text(project: AgentProject) -> AgentRun:
-    return project.run(answers=[Reply(unfinished("Half an ", "answer"))])
+    return project.play(answers=[Reply(unfinished("Half an ", "answer"))])
 
 
 def test_the_sentence_stands_on_a_line_of_its_own(played: Played) -> None:

@@ -39,7 +39,7 @@ def converse(
             else:
                 until(sign)
         terminal.send("/quit\r")
-        return AgentRun(ended(terminal)[1], "", "", project, list(gemini.requests), gemini.unused)
+        return AgentRun(ended(terminal)[1], "", "", project, *gemini.used())
 
 
 def new_answer(text: str) -> dict[str, object]:

@@ -157,7 +157,7 @@ def test_ask_asks_nobody_in_any_mode(
     """Only the approval mode decides whether a person is asked: with ``-y`` about nothing, else about the shell."""
     project.configure(BeforeTool=project.hook("before", decision), Notification=project.hook("asked"))
     calls = [call("glob", pattern="*"), call("run_shell_command", command="true")]
-    run = project.run("-o", "json", *arguments, answers=[answer(calls), answer("Done.")])
+    run = project.play("-o", "json", *arguments, answers=[answer(calls), answer("Done.")])
     assert run.statuses == ["success", shell]
     assert [each["details"]["tool_name"] for each in run.payloads("asked")] == ["run_shell_command"] * (not arguments)
 
@@ -226,7 +226,7 @@ def hostile(project: AgentProject) -> list[Any]:
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 def test_nothing_reaches_stdout_or_stderr_raw(project: AgentProject, output: str) -> None:
-    run = project.run("-y", "-o", output, answers=hostile(project))
+    run = project.play("-y", "-o", output, answers=hostile(project))
     assert run.status == 0
     assert not RAW & set(run.stdout)
     assert not RAW & set(run.stderr)

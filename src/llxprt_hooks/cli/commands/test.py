@@ -46,7 +46,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
       }
 
     A decision is block (or deny), stop, ask, allow, or none: no hook has an opinion. "hook" names the only hook to run,
-    "env" sets variables.
+    "env" sets variables; it is for files that are approved, such as those below .llxprt.
 
     Exit status: 0 if all tests passed, 1 if one failed, a file is broken or there are no tests, 64 for wrong usage.
 
@@ -61,7 +61,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
     if update:
         refuse_below_agent()
-    hooks = LoadedHooks.load(directory)
+    hooks = LoadedHooks.load_unrecorded(directory)
     files = find_tests(paths) if paths else project_tests(hooks)
     if not files:
         where = ", ".join(map(str, paths)) if paths else f"{directory}/.llxprt, or beside the scripts of hooks"

@@ -49,7 +49,7 @@ _FINISHED = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
 class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     """Translates the requests and answers that middleware of an agent gets.
 
-    Hooks do not see the system prompt and results of tools. A system message of a hook becomes a user message that
+    Hooks do not see the system prompt and tool results. A system message of a hook becomes a user message that
     starts with ``[System]``: most providers accept no other.
     """
 

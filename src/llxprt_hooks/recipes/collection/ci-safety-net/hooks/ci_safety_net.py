@@ -194,16 +194,16 @@ def reason_to_block(event):
         except Refused as error:
             return str(error)
         if found:
-            return f"`{found}` is not for an agent in CI: leave the result in the working tree, a later step decides"
+            return f"`{found}` is not allowed for an agent in CI: leave the result in the working tree for a later step"
         if ENVIRONMENT.search(command) or re.search(SECRET_FILE, command):
-            return "the secrets of a CI job are not for the agent"
+            return "the agent may not read the secrets of a CI job"
         if changes_pipeline(command):
-            return "the pipeline is not changed from inside the pipeline"
+            return "the agent may not change the pipeline that it runs in"
     path = given.get("file_path")
     if isinstance(path, str) and event["tool_name"] != "read_file":
         place = os.path.realpath(os.path.join(event["cwd"], path))
         if PIPELINE.search(place.casefold()):
-            return f"{path} belongs to the pipeline, which is not changed from inside the pipeline"
+            return f"{path} belongs to the pipeline, which the agent may not change"
     return None
 
 

@@ -938,7 +938,7 @@ class Judge:
                 if MARK.search(text):
                     return f"{program} -c runs a text that depends on an expansion: write the command out"
                 if "{}" in text and self.replaces:
-                    return f"{program} -c runs a text that is put together from names of files"
+                    return f"{program} -c runs a text that contains file names"
                 return self.inside(plain(text))
             elif word in ("--version", "--help"):
                 return None
@@ -1313,7 +1313,7 @@ def find(judge, arguments):
 def over_files(judge, words, paths):
     """Judge a command that `find` or `xargs` runs for some paths."""
     if any(word != "{}" and "{}" in plain(word) for word in words[1:]) and name((words or [""])[0]) in SHELLS:
-        return "it runs a text that is put together from names of files"
+        return "it runs a text that contains file names"
     judge.replaces = True
     at = [index for index, word in enumerate(words) if plain(word) == "{}"]
     filled = [each for word in words for each in (paths if plain(word) == "{}" else [word])]

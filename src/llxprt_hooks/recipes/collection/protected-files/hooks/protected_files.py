@@ -20,7 +20,7 @@ SECRET = [".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks
           ".ssh/*", ".gnupg/*", ".aws/*", ".kube/config", ".docker/config.json"]  # fmt: skip
 NOT_SECRET = [".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"]
 
-# Read, but not written: what tools of their own write, what holds the history, and the hooks themselves.
+# May be read but not written: files that other programs maintain, the git history, and the hooks themselves.
 READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
              "poetry.lock", "pdm.lock", "uv.lock", "pipfile.lock", "cargo.lock", "gemfile.lock", "composer.lock",
              "go.sum", "flake.lock", ".git/*", ".llxprt/*"]  # fmt: skip
@@ -105,9 +105,9 @@ def protection(path, folder, writing):
         return None
     for each in names(path, folder):
         if is_secret(each):
-            return f"{path} may hold secrets, so tools do not touch it: ask the user for what you need from it"
+            return f"{path} may hold secrets, so tools may not read or change it: ask the user for what you need"
         if writing and matches(each, READ_ONLY):
-            return f"{path} is not for you to change: use the program that maintains it, or ask the user"
+            return f"{path} is protected from changes: use the program that maintains it, or ask the user"
     return None
 
 
@@ -278,7 +278,7 @@ def check_command(text, folder):
     if len(text) > LONGEST:
         return "this command is too long to be checked"
     if OWN_COMMANDS.search(text):
-        return "the hooks of this agent are for the user to switch on and off, not for you"
+        return "only the user may turn the hooks of this agent on or off"
     seen = set()
     # Names may be handed on, and files be written, by another part of the command than the one that names them.
     hands_on = re.search(r"\bxargs\b|\$\(|`", text)
