@@ -21,7 +21,7 @@ EFFECTS = {
     "inject": ("house-rules", "AfterTool", "adds for the model: Rule: "),
     "redact": ("redact", "AfterModel", "replaces the answer"),
     "restrict": ("look-only", "BeforeToolSelection", "allows only: read_file, glob"),
-    "answer": ("answer-book", "BeforeModel", "blocks it: the answer is known; answers in the"),
+    "answer": ("answer-book", "BeforeModel", "blocks it: the answer is known; answers instead"),
     "stop": ("budget", "AfterTool", "stops the agent: the budget is used up"),
 }
 
