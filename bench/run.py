@@ -87,7 +87,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
-        model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks)
+        model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks * 3)
         _say("the MCP proxy …")
         proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
         _say("HTTP, NATS, a policy worker …")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Times = dict[str, list[float]]
 
 KINDS = ("plain", "shell")
+AT_A_TIME = 4
+"""Hooks that a contender runs in a row: few, so that what else happens on the machine falls on all of them."""
 
 
 def spawning_lines(field: Field, scene: Scene, *, rounds: int, hooks: int, wide: int) -> list[Line]:
@@ -36,11 +38,14 @@ def spawning_lines(field: Field, scene: Scene, *, rounds: int, hooks: int, wide:
 
 
 def _round(field: Field, kind: str, width: int, hooks: int, payload: Path, turn: int) -> Times:
-    """Seconds per hook of every contender; each round begins with another one."""
-    return {
-        each.name: [seconds / width for seconds in each.times(kind, count=hooks, width=width, payload=payload)]
-        for each in _rotated(field.all, turn)
-    }
+    """Seconds per hook of every contender. They take turns within the round, and another one begins each time."""
+    taken: Times = {each.name: [] for each in field.all}
+    for begun in range(0, hooks, AT_A_TIME):
+        count = min(AT_A_TIME, hooks - begun)
+        for each in _rotated(field.all, turn + begun // AT_A_TIME):
+            times = each.times(kind, count=count, width=width, payload=payload)
+            taken[each.name] += [seconds / width for seconds in times]
+    return taken
 
 
 def _rotated(contenders: list[Contender], turn: int) -> list[Contender]:

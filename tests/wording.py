@@ -46,6 +46,21 @@ PHRASES = {
     r"(not )?(?:allowed|known) are": "Allowed tools: …",
     r"without end": "unlimited",
     r"thereby|whereby|wherein": "start a new sentence",
+    r"comes? of it|what goes over": "the result, the effect; the rest",
+    r"has the last word|(?:have|has) (?:its|their|no) say": "decides, is ignored",
+    r"lift(?:s|ed)?(?= (?:a|the|an?other|its) )|disarm(?:s|ed)?": "override, remove, disable",
+    r"gets? (?:past|around)(?= (?:a|an|the|no|every|its) )": "bypasses",
+    r"(?:calls?|results?|names?) of tools|what tools return(?:ed)?": "tool calls, tool results, tool names",
+    r"in the model's place|as hooks left (?:it|them)": "instead of the model, after hooks have changed it",
+    r"(?:take|taken|takes) (?:\w+ )?out of": "remove from, redact in",
+    r"put together from|puts? together": "combine, assemble from",
+    r"where there is none": "if there is none",
+    r"hold(?:s|ing)? up": "delay",
+    r"under way": "running, in progress",
+    r"from here on": "from now on",
+    r"speaks? of|tells? of": "mentions, reports",
+    r"of which one|so far as|some hundred|as ever|their kin": "use a plain sentence",
+    r"(?:is|are|was) paid for": "you pay for",
 }
 """What to avoid, as whole words in any case, and what to write instead.
 

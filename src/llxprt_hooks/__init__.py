@@ -70,18 +70,17 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
     from llxprt_hooks.hooks import Hooks as Hooks
-    from llxprt_hooks.hooks import ModelStream as ModelStream
     from llxprt_hooks.hooks import SyncHooks as SyncHooks
     from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
     from llxprt_hooks.inspection.log import HookLog as HookLog
     from llxprt_hooks.model.conversation import Turn as Turn
+    from llxprt_hooks.model.format import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.format import HookFormat as HookFormat
     from llxprt_hooks.model.format import TranslationError as TranslationError
     from llxprt_hooks.model.outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.model.outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.model.outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
     from llxprt_hooks.model.outputs import create_hook_output as create_hook_output
-    from llxprt_hooks.model.parameters import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.restriction import Restriction as Restriction
     from llxprt_hooks.model.translator import HookTranslator as HookTranslator
     from llxprt_hooks.protocol.outputs import BeforeToolHookOutput as BeforeToolHookOutput
@@ -116,6 +115,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.triggers.model_call import ModelCallResult as ModelCallResult
     from llxprt_hooks.triggers.model_call import execute_model_with_hooks as execute_model_with_hooks
     from llxprt_hooks.triggers.relevance import has_hooks_for as has_hooks_for
+    from llxprt_hooks.triggers.stream import ModelStream as ModelStream
     from llxprt_hooks.triggers.tool import HookedToolCall as HookedToolCall
     from llxprt_hooks.triggers.tool import execute_tool_with_hooks as execute_tool_with_hooks
     from llxprt_hooks.triggers.tool import fire_after_tool_hook as fire_after_tool_hook
@@ -144,12 +144,11 @@ _EXPORTS = {
     "engine.session": "Session StopRequested",
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
-    "hooks": "Hooks ModelStream SyncHooks UnknownEventError",
+    "hooks": "Hooks SyncHooks UnknownEventError",
     "inspection.log": "HookLog",
     "model.conversation": "Turn",
-    "model.format": "HookFormat TranslationError",
+    "model.format": "GenerateContentParameters HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",
-    "model.parameters": "GenerateContentParameters",
     "model.restriction": "Restriction",
     "model.translator": "HookTranslator",
     "protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
@@ -163,6 +162,7 @@ _EXPORTS = {
     "fire_after_model_hook fire_before_model_hook fire_before_tool_selection_hook",
     "triggers.model_call": "HookedModelCall ModelCallResult execute_model_with_hooks",
     "triggers.relevance": "has_hooks_for",
+    "triggers.stream": "ModelStream",
     "triggers.tool": "HookedToolCall execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
     "trust.load": "Settings load_settings",
     "trust.status": "TrustStatus grant_trust revoke_trust trust_status",

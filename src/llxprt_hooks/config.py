@@ -152,7 +152,8 @@ class Config:
         new.require_readable(*Level)
         if old.trust.counts and not new.trust.counts and has_approval(new.trust.project):
             gone = new.trust.state is TrustState.NOTHING_TO_TRUST
-            raise SettingsError((_GONE,) if gone else (*new.notices, *new.trust.problems))
+            changed = f"{new.trust.file}: {new.not_approved}" if new.not_approved else None
+            raise SettingsError((_GONE,) if gone else (*([changed] if changed else ()), *new.trust.problems))
         with self._lock:
             if self._hook_system is None:
                 self.use(new)

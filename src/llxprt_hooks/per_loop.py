@@ -35,8 +35,7 @@ class PerLoop(Generic[Key, T]):
 
     def forget(self, key: Key) -> None:
         """Open the object again when it is next asked for on this loop. The caller has closed it."""
-        opened = self._loops.get(asyncio.get_running_loop())
-        if opened is not None:
+        if (opened := self._loops.get(asyncio.get_running_loop())) is not None:
             opened.tasks.pop(key, None)
 
     async def _new_loop(self) -> _Opened[Key, T]:

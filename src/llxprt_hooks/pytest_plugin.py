@@ -74,8 +74,6 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class HookTestFile(pytest.File):
-    """A file with tests for hooks."""
-
     def collect(self) -> Iterator[pytest.Item]:
         from llxprt_hooks.inspection.hook_tests import HookTestFileError, read_tests
 
@@ -88,8 +86,6 @@ class HookTestFile(pytest.File):
 
 
 class HookTestItem(pytest.Item):
-    """One test for hooks."""
-
     def __init__(self, *, test: HookTest, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._test = test
@@ -132,7 +128,7 @@ def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
 
     loaded = config.stash.setdefault(_loaded, {})
     if project not in loaded:
-        loaded[project] = LoadedHooks.load(project)
+        loaded[project] = LoadedHooks.load_unrecorded(project)
     return loaded[project]
 
 

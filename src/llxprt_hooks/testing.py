@@ -47,7 +47,7 @@ class Sample(NamedTuple):
     """Values that hooks do not see and that belong to a text, such as the reasoning that led to it: they must survive
     every change of the text, but may go away with it, if the API rejects the one without the other."""
     tool_names: Sequence[str] = ("read_file", "write_file")
-    """Names of tools that the request declares."""
+    """Tools that the request declares."""
 
 
 def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any]) -> None:

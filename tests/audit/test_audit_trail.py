@@ -7,12 +7,16 @@ import hashlib
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import nkeys  # type: ignore[import-untyped]
 import pytest
 
 from llxprt_hooks import Config
+from llxprt_hooks.audit import stream as stream_module
 from llxprt_hooks.audit.chain import Chain, verify
 from llxprt_hooks.audit.spool import SpoolFile, spool_files, spool_folder
 from llxprt_hooks.audit.stream import StreamReader
@@ -249,6 +253,42 @@ def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer)
     _run(sandbox, "1")
     assert json.loads(next(following))["seq"] == 1
     following.close()
+
+
+def test_a_stream_whose_last_message_was_removed_can_be_read(
+    sandbox: Project, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_module, "_WAIT", 0.5)
+    _configure(sandbox, server)
+    _run(sandbox, "2")
+    reader = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS")
+    assert len(list(reader.lines())) == 2
+    _run(sandbox, "1")
+    _admin(server, lambda stream: stream.delete_msg("LLXPRT_HOOKS", 3))
+
+    assert list(reader.lines()) == []
+    assert reader.removed == 1
+    _run(sandbox, "1")
+    assert [json.loads(line)["seq"] for line in reader.lines()] == [1]
+
+
+@pytest.mark.parametrize("path", ["~/user.nk", "secret/user.nk"])
+def test_credentials_are_in_the_home_or_in_the_project(sandbox: Project, tmp_path: Path, path: str) -> None:
+    pair = nkeys.from_seed(nkeys.encode_seed(uuid.uuid4().bytes + uuid.uuid4().bytes, nkeys.PREFIX_BYTE_USER))
+    seed = sandbox.home / "user.nk" if path.startswith("~") else sandbox.root / path
+    seed.parent.mkdir(exist_ok=True)
+    seed.write_bytes(pair.seed + b"\n")
+    settings = tmp_path / "nats.conf"
+    settings.write_text(f"authorization {{ users = [ {{ nkey: {pair.public_key.decode()} }} ] }}")
+    server = NatsServer("-c", str(settings))
+    server.start()
+    try:
+        _configure(sandbox, server, nats={"servers": [server.url], "credentials": path})
+        _run(sandbox, "1")
+        reader = StreamReader(NatsAddress((server.url,), str(seed)), "LLXPRT_HOOKS")
+        assert len(list(reader.lines())) == 1
+    finally:
+        server.close()
 
 
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import threading
+import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +18,7 @@ from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.settings.audit import AuditRule
 from tests.support.inspector import inspecting
 from tests.support.nats_server import NatsServer
-from tests.support.processes import until
+from tests.support.processes import DEADLINE, until
 
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
@@ -116,6 +120,13 @@ def test_verify_without_a_server_checks_what_waits_to_be_sent(world: CliProject)
     assert "3 records of 1 agent wait to be sent" in run.stdout
 
 
+def test_verify_without_an_audit_trail_says_that_it_verified_nothing(world: CliProject) -> None:
+    run = world.run("log", "verify")
+
+    assert (run.status, run.stdout) == (0, "")
+    assert run.stderr.startswith("nothing to verify: no records wait to be sent. `hooksConfig.audit` turns the audit")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -148,6 +159,29 @@ def test_the_inspector_shows_the_executions_of_all_agents_as_they_come(
         assert client.get("/api/events").json()["total"] == 2
         _publish(server, stream, lines[2:])
         until(lambda: client.get("/api/events").json()["total"] == 4)
+
+
+def test_watch_shows_the_executions_of_all_agents_as_they_come(
+    world: CliProject, server: NatsServer, stream: str
+) -> None:
+    _publish(server, stream, _lines(1))
+    [line] = (json.loads(each) for each in _lines(1))
+    with world.start("watch", "--nats", server.url, "--stream", stream, "--blocked") as process:
+        shown: list[bytes] = []
+        reader = threading.Thread(target=lambda: shown.extend(process.stdout or ()))
+        reader.start()
+        try:
+
+            def arrived() -> bool:  # what was there before it started to follow is not printed
+                more = {**line, "event_id": str(uuid.uuid4()), "hook": "late", "tool_name": "shell", "blocked": True}
+                _publish(server, stream, [json.dumps(more).encode()])
+                return bool(shown)
+
+            until(arrived)
+        finally:
+            process.kill()
+            reader.join(DEADLINE)
+    assert re.search(rb"BeforeTool +shell +blocked +2.0 ms +late", shown[0])
 
 
 def test_an_inspector_without_its_server_does_not_start(world: CliProject) -> None:

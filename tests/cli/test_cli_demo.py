@@ -88,7 +88,7 @@ def test_demo_explains_itself(shown: tuple[str, CliProject, Path]) -> None:
     lines = shown[0].splitlines()
     source = Path(llxprt_hooks.cli.demo.__file__).parent / "project" / "hooks" / "no-secrets.sh"
 
-    assert lines[0] == "A recorded agent works, and 7 hooks watch. Lines with ⚓ are hooks."
+    assert lines[0] == "An agent replays recorded answers, and 7 hooks step in. Lines with ⚓ are hooks."
     for number, effect in enumerate(EFFECTS, start=1):
         assert any(line.startswith(f"{number}/7 {effect.upper()}: a hook ") for line in lines)
     assert "".join(f"  │ {line}\n" for line in source.read_text().splitlines()) in shown[0]

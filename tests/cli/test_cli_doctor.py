@@ -119,7 +119,7 @@ def test_a_mistake_in_the_settings_is_broken(world: CliProject) -> None:
 
     assert run.status == 1
     assert '"enableHooks" must be true or false' in run.stdout
-    assert "1 thing is broken. Run `llxprt-hooks validate`" in run.stdout
+    assert "1 problem. `llxprt-hooks validate` explains problems in settings." in run.stdout
 
 
 def test_hooks_that_are_off_are_told(world: CliProject) -> None:

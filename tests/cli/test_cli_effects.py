@@ -53,12 +53,12 @@ CASES: dict[str, tuple[HookEventName, dict[str, Any], list[str]]] = {
     "answer": (
         E.BEFORE_MODEL,
         {**DENY, **specific(llm_response={"text": "Paris"})},
-        ["blocks it: no", "answers in the model's place"],
+        ["blocks it: no", "answers instead of the model"],
     ),
     "answer and stop": (
         E.BEFORE_MODEL,
         {**STOP, **specific(llm_response={"text": "Paris"})},
-        ["stops the agent: enough", "answers in the model's place"],
+        ["stops the agent: enough", "answers instead of the model"],
     ),
     "no answer without a block": (E.BEFORE_MODEL, specific(llm_response={"text": "Paris"}), []),
     "redact": (E.AFTER_MODEL, specific(llm_response={"text": "x"}), ["replaces the answer"]),

@@ -172,7 +172,7 @@ def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: CliPro
     assert "guard  exit code 7, " in run.stdout
     assert " ms" in run.stdout
     assert "failed: hook `guard` exited with code 7" in run.stdout
-    assert "means: nothing: a hook that failed counts as not run" in run.stdout
+    assert "means: the hook failed, so the call goes ahead" in run.stdout
 
 
 def test_report_of_a_chain_shows_what_each_hook_was_sent(world: CliProject) -> None:
@@ -348,7 +348,7 @@ def test_ask_allows_and_the_author_is_told_so(world: CliProject) -> None:
 
     assert run.status == 0
     assert "hint" in run.stdout
-    assert "`ask` allows" in run.stdout
+    assert "`ask` lets the call go ahead" in run.stdout
 
 
 def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliProject) -> None:
@@ -436,13 +436,23 @@ def test_short_form_for_tools_fills_in_what_is_not_given(world: CliProject) -> N
     assert payload["tool_response"]["llmContent"]
 
 
+def test_arguments_can_be_in_a_file(world: CliProject) -> None:
+    world.configure(BeforeTool="cat")
+    world.write("arguments.json", '{"file_path": "a.py"}')
+
+    [result] = world.run("fire", "BeforeTool", "--args", "@arguments.json", "--json").json["results"]
+
+    assert json.loads(result["stdout"])["tool_input"] == {"file_path": "a.py"}
+
+
 WRONG_USAGE: dict[str, tuple[list[str], str]] = {
     "no event": ([], "EVENT"),
     "unknown event": (["NoSuchThing"], "Unknown event 'NoSuchThing'."),
     "event in another case": (["beforetool"], "Did you mean BeforeTool?"),
     "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
     "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
-    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON"),
+    "arguments in a missing file": (["BeforeTool", "--args", "@gone.json"], "gone.json cannot be read"),
+    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON: expecting property name"),
     "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
     "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
     "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),

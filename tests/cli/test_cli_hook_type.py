@@ -121,7 +121,7 @@ def test_trust_shows_all_of_it_but_secrets(call: Call, project: CliProject) -> N
 
     assert "BeforeTool write_file  echo not today" in shown
     assert 'file: "guard.txt", timeout: 5000, headers: "key"' in shown
-    assert "script guard.txt" in shown
+    assert "file guard.txt" in shown
     assert "s3cret" not in shown
 
 

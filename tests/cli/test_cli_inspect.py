@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -318,6 +321,14 @@ def test_an_event_fired_again_unchanged_is_the_same(inspector: Inspector) -> Non
     assert [(each["hook"], each["status"]) for each in compared["hooks"]] == [("no-secrets", "same")]
 
 
+def test_what_is_fired_again_is_not_in_the_audit_trail(guarded: CliProject) -> None:
+    audit = {"nats": {"servers": ["nats://127.0.0.1:9"]}}
+    guarded.write(guarded.project_file, {"enableHooks": True, "hooks": GUARD, "hooksConfig": {"audit": audit}})
+    with inspecting(guarded) as inspector, inspector.client() as client:
+        assert again(client, "AKIA").json()["results"]
+    assert [*(guarded.home / ".llxprt").rglob("audit/*/*")] == []
+
+
 def test_hooks_that_nobody_approved_do_not_run_again(guarded: CliProject) -> None:
     with inspecting(guarded, LLXPRT_TRUST_PROJECT_HOOKS="") as inspector, inspector.client() as client:
         fired = again(client, "AKIA1234").json()
@@ -417,18 +428,40 @@ def test_without_its_packages_it_says_what_to_install(call: Call, monkeypatch: p
     assert "pip install 'llxprt-hooks[inspect]'" in run.sentence()
 
 
-def test_a_browser_is_opened_with_an_address_that_works_once(guarded: CliProject) -> None:
-    note = guarded.note("opened")
-    browser = guarded.write(guarded.folder / "bin" / "browser", f'#!/bin/sh\necho "$1" > {note}\n', 0o755)
-    process = guarded.start("inspect", DISPLAY=":0", BROWSER=f"{browser} %s")
+@contextmanager
+def opened_address(world: CliProject) -> Iterator[tuple[str, str]]:
+    """The address that an inspector prints, and the one that it opens a browser with."""
+    note = world.note("opened")
+    browser = world.write(world.folder / "bin" / "browser", f'#!/bin/sh\necho "$1" > {note}\n', 0o755)
+    process = world.start("inspect", DISPLAY=":0", BROWSER=f"{browser} %s")
     with process:
         try:
             assert process.stdout
             printed = process.stdout.readline().decode().strip()
             until(lambda: note.exists() and note.read_text().endswith("\n"))
-            opened = note.read_text().strip()
-            assert opened != printed
-            assert [httpx.get(opened).status_code for _ in range(2)] == [200, 403]
-            assert [httpx.get(printed).status_code for _ in range(2)] == [200, 200]
+            yield printed, note.read_text().strip()
         finally:
             process.kill()
+
+
+def test_a_browser_is_opened_with_an_address_that_works_once(guarded: CliProject) -> None:
+    with opened_address(guarded) as (printed, opened):
+        assert opened != printed
+        assert [httpx.get(opened).status_code for _ in range(2)] == [200, 403]
+        assert [httpx.get(printed).status_code for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system does not say whose a connection is")
+def test_another_user_cannot_use_the_address_on_the_browsers_command_line(guarded: CliProject) -> None:
+    with opened_address(guarded) as (_, opened):
+        url = httpx.URL(opened)
+        os.seteuid(65534)  # the owner of a connection is who opened its socket
+        try:
+            stranger = socket.create_connection((url.host, url.port or 0), DEADLINE)
+        finally:
+            os.seteuid(0)
+        with stranger:
+            stranger.sendall(f"GET {url.raw_path.decode()} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode())
+            assert stranger.recv(100).startswith(b"HTTP/1.1 403")
+        assert httpx.get(opened).status_code == 200

@@ -39,6 +39,18 @@ def rows(listing: str) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines if line[0] != "hook"}
 
 
+def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliProject) -> None:
+    world.put("project", {"enableHooks": True, "hooks": {"BeforTool": hooks_of({"BeforeTool": "a"})["BeforeTool"]}})
+
+    listed = world.run("list", approved=False)
+    fired = world.run("fire", "BeforeTool", approved=False)
+
+    assert listed.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
+    for told in (listed.stderr, fired.stdout):
+        assert "hooks.BeforTool: discarded: no such event, did you mean `BeforeTool`?" in told
+        assert "do not apply, because this project is not approved" in told
+
+
 def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(world: CliProject) -> None:
     everything(world)
 

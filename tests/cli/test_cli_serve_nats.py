@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,12 @@ class GuardedServer(NatsServer):
         self._settings.write_text(settings)
         self.start()
 
+    def change(self, settings: str) -> None:
+        """Use other settings from now on, with the connections that there are: whom they forbid, gets ``-ERR``."""
+        assert self._process is not None
+        self._settings.write_text(settings)
+        self._process.send_signal(signal.SIGHUP)
+
     async def ask(self) -> dict[str, Any]:
         """Return an answer, asked for until there is one."""
         client = Client()
@@ -91,6 +98,29 @@ async def test_a_worker_that_was_refused_takes_requests_again(world: CliProject,
         server.use(REFUSALS["the user may not subscribe"])
         await asyncio.to_thread(worker.wait_for, "no requests arrive")
         assert worker.get("/healthz") == (503, b"not connected to NATS\n")
+        server.use(WORKS)
+        await asyncio.to_thread(until, lambda: worker.get("/healthz").status == 200)
+        answer = await server.ask()
+
+    assert answer["output"]["finalOutput"]["decision"] == "deny"
+
+
+LIVE_REFUSALS = {
+    "the user is gone": "authorization { users = [ {user: agent, password: x} ] }\n",
+    "the user may not subscribe": REFUSALS["the user may not subscribe"],
+}
+
+
+@pytest.mark.parametrize("refusal", LIVE_REFUSALS.values(), ids=LIVE_REFUSALS)
+async def test_a_worker_that_is_refused_on_a_live_connection_takes_requests_again(
+    world: CliProject, server: GuardedServer, refusal: str
+) -> None:
+    world.configure(BeforeTool=world.hook("policy", {"decision": "deny", "reason": "no"}))
+
+    with Worker(world, "--nats", server.url, "--subject", SUBJECT, *HTTP) as worker:
+        assert worker.get("/healthz") == (200, b"ok\n")
+        server.change(refusal)
+        await asyncio.to_thread(until, lambda: worker.get("/healthz").status == 503)
         server.use(WORKS)
         await asyncio.to_thread(until, lambda: worker.get("/healthz").status == 200)
         answer = await server.ask()

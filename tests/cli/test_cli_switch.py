@@ -162,7 +162,7 @@ def test_a_list_that_may_not_be_written_is_said_to_keep_the_hook_disabled(world:
 
     assert run.status == 1
     assert f"{world.system_file} cannot be changed" in run.stderr
-    assert disabled_names(world, "user") == []
+    assert "disabled" not in world.user_file.read_text()
 
 
 @pytest.mark.parametrize(("verb", "listed"), [("disable", ["lint"]), ("enable", [])])
@@ -221,8 +221,41 @@ def test_a_change_of_an_approved_project_has_to_be_approved(world: CliProject, v
     run = world.run(verb, "lint", approved=False)
 
     assert run.status == 0
-    assert "To approve the change, run `llxprt-hooks trust`" in run.stderr
+    warning = "None of the project's hooks run, because this change has ended the project's approval. Run `llxprt-hooks"
+    assert warning in run.stderr
     assert world.trust_state() == "changed"
+
+
+def test_a_hook_that_is_disabled_and_enabled_runs_again_as_approved(world: CliProject) -> None:
+    world.configure(BeforeTool={"name": "lint", "command": world.script("lint", "exit 2")})
+    world.approve()
+    before = world.project_file.read_text()
+
+    world.run("disable", "lint", approved=False)
+    run = world.run("enable", "lint", approved=False)
+
+    assert world.project_file.read_text() == before
+    assert (run.status, run.stderr) == (0, "")
+    assert world.trust_state() == "trusted"
+    assert world.run("fire", "BeforeTool", approved=False).status == 2
+
+
+@pytest.mark.parametrize("approved_before", [True, False])
+def test_enable_says_that_the_hook_does_not_run_without_approval(world: CliProject, approved_before: bool) -> None:
+    hook = {"name": "lint", "command": world.script("lint", "exit 2")}
+    world.configure(BeforeTool=hook)
+    if approved_before:
+        world.approve()
+        world.configure(BeforeTool=[hook, "true"])
+    world.run("disable", "lint", approved=False)
+
+    run = world.run("enable", "lint", approved=False)
+
+    why = "the project has changed since it was approved" if approved_before else "this project is not approved"
+    assert run.stdout.startswith("lint is now enabled")
+    assert run.stderr == (
+        f"None of the project's hooks run, because {why}. Run `llxprt-hooks trust` to approve them.\n"
+    )
 
 
 @pytest.mark.parametrize(("answer", "state"), [("y", "trusted"), ("n", "changed")])
@@ -237,7 +270,7 @@ def test_on_a_terminal_the_change_is_shown_and_asked_about(world: CliProject, an
     screen, status = ended(child)
 
     assert status == 0
-    assert ("run `llxprt-hooks trust`" in screen) is (answer == "n")
+    assert ("`llxprt-hooks trust`" in screen) is (answer == "n")
     assert world.trust_state() == state
 
 

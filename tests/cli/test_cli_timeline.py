@@ -172,6 +172,19 @@ def test_the_oldest_events_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(timeline.facets()["hook"]) == len(timeline.events)
 
 
+def test_events_with_large_payloads_are_forgotten_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline_module, "MOST_TEXT", 100_000)
+    timeline = Timeline()
+    for at in range(50):
+        payload = {"tool_input": {"content": "x" * 9_000}}
+        timeline.add([execution(f"e{at}", payload=payload), execution(f"e{at}", hook="second")])
+
+    assert ids(timeline) == [f"e{at}" for at in range(49, 49 - len(timeline.events), -1)]
+    assert 8 <= len(timeline.events) <= 11
+    timeline.add([execution("huge", payload={"content": "x" * 200_000})])
+    assert ids(timeline) == ["huge"]
+
+
 def test_pages() -> None:
     view = timeline_of(*(execution(f"e{at}") for at in range(10))).view(Where())
 

@@ -29,7 +29,7 @@ def test_all_that_the_approval_is_for_is_shown(guarded: CliProject) -> None:
 
     shown = [line.strip() for line in run.stdout.splitlines()]
     assert "BeforeTool write_.*  ./guard.sh" in shown
-    assert "script guard.sh  (17 bytes)" in shown
+    assert "file guard.sh  (17 bytes)" in shown
     assert "enableHooks: true" in shown
     assert 'hooksConfig: {"disabled":["the-users-own"]}' in shown
     assert shown[-1] == f"{guarded.root}: not approved"
@@ -58,9 +58,9 @@ def test_what_changed_since_the_last_approval_is_named(guarded: CliProject) -> N
 
     run = guarded.run("trust", "--dry-run", approved=False)
 
-    assert "  script guard.sh  (17 bytes)  (changed)\n" in run.stdout
+    assert "  file guard.sh  (17 bytes)  (changed)\n" in run.stdout
     assert "changed since the last approval: guard.sh\n" in run.stdout
-    assert "it was approved: guard.sh. Look at what has changed" in guarded.run("list", approved=False).stderr
+    assert "it was approved (guard.sh). To see what has changed" in guarded.run("list", approved=False).stderr
 
 
 def test_a_hook_of_no_event_is_not_said_to_run(world: CliProject) -> None:
@@ -77,7 +77,29 @@ def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> 
     run = guarded.run("trust", "--yes", approved=False)
 
     assert run.status == 0
-    assert "`llxprt-hooks validate` finds" in run.stderr
+    assert "`llxprt-hooks validate` finds a problem: " in run.stderr
+
+
+def test_before_you_are_asked_you_are_told_of_problems(guarded: CliProject) -> None:
+    (guarded.root / "guard.sh").unlink()
+
+    screen = guarded.terminal("llxprt-hooks trust", columns=200)
+    screen.expect_exact("`llxprt-hooks validate` finds a problem: ")
+    screen.expect_exact("Approve the hooks of")
+    screen.sendline("n")
+
+    assert ended(screen)[1] == 1
+
+
+def test_hooks_that_are_off_are_not_said_to_run(world: CliProject) -> None:
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": world.script("a", "true")}]}], "After": []}
+    world.put("project", {"hooks": hooks})
+
+    run = world.run("trust", "--yes", approved=False)
+
+    assert run.status == 0
+    assert run.stdout.endswith('\napproved, but hooks are off: no settings file has `"enableHooks": true`\n')
+    assert "`llxprt-hooks validate` finds 2 problems, the first: " in run.stderr
 
 
 @pytest.mark.parametrize("answer", ["", "y\n", "yes\n", "n\n"])
@@ -86,7 +108,7 @@ def test_without_a_terminal_nothing_is_approved_unless_yes_is_passed(guarded: Cl
 
     assert guarded.trust_state() == "untrusted"
     assert run.status == 1
-    assert "pass --yes" in run.stderr
+    assert "run `llxprt-hooks trust --yes`" in run.sentence()
 
 
 @pytest.mark.parametrize("home", ["", "not/absolute"])
@@ -270,8 +292,8 @@ def test_show_prints_the_scripts(guarded: CliProject) -> None:
     run = guarded.run("trust", "--show", approved=False)
 
     assert run.status == 0
-    assert "  script .llxprt/hooks/lib.sh  (9 bytes)\n    | echo\\x1b[2J\n" in run.stdout
-    assert "  script guard.sh  (17 bytes)\n    | #!/bin/sh\n    | exit 2\n" in run.stdout
+    assert "  file .llxprt/hooks/lib.sh  (9 bytes)\n    | echo\\x1b[2J\n" in run.stdout
+    assert "  file guard.sh  (17 bytes)\n    | #!/bin/sh\n    | exit 2\n" in run.stdout
     assert guarded.trust_state() == "untrusted"
 
 
@@ -280,7 +302,7 @@ def test_commands_without_a_file_are_listed(world: CliProject) -> None:
 
     shown = world.run("trust", "--dry-run", approved=False).stdout.splitlines()
 
-    listed = [line for line in shown if "no file of this project found for" in line]
+    listed = [line for line in shown if "not part of this approval" in line]
     assert [line.partition(": ")[2] for line in listed] == ["eslint --fix", "make lint"]
 
 

@@ -30,6 +30,15 @@ def test_help_lists_every_command_with_a_whole_sentence(world: CliProject) -> No
         assert re.search(rf"^  {name} +{re.escape(does)}$", listing, re.MULTILINE)
 
 
+def test_help_has_the_commands_under_headings_in_one_column(world: CliProject) -> None:
+    listing = world.run("--help").stdout
+
+    headings = ["Options", "Start", "Run", "Check", "Observe", "Connect", "Set up"]
+    assert re.findall(r"^([A-Z][a-z ]+):$", listing, re.MULTILINE) == headings
+    rows = listing.partition("\nStart:\n")[2]
+    assert len({line.index(COMMANDS[line.split()[0]]) for line in rows.splitlines() if line.startswith("  ")}) == 1
+
+
 def test_help_loads_no_more_than_it_needs() -> None:
     """So that it comes at once: neither the engine, nor an event loop, nor a terminal library."""
     program = (
@@ -183,7 +192,7 @@ def test_a_full_disk_is_one_sentence(world: CliProject) -> None:
         )
 
     assert ended.returncode == 1
-    assert ended.stderr.decode().splitlines() == ["llxprt-hooks: standard output: No space left on device"]
+    assert ended.stderr.decode().splitlines() == ["Error: standard output: No space left on device"]
 
 
 def test_closed_streams_do_not_matter(world: CliProject) -> None:

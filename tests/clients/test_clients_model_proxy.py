@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import logging
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import pytest
 
 from llxprt_hooks import Hooks, deny, stop
 from llxprt_hooks.model import Restriction
+from llxprt_hooks.proxy import model_http
 from llxprt_hooks.proxy.model_answers import without_calls
 from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, is_loopback, serving, upstreams
 from tests.clients.api_server import APIServer, Call
@@ -247,6 +249,43 @@ async def test_answers_that_hooks_see_are_asked_for_in_a_form_that_can_be_read(u
     assert [upstream.header("accept-encoding", n) for n in range(3)] == ["gzip", "identity", "br"]
 
 
+@pytest.mark.parametrize(
+    ("event", "content", "headers"),
+    [
+        ("AfterModel", b"not gzip", {"content-encoding": "gzip"}),
+        ("AfterModel", b"[" * 100_000 + b"]" * 100_000, {}),
+        ("BeforeToolSelection", b'{"error": "busy"}', {}),
+        ("BeforeToolSelection", b'{"type": "message", "content": null}', {}),
+        ("BeforeToolSelection", b"[]", {}),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_an_error_of_the_api(
+    upstream: Upstream, event: str, content: bytes, headers: dict[str, str]
+) -> None:
+    hooks = Hooks()
+    hooks.on(event, lambda payload: {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
+    upstream.answer = upstream.say(content, **headers)
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask(prompt("hi", tools=[{"name": "one", "input_schema": {}}]))
+    assert response.status_code == 502
+    assert response.json()["error"]["type"] == "api_error"
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/models"])
+async def test_a_chunked_body_is_sent_whole_whatever_length_is_declared(upstream: Upstream, path: str) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    async with proxied(upstream.url, hooks) as proxy:
+        port = httpx.URL(proxy.anthropic).port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST /anthropic{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 3\r\n"
+        chunk = f"{len(BODY):x}\r\n".encode() + BODY + b"\r\n0\r\n\r\n"
+        writer.write(f"{head}transfer-encoding: chunked\r\n\r\n".encode() + chunk)
+        assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()
+    assert upstream.bodies == [BODY]
+
+
 # What hooks do.
 
 
@@ -287,7 +326,23 @@ async def test_without_hooks_for_the_model_any_body_passes(upstream: Upstream, e
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/messages/", "//v1//messages", "/v1/%6dessages", "/v1/x/../messages", "/v1/./messages", "/v1/messages?a=/b"],
+    [
+        "/v1/messages/",
+        "//v1//messages",
+        "/v1/%6dessages",
+        "/v1/x/../messages",
+        "/v1/./messages",
+        "/v1/messages?a=/b",
+        "/V1/Messages",
+        "/v1%2Fmessages",
+        "/v1\\messages",
+        "/v1/messages;v=2",
+        "/v1/messages%3Fa",
+        "/v1/messages%00",
+        "/v1/messages%20",
+        "/v1/messages/%2e",
+        "/v1/messages/x/%2E%2e",
+    ],
 )
 async def test_no_spelling_of_a_path_avoids_the_hooks(upstream: Upstream, path: str) -> None:
     hooks = Hooks()
@@ -315,6 +370,52 @@ async def test_only_the_upstream_is_reached(upstream: Upstream) -> None:
         assert (await proxy.client.get(proxy.anthropic + "x/v1/models")).status_code == 404
     assert [upstream.header("host", number) for number in (0, 1)] == [upstream.url.removeprefix("http://")] * 2
     assert len(upstream.heads) == 2
+
+
+async def test_a_redirect_of_the_upstream_leads_to_the_proxy(upstream: Upstream) -> None:
+    hooks, seen = Hooks(), list[Any]()
+    hooks.on("AfterModel", lambda payload: seen.append(payload["llm_response"]["text"]))
+    answers = [upstream.say(MESSAGE)]
+
+    async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream.answer = answers.pop()
+        location = f"{upstream.url}/v1/messages?again=1"
+        await upstream.say(b"", "307 Temporary Redirect", location=location)(reader, writer)
+
+    upstream.answer = redirect
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.client.post(f"{proxy.anthropic}/v1/messages", content=BODY, follow_redirects=True)
+    assert str(response.url) == f"{proxy.anthropic}/v1/messages?again=1"
+    assert (response.json(), seen) == (MESSAGE, ["hello"])
+    assert upstream.bodies == [BODY, BODY]
+
+
+@pytest.mark.parametrize("location", ["https://other.example/v1/messages", "http://[x/", "//other.example/"])
+async def test_a_model_call_is_not_redirected_past_the_proxy(upstream: Upstream, location: str) -> None:
+    hooks = Hooks()
+    upstream.answer = upstream.say(b"", "307 Temporary Redirect", location=location)
+    async with proxied(upstream.url, hooks) as proxy:
+        passed = await proxy.ask()
+        hooks.on("BeforeModel", lambda payload: None)
+        refused = await proxy.ask()
+    assert (passed.status_code, passed.headers["location"]) == (307, location)
+    assert (refused.status_code, "location" in refused.headers) == (502, False)
+    assert "redirects to another server" in refused.text
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+async def test_a_request_that_is_too_large_for_hooks_is_not_sent(
+    upstream: Upstream, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_http, "LARGEST_REQUEST", 1024**2)
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    compress: Any = {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding]
+    async with proxied(upstream.url, hooks) as proxy:
+        small = await proxy.ask(compress(json.dumps(prompt("a" * 1_000_000)).encode()), content_encoding=encoding)
+        large = await proxy.ask(compress(json.dumps(prompt("a" * 1_100_000)).encode()), content_encoding=encoding)
+    assert (small.status_code, large.status_code, len(upstream.heads)) == (200, 400, 1)
+    assert "more than 1 MiB was not sent" in large.text
 
 
 # Who may use it.
@@ -356,6 +457,18 @@ async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstre
         for host, status in hosts.items():
             response = await client.post(f"{url}/v1/messages", content=BODY, headers={"host": host})
             assert response.status_code == status, host
+
+
+async def test_a_page_at_another_address_is_refused(upstream: Upstream) -> None:
+    async with (
+        serving(Hooks(), upstreams([upstream.url], {}), host="0.0.0.0") as running,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        url = running.base_urls["ANTHROPIC_BASE_URL"]
+        origins = {"http://192.0.2.7:3000": 200, "http://localhost": 200, "http://198.51.100.1": 403}
+        for origin, status in origins.items():
+            response = await client.get(f"{url}/v1/models", headers={"host": "192.0.2.7:8790", "origin": origin})
+            assert response.status_code == status, origin
 
 
 def test_what_is_this_machine() -> None:
@@ -528,6 +641,69 @@ CALLS: dict[str, tuple[Any, Any, Any]] = {
         lambda answer: answer["output"][-1]["type"] == "message",
     ),
 }
+
+
+BUILT_IN: dict[str, str] = {
+    # The calls of tools that the agent runs, and the types of these tools.
+    "local_shell_call": "local_shell",
+    "shell_call": "shell",
+    "apply_patch_call": "apply_patch",
+    "computer_call": "computer",
+    "new_kind_of_call": "new_kind_of",
+}
+
+
+@pytest.mark.parametrize(("call", "tool"), BUILT_IN.items())
+async def test_calls_of_built_in_tools_that_may_not_run_are_text(upstream: Upstream, call: str, tool: str) -> None:
+    hooks, allowed = Hooks(), list[str]()
+    config = {"mode": "AUTO", "allowedFunctionNames": allowed}
+    hooks.on("BeforeToolSelection", lambda payload: {"hookSpecificOutput": {"toolConfig": config}})
+    items = [{"type": call, "id": "i", "call_id": "c"}, {"type": "web_search_call", "id": "w"}]
+    ran = [{"type": "shell_call", "call_id": "s"}, {"type": "shell_call_output", "call_id": "s"}]
+    upstream.answer = upstream.say({"object": "response", "status": "completed", "output": [*items, *ran]})
+    request = {"model": "m", "input": "hi", "tools": [{"type": tool}, {"type": "function", "name": "other"}]}
+    async with proxied(upstream.url, hooks) as proxy:
+        refused = (await proxy.client.post(f"{proxy.openai}/responses", json=request)).json()["output"]
+        allowed.append(tool)
+        passed = (await proxy.client.post(f"{proxy.openai}/responses", json=request)).json()["output"]
+    assert refused[:-1] == [items[1], *ran]
+    assert "may not be called now" in refused[-1]["content"][0]["text"]
+    assert passed == [*items, *ran]
+
+
+def test_a_request_to_approve_a_tool_of_a_refused_server_is_text() -> None:
+    answer = {"output": [{"type": "mcp_approval_request", "id": "a", "server_label": "files", "name": "delete"}]}
+    assert without_calls("openai-responses", answer, Restriction(frozenset({"files"})).refusal) is answer
+    assert [item["type"] for item in without_calls("openai-responses", answer, lambda name: "no")["output"]] == [
+        "message"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "sent"), [("AfterModel", 400, 0), ("BeforeToolSelection", 400, 0), ("BeforeModel", 200, 1)]
+)
+async def test_an_answer_in_the_background_does_not_avoid_the_hooks(
+    upstream: Upstream, event: str, status: int, sent: int
+) -> None:
+    hooks = Hooks()
+    hooks.on(event, lambda payload: None)
+    upstream.answer = upstream.say({"object": "response", "status": "queued", "output": []})
+    async with proxied(upstream.url, hooks) as proxy:
+        request = {"model": "m", "input": "hi", "background": True}
+        response = await proxy.client.post(f"{proxy.openai}/responses", json=request)
+    assert (response.status_code, len(upstream.heads)) == (status, sent)
+
+
+async def test_an_answer_in_the_background_does_not_avoid_a_restriction(upstream: Upstream) -> None:
+    hooks = Hooks()
+    restricted = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"mode": "NONE"}}}}
+    hooks.on("BeforeModel", lambda payload: restricted)
+    upstream.answer = upstream.say({"object": "response", "status": "queued", "output": []})
+    async with proxied(upstream.url, hooks) as proxy:
+        request = {"model": "m", "input": "hi", "background": True, "tools": [{"type": "local_shell"}]}
+        response = await proxy.client.post(f"{proxy.openai}/responses", json=request)
+    assert response.status_code == 502
+    assert "in the background" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("api", CALLS)

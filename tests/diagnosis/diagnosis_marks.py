@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from llxprt_hooks.diagnosis import Diagnostic, diagnose, inspect_file, inspect_project
-from llxprt_hooks.diagnosis.rules import NOT_WARM
+from llxprt_hooks.diagnosis.rules import Rule
 from tests.support.project import Project
 
 _MARK = re.compile("[«»]")
@@ -85,11 +85,13 @@ class DiagnosedProject(Project):
 
     def diagnose(self, *tools: str) -> list[Diagnostic]:
         """All that is found for the project, without the suggestion about Python, which many hooks here would get."""
-        return [each for each in diagnose(inspect_project(self.root, tools)) if each.code != NOT_WARM.code]
+        return [each for each in diagnose(inspect_project(self.root, tools)) if each.code != Rule.NOT_WARM.code]
 
     def diagnose_text(self, text: str | bytes, *tools: str) -> list[Diagnostic]:
         """All that is found in the project's settings, given their text; without that suggestion, too."""
         self.write(self.project_file, text)
         return [
-            each for each in diagnose(inspect_file(self.project_file, self.root, tools)) if each.code != NOT_WARM.code
+            each
+            for each in diagnose(inspect_file(self.project_file, self.root, tools))
+            if each.code != Rule.NOT_WARM.code
         ]

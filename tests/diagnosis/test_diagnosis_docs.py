@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from llxprt_hooks.diagnosis import RULES
+from llxprt_hooks.diagnosis import Rule
 
 PAGE = Path(__file__).parents[2] / "docs" / "validate.md"
 TESTS = Path(__file__).parent
@@ -14,10 +14,10 @@ TESTS = Path(__file__).parent
 def test_every_diagnostic_is_documented_with_its_severity() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (error|warning|hint) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert rows == [(rule.code, rule.severity.value) for rule in RULES]
+    assert rows == [(rule.code, rule.severity.value) for rule in Rule]
 
 
 def test_every_diagnostic_has_a_test() -> None:
     tests = "".join(file.read_text(encoding="utf-8") for file in TESTS.glob("test_diagnosis_[!d]*.py"))
 
-    assert [rule.code for rule in RULES if f'"{rule.code}"' not in tests] == []
+    assert [rule.code for rule in Rule if f'"{rule.code}"' not in tests] == []

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from llxprt_hooks.agent.tools import TOOLS
-from llxprt_hooks.diagnosis import RULES
+from llxprt_hooks.diagnosis import Rule
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
 from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.schema import GROUPS
@@ -34,8 +34,8 @@ def test_every_event_is_declared() -> None:
 
 
 def test_codes_are_distinct_and_reasons_are_sentences() -> None:
-    assert len({rule.code for rule in RULES}) == len(RULES)
-    assert all(rule.why.endswith(".") and not rule.why[0].islower() for rule in RULES)
+    assert len({rule.code for rule in Rule}) == len(Rule)
+    assert all(rule.why.endswith(".") and not rule.why[0].islower() for rule in Rule)
 
 
 def test_the_agent_and_its_sdk_are_not_imported() -> None:

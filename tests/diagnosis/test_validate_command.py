@@ -73,7 +73,7 @@ def test_for_people(place: DiagnosedProject) -> None:
 .llxprt/settings.json:6:70: warning: 600 is 0.6 s, which looks like a number of seconds [timeout-seconds]
    6 |       { "hooks": [{ "type": "command", "command": "true", "timeout": 600 }] }
      |                                                                      ^^^
-       why: Timeouts are in milliseconds here, in seconds in Claude Code; a hook that times out fails, which allows.
+       why: Timeouts are in milliseconds here, in seconds in Claude Code; if a hook times out, the call goes ahead.
        fix: For 600 s write 600000.
 
 Found 1 error and 1 warning; checked .llxprt/settings.json.

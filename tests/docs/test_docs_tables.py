@@ -41,13 +41,13 @@ async def before_tool(command: str, folder: Path) -> dict[str, Any] | None:
 @pytest.mark.parametrize("row", table(PROTOCOL, "a BeforeTool hook that runs"), ids=str)
 async def test_exit_codes(row: dict[str, str], tmp_path: Path) -> None:
     [command] = code(row["a BeforeTool hook that runs"])
-    expected = None if row["comes to"] == "nothing" else json.loads(code(row["comes to"])[0])
+    expected = None if row["result"] == "nothing" else json.loads(code(row["result"])[0])
     assert await before_tool(command, tmp_path) == expected
 
 
 @pytest.mark.parametrize("row", table(PROTOCOL, "a hook that prints"), ids=str)
 async def test_plain_text_and_json(row: dict[str, str], tmp_path: Path) -> None:
-    [printed], [expected] = code(row["a hook that prints"]), code(row["comes to"])
+    [printed], [expected] = code(row["a hook that prints"]), code(row["result"])
     (tmp_path / "printed").write_text(printed, encoding="utf-8")
     assert await before_tool("cat printed", tmp_path) == json.loads(expected)
 

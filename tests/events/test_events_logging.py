@@ -17,6 +17,7 @@ from llxprt_hooks import (
     GenerateContentParameters,
     HookEventName,
     HookExecutionResult,
+    Hooks,
     HookSystem,
     execute_tool_with_hooks,
     fire_after_model_hook,
@@ -151,6 +152,73 @@ async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_t
     assert {record.levelno for record in caplog.records if hasattr(record, "hook_failure")} == {logging.WARNING}
     assert result.final_output is not None
     assert (result.success, len(result.errors), result.final_output.reason) == (False, 2, "fine")
+
+
+WARNED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a guard": ("exit 3", {}, 'code 3. The call goes ahead; to block it instead, set "failClosed": true'),
+    "with stderr": ("echo oh no >&2; exit 3", {}, 'set "failClosed": true. Its stderr: oh no'),
+    "that blocks then": ("exit 3", {"failClosed": True}, "code 3. The call is blocked, because failClosed is set"),
+    "that is not executable": ("exit 126", {}, "Hint: 126 means that a file cannot be executed: try `chmod +x`, and"),
+    "that is not found": ("no-such-program-anywhere", {}, "127 means that a program was not found: check its path, as"),
+    "that observes": ("exit 3", {"mode": "observe"}, "This changes nothing, because it only observes"),
+}
+
+
+@pytest.mark.parametrize(("command", "fields", "words"), WARNED.values(), ids=WARNED)
+async def test_the_warning_says_what_a_failure_means_for_the_call(
+    project: EventsProject,
+    ready: Ready,
+    warnings_of_engine: Texts,
+    command: str,
+    fields: dict[str, Any],
+    words: str,
+) -> None:
+    hook = {"type": "command", "command": command, "name": "guard", **fields}
+    handler = await ready(project.config({"BeforeTool": {"hooks": [hook]}}))
+
+    await handler.fire_before_tool_event("glob", {})
+
+    [warning] = warnings_of_engine()
+    assert warning.startswith("BeforeTool: hook `guard` exited with code ")
+    assert words in warning
+
+
+@pytest.mark.parametrize("says", [{"decision": "deny"}, {"continue": False}])
+async def test_a_failure_beside_a_block_lets_nothing_go_ahead(
+    project: EventsProject, ready: Ready, warnings_of_engine: Texts, says: dict[str, Any]
+) -> None:
+    handler = await ready(project.config({"BeforeTool": [project.hook("a", exit_code=3), project.hook("b", says)]}))
+
+    await handler.fire_before_tool_event("glob", {})
+
+    [warning] = warnings_of_engine()
+    assert warning.endswith("exited with code 3. It counts as not run")
+
+
+async def test_where_nothing_can_be_blocked_a_failed_hook_counts_as_not_run(
+    project: EventsProject, ready: Ready, warnings_of_engine: Texts
+) -> None:
+    handler = await ready(project.config({"AfterTool": project.hook("a", exit_code=3)}))
+
+    await handler.fire_after_tool_event("glob", {}, {})
+
+    [warning] = warnings_of_engine()
+    assert warning.endswith("exited with code 3. It counts as not run")
+
+
+async def test_of_a_function_the_warning_names_the_argument_of_python(
+    project: EventsProject, warnings_of_engine: Texts
+) -> None:
+    hooks = Hooks(project.config({}))
+
+    @hooks.on("BeforeTool")
+    def guard(payload: dict[str, Any]) -> None:
+        raise ValueError("broken")
+
+    await hooks.run_tool("glob", {}, lambda arguments: "done")
+
+    [warning] = warnings_of_engine()
+    assert warning.endswith("The call goes ahead; to block it instead, set fail_closed=True")
 
 
 @pytest.mark.requirement("DELTA-HSYS-001")

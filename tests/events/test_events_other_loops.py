@@ -163,7 +163,7 @@ def test_an_isolated_subinterpreter_is_blocked(tmp_path: Path) -> None:
     )
 
     assert done.stdout.startswith("deny blocked because hooks cannot run here: Cannot start"), done.stderr
-    assert "which blocks" in done.stderr
+    assert "The call is blocked" in done.stderr
 
 
 async def test_an_interpreter_that_can_start_no_process_blocks(
@@ -181,4 +181,4 @@ async def test_an_interpreter_that_can_start_no_process_blocks(
     assert output is not None
     assert output.is_blocking_decision()
     assert "hooks cannot run here" in output.get_effective_reason()
-    assert "which blocks" in caplog.text
+    assert "The call is blocked" in caplog.text

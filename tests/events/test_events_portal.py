@@ -209,6 +209,102 @@ def test_ctrl_c_before_the_call_has_begun() -> None:
     assert hooks.sync.run_tool("any", {}, done).llm_content == "never"
 
 
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd, so calls open nothing")
+def test_a_call_leaves_no_descriptor_open() -> None:
+    async def slow(payload: dict[str, Any]) -> None:
+        await asyncio.sleep(60)
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", slow, matcher="slow")
+    hooks.on("BeforeTool", lambda payload: None, matcher="any")
+    hooks.sync.run_tool("any", {}, done)
+    before = descriptors()
+    for _ in range(50):
+        hooks.sync.run_tool("any", {}, done)
+    assert descriptors() == before
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        hooks.sync.run_tool("slow", {}, done)
+    until(lambda: descriptors() == before)
+
+
+def test_a_guard_holds_when_no_descriptor_is_left() -> None:
+    printed = program("""
+        import os, resource
+        from llxprt_hooks import Hooks, deny
+
+        hooks = Hooks()
+        hooks.on("BeforeTool", lambda payload: deny("guarded"))
+        run = lambda: hooks.sync.run_tool("t", {}, lambda args: "RAN").llm_content
+        print(run())
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        taken = []
+        try:
+            while True:
+                taken.append(os.dup(0))
+        except OSError:
+            print(run())
+    """)
+    assert printed == "guarded\nguarded\n"
+
+
+def test_a_hook_that_forks_does_not_end_the_call_of_its_parent() -> None:
+    """The copy of the loop in the child runs the hook's end, too."""
+    printed = program("""
+        import asyncio, os, signal, sys
+        from llxprt_hooks import Hooks, deny
+
+        hooks = Hooks()
+        ended, end = os.pipe()
+        children = []
+
+        @hooks.on("BeforeTool")
+        def forks(payload):
+            loop = asyncio.get_running_loop()
+            children.append(os.fork())
+            if children[0]:
+                assert os.read(ended, 1) == b"."
+                return deny("guarded")
+            loop.call_later(0.1, os.write, end, b".")
+            sys.exit()
+
+        print(hooks.sync.run_tool("t", {}, lambda args: "RAN").llm_content)
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+    """)
+    assert printed == "guarded\n"
+
+
+def test_green_threads_wait_for_each_other_with_their_own_locks() -> None:
+    """gevent replaces the lock of ``threading``: a call of the system would stop all of its threads."""
+    printed = program("""
+        import _thread, os, threading
+        from llxprt_hooks import Hooks, deny
+
+        class Lock:
+            def __init__(self):
+                lock = _thread.allocate_lock()
+                self.acquire, self.release = lock.acquire, lock.release
+
+            def __enter__(self):
+                self.acquire()
+
+            def __exit__(self, *error):
+                self.release()
+
+        threading.Lock = Lock
+        os.eventfd_read = None
+        hooks = Hooks()
+        hooks.on("BeforeTool", lambda payload: deny("guarded"))
+        print(hooks.sync.run_tool("t", {}, lambda args: "RAN").llm_content)
+    """)
+    assert printed == "guarded\n"
+
+
 def test_a_call_that_was_interrupted_before_it_was_handed_over_ends_too() -> None:
     ended = threading.Event()
 

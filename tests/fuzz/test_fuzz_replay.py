@@ -73,7 +73,7 @@ def hold(ended: Run, output_format: str) -> None:
         printed = ended.json_lines
         assert ended.status == 1 or printed[-1]["type"] == "result"
     elif ended.status == 1:
-        assert ended.stderr.splitlines()[-1].startswith("llxprt-hooks: ")
+        assert ended.stderr.splitlines()[-1].startswith(("llxprt-hooks: ", "Error: "))
 
 
 @fuzz(150, data=recordings, output_format=st.sampled_from(FORMATS))

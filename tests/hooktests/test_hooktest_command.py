@@ -174,9 +174,9 @@ def test_no_hook_matches_is_a_failure_with_the_reasons_of_the_plan(guarded: CliP
     guarded.write(FILE, json.dumps([a_test(), a_test(hook="gurd"), a_test(event="AfterTool", input={})]))
 
     assert [test["problems"] for test in results(call)["tests"]] == [
-        ["no hook matches: true: its matcher '^shell$' does not match 'write_file'"],
-        ["no hook matches: no hook is called gurd (hooks of BeforeTool: true)"],
-        ["no hook matches: no hook is configured for AfterTool"],
+        ["true did not run: its matcher '^shell$' does not match 'write_file'"],
+        ["no hook is called gurd (hooks of BeforeTool: true)"],
+        ["no hook is configured for AfterTool"],
     ]
 
 
@@ -187,7 +187,7 @@ def test_hooks_that_are_not_approved_do_not_run_and_their_tests_fail(guarded: Cl
     run = guarded.run("test", approved=False)
 
     assert run.status == 1
-    assert "no hook matches: guard: this project is not approved" in run.stdout
+    assert "guard did not run: this project is not approved" in run.stdout
     assert "run `llxprt-hooks trust`" in run.stderr
     assert not (guarded.root / "ran").exists()
 
@@ -220,6 +220,63 @@ def test_variables_are_set_for_one_test_only(world: CliProject, call: Call, monk
     world.write(FILE, json.dumps(tests))
 
     assert results(call)["passed"] == 2
+
+
+def test_tests_are_not_in_the_audit_trail(guarded: CliProject) -> None:
+    settings = json.loads(guarded.project_file.read_text())
+    audit = {"nats": {"servers": ["nats://127.0.0.1:9"]}}
+    guarded.write(guarded.project_file, {**settings, "hooksConfig": {"audit": audit}})
+    guarded.write(FILE, a_test())
+
+    assert guarded.run("test").status == 0
+    assert [*(guarded.home / ".llxprt").rglob("audit/*/*")] == []
+
+
+STARTED = {"BeforeTool": {"name": "mine", "command": "guard"}}
+"""A hook whose program is found by the path."""
+
+
+@pytest.fixture
+def searched(world: CliProject) -> CliProject:
+    """A project that brings a program with the name of the user's own guard."""
+    world.configure(level="user", **STARTED)
+    world.script("tools/guard", "touch ran")
+    return world
+
+
+@pytest.mark.parametrize("file", [".llxprt/x.hooktest.json", "tests/x.hooktest.json"])
+def test_variables_of_a_file_that_nobody_approved_start_nothing(searched: CliProject, file: str) -> None:
+    searched.write(file, a_test(env={"PATH": f"{searched.root}/tools:/usr/bin:/bin"}))
+
+    run = searched.run("test", file, approved=False)
+
+    assert run.status == 1
+    assert "its hooks were not run: it sets variables" in " ".join(run.stdout.split())
+    assert not (searched.root / "ran").exists()
+
+
+def test_variables_of_a_file_beside_approved_ones_start_nothing(searched: CliProject) -> None:
+    searched.configure(BeforeTool={"name": "theirs", "command": "true"})
+    path = {"PATH": f"{searched.root}/tools:/usr/bin:/bin"}
+    searched.write(FILE, a_test(hook="theirs", env={"WORD": "1"}))
+    searched.write("tests/x.hooktest.json", a_test(hook="mine", env=path))
+    assert searched.run("trust", "--yes", approved=False).status == 0
+
+    approved = searched.run("test", approved=False)
+    other = searched.run("test", "tests", approved=False)
+    searched.write(FILE, a_test(hook="mine", env=path))
+    changed = searched.run("test", approved=False)
+
+    assert (approved.status, other.status, changed.status) == (0, 1, 1)
+    assert not (searched.root / "ran").exists()
+
+
+def test_variables_of_the_users_own_tests_are_set(world: CliProject) -> None:
+    world.configure(level="user", BeforeTool={"command": "echo $WORD"})
+    file = world.user_file.parent / "hooks" / "mine.hooktest.json"
+    world.write(file, a_test(env={"WORD": "hi"}, expect={"decision": "allow", "output": {"systemMessage": "hi"}}))
+
+    assert world.run("test", str(file), approved=False).status == 0
 
 
 def test_files_beside_scripts_are_found_and_those_below_given_paths(world: CliProject, call: Call) -> None:

@@ -35,7 +35,7 @@ def test_inside_a_running_loop(hook_run):
     assert asyncio.run(inside()).decision == "block"
 
 def test_no_hook(hook_run):
-    with pytest.raises(AssertionError, match="no hook matches: no hook is configured for AfterTool"):
+    with pytest.raises(AssertionError, match="no hook is configured for AfterTool"):
         hook_run("AfterTool")
 
 def test_wrong_input(hook_run):

@@ -428,7 +428,11 @@ def test_a_link_out_of_the_project_is_not_followed(
     assert list(outside.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--from", "cursor"], ["--from", "claude", "-C", "/no/such"]], ids=str)
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--from", "cursor"], ["--from", "claude", "-C", "/no/such"], ["--from", "claude", "gone.json"]],
+    ids=str,
+)
 def test_wrong_usage(arguments: list[str]) -> None:
     assert migrate(*arguments) == 64
 

@@ -121,6 +121,13 @@ def test_a_stream_that_cannot_be_read_is_incomplete(
 
 
 @APIS
+def test_an_event_that_is_nested_too_deeply_makes_a_stream_incomplete(wire: Wire, response: dict[str, Any]) -> None:
+    deep = b'data: {"x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n\n"
+
+    assert wire.assemble([deep, *wire.write(response, WANTS_USAGE)]) is None
+
+
+@APIS
 def test_the_response_is_not_changed(wire: Wire, response: dict[str, Any]) -> None:
     before = json.dumps(response)
 
@@ -227,6 +234,18 @@ class TestChat:
 
         assert response is not None
         assert (response["model"], response["usage"], "obfuscation" in response) == ("m", None, False)
+
+    def test_calls_without_a_number_stay_in_order(self) -> None:
+        calls = [{"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}} for name in "ba"]
+        response = CHAT.assemble(chunks(*({"tool_calls": [call]} for call in calls)))
+
+        assert response is not None
+        assert response["choices"][0]["message"]["tool_calls"] == calls
+
+    def test_calls_that_cannot_be_put_in_order_make_a_stream_incomplete(self) -> None:
+        calls = [{"index": index, "id": "c"} for index in (0, "1")]
+
+        assert CHAT.assemble(chunks(*({"tool_calls": [call]} for call in calls))) is None
 
     def test_a_choice_without_an_end_is_incomplete(self) -> None:
         assert CHAT.assemble(chunks({"content": "Hi"}, finish_reason=None)) is None

@@ -287,7 +287,7 @@ async def test_protected_files_may_be_read_but_not_changed(bench: RecipeProject)
     bench.init("protected-files")
     for path in ("package-lock.json", "sub/uv.lock", ".git/config", ".llxprt/settings.json", ".llxprt/hooks/x.py"):
         assert await bench.verdict("read_file", file_path=path) is None
-        assert "not for you to change" in str(await bench.verdict("write_file", file_path=path, content=""))
+        assert "protected from changes" in str(await bench.verdict("write_file", file_path=path, content=""))
 
 
 async def test_protected_files_in_commands(bench: RecipeProject) -> None:
@@ -442,7 +442,7 @@ async def test_test_first_may_ask_for_a_changed_test(bench: RecipeProject, monke
     test = bench.write("tests/test_price.py", "assert old\n")
     commit_all(bench.root)
 
-    assert "as in the last commit" in str(await bench.verdict("write_file", file_path="price.py", content=""))
+    assert "has not changed since" in str(await bench.verdict("write_file", file_path="price.py", content=""))
     test.write_text("assert new\n")
     assert await bench.verdict("write_file", file_path="price.py", content="") is None
 

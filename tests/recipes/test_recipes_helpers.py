@@ -290,7 +290,7 @@ async def test_a_session_stops_when_its_tokens_are_used_up(
 
     assert told == [
         None,
-        "800 tokens of this session's budget of 1,000 tokens are used. Finish what matters most, and be brief.",
+        "800 tokens of this session's budget of 1,000 tokens are used. Finish the most important work, and be brief.",
         None,
     ]
     assert await stop_reason(bench) == "the budget of this session is used up: 1,200 tokens of 1,000 tokens"
@@ -599,9 +599,9 @@ async def test_the_model_is_told_what_hooks_were_not_shown(bench: RecipeProject)
     bench.init("text-only-caveat")
 
     assert await caveat(bench, "What is a hook?") == ""
-    assert "what they returned" in await caveat(bench, "What is a hook?")  # the same text: a tool ran in between
+    assert "calls and their results" in await caveat(bench, "What is a hook?")  # the same text: a tool ran in between
     assert await caveat(bench, "What is a hook?", "A script.", "And a crook?") == ""
-    assert "returned" in await caveat(bench, "Look.", "I will look.", session_id="s2")
+    assert "tool calls and their results" in await caveat(bench, "Look.", "I will look.", session_id="s2")
     assert "'screenshot'" in await caveat(bench, "Describe this screenshot.", session_id="s3")
 
 

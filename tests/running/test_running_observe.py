@@ -281,7 +281,7 @@ async def test_its_failure_is_logged_with_what_it_means(tmp_path: Path, caplog: 
         await fired(configured(tmp_path, hook("exit 1", name="guard", failClosed=True)))
 
     [record] = [record for record in caplog.records if "guard" in record.getMessage()]
-    assert record.getMessage().endswith("which changes nothing, because it only observes")
+    assert record.getMessage().endswith(". This changes nothing, because it only observes")
 
 
 async def test_observers_get_its_answer(tmp_path: Path) -> None:

@@ -135,8 +135,16 @@ def test_a_name_is_listed_or_not_and_nothing_else_changes(
         expected.setdefault("hooksConfig", {}).setdefault("disabled", []).append(name)
     elif not disabled and name in listed:
         expected["hooksConfig"]["disabled"] = [item for item in listed if item != name]
+    after = set_disabled(text, name, disabled)
+    if not disabled and name in listed and not expected["hooksConfig"]["disabled"]:
+        left = parse(after).to_value()
+        assert "hooksConfig" not in left or COMMENT.search(text)
+        if "disabled" not in left.get("hooksConfig", {}):
+            expected["hooksConfig"] = {}
+        if "hooksConfig" not in left:
+            del expected["hooksConfig"]
 
-    check(text, set_disabled(text, name, disabled), expected)
+    check(text, after, expected)
 
 
 @fewer
@@ -272,7 +280,6 @@ NAMES = {
     "the first": ('["x", "b"]', '["b"]'),
     "the last": ('["a", "x"]', '["a"]'),
     "the last before a comma": ('["a", "x",]', '["a",]'),
-    "the only one": ('[ "x" ]', "[]"),
     "every time": ('["x", "a", "x"]', '["a"]'),
     "on a line of its own": ('[\n  "a",\n  "x",\n  "b"\n]', '[\n  "a",\n  "b"\n]'),
     "on the last line": ('[\n  "a",\n  "x"\n]', '[\n  "a"\n]'),
@@ -286,6 +293,42 @@ def test_a_name_is_taken_out(before: str, after: str) -> None:
     text = '{"hooksConfig": {"disabled": %s}}'
 
     assert set_disabled(text % before, "x", False) == text % after
+
+
+EMPTIED = {
+    "on one line": ('{"a": 1, "hooksConfig": {"disabled": ["x"]}}', '{"a": 1}'),
+    "with spaces": ('{ "a": 1, "hooksConfig": { "disabled": [ "x" ] } }', '{ "a": 1 }'),
+    "alone": ('{\n  "hooksConfig": { "disabled": ["x", "x"] }\n}\n', "{\n}\n"),
+    "the first": ('{"hooksConfig": {"disabled": ["x"]}, "a": 1}', '{"a": 1}'),
+    "beside other keys": ('{"hooksConfig": {"warm": true, "disabled": ["x"]}}', '{"hooksConfig": {"warm": true}}'),
+    "on lines": ('{\n  "a": 1,\n  "hooksConfig": {\n    "disabled": [\n      "x"\n    ]\n  }\n}', '{\n  "a": 1\n}'),
+    "in both places": ('{"hooks": {"disabled": ["x"]}, "hooksConfig": {"disabled": ["x"]}}', "{}"),
+    "not with a comment inside": (
+        '{"hooksConfig": {"disabled": [/* none */ "x"]}}',
+        '{"hooksConfig": {"disabled": [/* none */]}}',
+    ),
+    "not with a comment beside it": (
+        '{"hooksConfig": {"disabled": ["x"] /* mine */}}',
+        '{"hooksConfig": {/* mine */}}',
+    ),
+    "not if the key stands twice, because the other one would count": (
+        '{"hooksConfig": {"disabled": ["a"], "disabled": ["x"]}}',
+        '{"hooksConfig": {"disabled": ["a"], "disabled": []}}',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), EMPTIED.values(), ids=EMPTIED)
+def test_a_list_that_becomes_empty_is_removed(before: str, after: str) -> None:
+    assert set_disabled(before, "x", False) == after
+
+
+LAYOUTS = ['{"a": 1}', '{ "a": 1 }', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // one\n}\n', "{\n}\n"]
+
+
+@pytest.mark.parametrize("text", [*LAYOUTS, *(text.replace("\n", "\r\n") for text in LAYOUTS if "\n" in text)])
+def test_a_name_that_is_added_and_removed_leaves_no_trace(text: str) -> None:
+    assert set_disabled(set_disabled(text, "x", True), "x", False) == text
 
 
 def test_of_a_key_that_stands_twice_the_one_that_counts_is_changed() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings import Level, Problem, levels, merge_hooks, settings_file
+from llxprt_hooks.settings import Document, Level, Problem, levels, merge_hooks, settings_file
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
@@ -74,10 +74,11 @@ def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, w
     write(user_file, '{\n  "hooks": {\n    "BeforeTool": [\n      {"matcher": "x", "hooks": []}\n    ]\n  }\n}')
 
     [source] = load_settings(project).sources
-    matcher = source.document.root.at("hooks", "BeforeTool", 0, "matcher")
+    assert isinstance(source.content, Document)
+    matcher = source.content.root.at("hooks", "BeforeTool", 0, "matcher")
 
     assert matcher is not None
-    assert str(source.document.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
+    assert str(source.content.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
 
 
 def test_without_any_file_there_is_nothing(project: Path) -> None:
@@ -133,7 +134,7 @@ def test_a_home_directory_that_is_the_project_is_not_the_users(
         loaded = load_settings(directory)
         assert (loaded.enabled, loaded.sources, loaded.extensions) == (False, (), ())
         assert loaded.trust.state is TrustState.UNTRUSTED
-        assert "was skipped, because this project is not approved" in loaded.notices[0]
+        assert "nothing is blocked in its place, because this project is not approved" in loaded.notices[0]
 
 
 def test_a_home_directory_inside_the_project_is_not_the_users(
@@ -491,13 +492,32 @@ def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: P
 def test_problems_are_logged_as_warnings(
     project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(user_file, "{")
+    write(user_file, {"hooksConfig": {"warm": "no"}})
 
     [problem] = load_settings(project).problems
 
     assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
         ("llxprt:core:hooks:settings", logging.WARNING, str(problem))
     ]
+
+
+@pytest.mark.parametrize("level", ["user", "project", "refused"])
+def test_of_a_file_that_does_not_apply_the_warning_says_what_that_means(
+    project: Path, user_file: Path, project_file: Path, write: Write, caplog: pytest.LogCaptureFixture, level: str
+) -> None:
+    if level == "refused":
+        write(project_file, hooks("a"))
+        project_file.chmod(0o666)
+    else:
+        write(user_file if level == "user" else project_file, "{")
+
+    [problem] = load_settings(project).problems
+
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert warning == (
+        f"{problem}. None of the hooks in this file run, and nothing is blocked in their place. "
+        "For details, run `llxprt-hooks validate`."
+    )
 
 
 def test_settings_are_read_anew_and_never_shared(project: Path, user_file: Path, write: Write) -> None:

@@ -334,7 +334,7 @@ def test_a_changed_script_is_not_approved_by_itself(
 
     script.write_text("#!/bin/sh\n")
     project.configure(level="user", AfterTool="true")
-    warned("guard.sh. Look at what has changed")
+    warned("guard.sh). To see what has changed")
 
     assert "guard.sh has changed" in content(hooks)
 

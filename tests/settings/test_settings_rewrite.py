@@ -9,7 +9,7 @@ import pytest
 from llxprt_hooks.migration import DIALECTS, MigrationError, plan_migration, write_migration
 from llxprt_hooks.recipes.catalogue import find_recipe
 from llxprt_hooks.recipes.install import InstallError, install, plan_installation
-from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 
 MINE = '{ "theme": "dark" } // mine\n'
 

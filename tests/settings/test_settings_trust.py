@@ -69,10 +69,20 @@ class TestUntrusted:
         assert loaded.trust.state is TrustState.UNTRUSTED
         [notice] = loaded.notices
         assert notice == (
-            f"1 hook in {project_file} was skipped, because this project is not approved. Look at that file, then run "
-            "`llxprt-hooks trust`, or set LLXPRT_TRUST_PROJECT_HOOKS=1 for one process."
+            f"1 hook in {project_file} does not run, and nothing is blocked in its place, because this project is not "
+            "approved. To see what would run, run `llxprt-hooks trust --dry-run`; to approve it, run `llxprt-hooks "
+            "trust`, or set LLXPRT_TRUST_PROJECT_HOOKS=1 for one process."
         )
         assert loaded.problems == ()
+
+    def test_a_notice_counts_the_hooks_that_would_run(self, project: Path, project_file: Path, write: Write) -> None:
+        usable = {"hooks": [{"type": "command", "command": "a"}, {"type": "comand", "command": "b"}]}
+        write(project_file, {"hooks": {"BeforeTool": [usable], "BeforTool": [usable]}})
+
+        [notice] = load_settings(project).notices
+
+        assert notice.startswith(f"1 hook in {project_file} does not run, and nothing is blocked in its place, because")
+        assert notice.endswith(" 3 more cannot be used: see `llxprt-hooks validate`.")
 
     @pytest.mark.parametrize("content", [{"enableHooks": False}, {"tools": {"enableHooks": False}}])
     def test_it_cannot_turn_the_users_hooks_off(
@@ -84,7 +94,7 @@ class TestUntrusted:
         loaded = load_settings(project)
 
         assert loaded.enabled
-        assert loaded.notices[0].startswith(f"The hook settings in {project_file} were skipped")
+        assert loaded.notices[0].startswith(f"The hook settings in {project_file} do not apply, because")
 
     def test_it_cannot_turn_the_users_hooks_on(
         self, project: Path, project_file: Path, user_file: Path, write: Write

@@ -28,6 +28,9 @@ def test_every_part_of_the_project_is_read() -> None:
         "a signal, say, ends it",
         "Allowed are: a, b",
         "where the key stands.",
+        "It shows what comes of it",
+        "no call gets past the guard",
+        "what tools\n    returned",
     ],
 )
 def test_a_phrase_is_found(text: str) -> None:
@@ -45,6 +48,7 @@ def test_a_phrase_is_found(text: str) -> None:
         "`…` stands for lines left out",
         "tools that are not allowed are left out",
         "recommended amendments, standard time",
+        "the text gets past 80 columns",
     ],
 )
 def test_plain_english_is_left_alone(text: str) -> None:

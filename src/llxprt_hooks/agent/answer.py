@@ -15,8 +15,7 @@ def complete_answer(chunks: Sequence[types.GenerateContentResponse]) -> types.Ge
     response = types.GenerateContentResponse(candidates=_candidates(chunks))
     for chunk in chunks:
         for field in ("usage_metadata", "model_version", "response_id", "prompt_feedback", "create_time"):
-            value = getattr(chunk, field)
-            if value is not None:
+            if (value := getattr(chunk, field)) is not None:
                 setattr(response, field, value)
     return response
 

@@ -34,8 +34,6 @@ DEFAULT_MODEL = "gemini-2.5-flash"
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """Options of the agent."""
-
     directory: str = "."
     model: str | None = None
     replay: str | None = None

@@ -85,7 +85,5 @@ class Audience(Protocol):
 
 
 class NullAudience:
-    """An audience that shows nothing."""
-
     def handle(self, event: AgentEvent) -> None:
         return

@@ -65,7 +65,6 @@ class Chat:
         return chat
 
     def restart(self, *history: types.Content) -> None:
-        """Replace the history."""
         self.history = list(history)
         self.usage = None
 

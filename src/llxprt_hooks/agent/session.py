@@ -147,8 +147,7 @@ class Session:
             requested = function_calls(answer.response)
             if not requested:
                 return Outcome()
-            stopping = await self._run_tools(requested, answer)
-            if stopping is not None:
+            if (stopping := await self._run_tools(requested, answer)) is not None:
                 return Outcome(stopping.result.stop_reason, stopping.stopped_by)
         raise AgentError(f"the turn limit of {self.turn_limit} was reached before the agent was done")
 

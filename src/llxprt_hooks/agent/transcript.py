@@ -28,7 +28,6 @@ class Transcript:
             self._give_up(error)
 
     def add(self, kind: str, **fields: Any) -> None:
-        """Append one entry."""
         if not self.path:
             return
         line = write_json({"timestamp": timestamp(), "type": kind, **fields}) + b"\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.engine.observer import new_id
-from llxprt_hooks.protocol.json_codec import read_json, write_json
+from llxprt_hooks.protocol.json_codec import read_json_object, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -85,13 +85,9 @@ def verify(lines: Iterable[bytes]) -> dict[str, Verdict]:
     """
     verdicts: dict[str, Verdict] = {}
     for line in lines:
-        try:
-            record = read_json(line)
-        except ValueError:
-            continue
-        if not isinstance(record, dict) or not isinstance(agent := record.get("agent"), str):
-            continue
-        verdicts.setdefault(agent, Verdict(agent)).add(record, checked_hash(line))
+        record = read_json_object(line) or {}
+        if isinstance(agent := record.get("agent"), str):
+            verdicts.setdefault(agent, Verdict(agent)).add(record, checked_hash(line))
     return verdicts
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.settings import make_private_folder, user_folder
+from llxprt_hooks.settings.atomic import append_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,11 +118,7 @@ class SpoolFile:
 
     def append(self, line: bytes) -> None:
         """Add a record. Starts a new line if the last one was cut short. Raises ``OSError``."""
-        size = os.fstat(self._descriptor).st_size
-        is_cut = size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
-        whole = (b"\n" if is_cut else b"") + line + b"\n"
-        if os.write(self._descriptor, whole) < len(whole):
-            raise OSError("the disk is full")
+        append_line(self._descriptor, line)
 
     def unread(self) -> list[bytes]:
         """Return the next records, not too many at once; none if all have been read."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.audit.spool import Sent
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
-from llxprt_hooks.protocol.json_codec import read_json
+from llxprt_hooks.protocol.json_codec import read_json_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
@@ -105,11 +105,7 @@ class AuditStream:
 
 def record_number(line: bytes) -> int | None:
     """Return the number of a record; None for a line that is not a whole record."""
-    try:
-        record = read_json(line)
-    except ValueError:
-        return None
-    number = record.get("seq") if isinstance(record, dict) else None
+    number = (read_json_object(line) or {}).get("seq")
     return number if isinstance(number, int) else None
 
 

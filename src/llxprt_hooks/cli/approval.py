@@ -39,7 +39,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
             print_line(console, (f"    {escape_for_terminal(details)}", "dim"))
     changed = set(status.changed)
     for name, size in _sizes(status):
-        script = (f"  script {escape_for_terminal(name)}  {size}", "dim")
+        script = (f"  file {escape_for_terminal(name)}  {size}", "dim")
         print_line(console, script, ("  (changed)" * (name in changed), "yellow"))
         if with_scripts:
             _show_script(console, status, name)
@@ -50,7 +50,8 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
             for switch in (key for key in SWITCHES if key in value):
                 print_line(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))
     for command in commands_without_file(status):
-        print_line(console, ("  no file of this project found for: ", "yellow"), escape_for_terminal(command))
+        uncovered = "  not part of this approval, because no file of this project is named: "
+        print_line(console, (uncovered, "yellow"), escape_for_terminal(command))
 
 
 def show_changes(console: Console, status: TrustStatus) -> None:

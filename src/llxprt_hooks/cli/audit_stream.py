@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks.cli.terminal import Part, print_line, stdout_console
+from llxprt_hooks.cli.terminal import Part, print_json, print_line, stdout_console
 
 if TYPE_CHECKING:
     from llxprt_hooks.audit.chain import Verdict
@@ -41,17 +41,14 @@ class AuditStream:
         """Yield records as they are added, forever."""
         return _records(self.lines(follow=True), where)
 
-    def followed(self) -> Callable[[], list[Record]]:
+    def followed(self, where: LogFilter) -> Callable[[], list[Record]]:
         """Return a function that returns the records which are new since its last call, without waiting for any."""
-        from llxprt_hooks.inspection.log import LogFilter
-
-        everything = LogFilter()
-        new = deque(self.read(everything))
+        new = deque(self.read(where))
 
         def follow() -> None:
             while True:
                 with suppress(click.ClickException):  # the server may come back
-                    new.extend(self.follow(everything))
+                    new.extend(self.follow(where))
                 time.sleep(_PAUSE)
 
         threading.Thread(target=follow, name="llxprt-hooks audit stream", daemon=True).start()
@@ -85,9 +82,11 @@ def verify_chains(source: AuditStream | None, *, as_json: bool) -> int:
 
     verdicts = list(verify(_waiting() if source is None else source.lines()).values())
     removed = 0 if source is None else source.reader.removed
+    if source is None and not verdicts and not as_json:
+        hint = "`hooksConfig.audit` turns the audit trail on; for the records on a server, pass --nats"
+        click.echo(f"nothing to verify: no records wait to be sent. {hint}", err=True)
+        return 0
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         for each in verdicts:
             print_json({"agent": each.agent, "records": each.records, "first": each.first, "problems": each.problems})
     else:

@@ -22,32 +22,46 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-COMMANDS: Mapping[str, str] = {
-    "run": "Run the agent with your hooks.",
-    "fire": "Run the hooks of one event, without an agent.",
-    "list": "List hooks, where they come from, and whether they may run.",
-    "enable": "Enable a hook.",
-    "disable": "Disable a hook.",
-    "trust": "Approve the hooks of a project.",
-    "untrust": "Withdraw the approval of a project's hooks.",
-    "doctor": "Check that hooks work on this machine.",
-    "test": "Run the tests for hooks.",
-    "backtest": "Replay recorded events against changed hooks.",
-    "validate": "Find mistakes in hook settings, and how to fix them.",
-    "schema": "Print a JSON Schema of the settings, for editors.",
-    "log": "Show which hooks ran and what they decided.",
-    "stats": "Show how often hooks ran and how long they took.",
-    "inspect": "Show events live in the browser.",
-    "watch": "Show events live in the terminal.",
-    "serve": "Run hooks for agents in other processes and on other machines.",
-    "mcp-proxy": "Run an MCP server with hooks around its tools.",
-    "model-proxy": "Run hooks around the model calls of any agent.",
-    "init": "Add ready-made hooks to a project.",
-    "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
-    "demo": "Show what hooks can do, in a few seconds.",
-    "completion": "Print a completion script for your shell.",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Start": {
+        "demo": "Show what hooks can do, in a few seconds.",
+        "init": "Add ready-made hooks to a project.",
+        "migrate": "Migrate hooks from Claude Code or Gemini CLI.",
+        "trust": "Approve the hooks of a project.",
+        "untrust": "Withdraw the approval of a project's hooks.",
+    },
+    "Run": {
+        "run": "Run the agent with your hooks.",
+        "fire": "Run the hooks of one event, without an agent.",
+        "enable": "Enable a hook.",
+        "disable": "Disable a hook.",
+    },
+    "Check": {
+        "list": "List hooks, where they come from, and whether they may run.",
+        "validate": "Find mistakes in settings files, and how to fix them.",
+        "doctor": "Check that hooks work on this machine.",
+        "test": "Run the tests for hooks.",
+        "backtest": "Replay recorded events against changed hooks.",
+    },
+    "Observe": {
+        "log": "Show which hooks ran and what they decided.",
+        "stats": "Show how often hooks ran and how long they took.",
+        "watch": "Show events live in the terminal.",
+        "inspect": "Show events live in the browser.",
+    },
+    "Connect": {
+        "mcp-proxy": "Run an MCP server with hooks around its tools.",
+        "model-proxy": "Run hooks around the model calls of any agent.",
+        "serve": "Run hooks for agents in other processes and on other machines.",
+    },
+    "Set up": {
+        "schema": "Print a JSON Schema of the settings, for editors.",
+        "completion": "Print a completion script for your shell.",
+    },
 }
-"""Commands in the order of the help text. Each is a module of the same name."""
+"""Commands by what they are for, in the order of the help text. Each is a module of the same name."""
+
+COMMANDS: Mapping[str, str] = {name: does for commands in GROUPS.values() for name, does in commands.items()}
 
 
 class CommandModules(click.Group):
@@ -74,8 +88,10 @@ class CommandModules(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))  # the same in all sections
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", does) for name, does in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -187,5 +203,5 @@ def _report_os_error(error: Exception) -> ExitStatus:
     if isinstance(error, BrokenPipeError):
         return ExitStatus.READER_LEFT
     where = error.filename or "standard output"
-    click.echo(escape_for_terminal(f"llxprt-hooks: {where}: {error.strerror or error}", keep=PROSE), err=True)
+    click.echo(escape_for_terminal(f"Error: {where}: {error.strerror or error}", keep=PROSE), err=True)
     return ExitStatus.FAILED

@@ -43,7 +43,7 @@ class NatsType(click.ParamType[tuple[str, ...]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         from llxprt_hooks.bus.nats_connection import server_problem
 
-        servers = tuple(str(value).split(","))
+        servers = tuple(server.strip() for server in str(value).split(","))
         for server in servers:
             if problem := server_problem(server):
                 self.fail(problem, param, ctx)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from llxprt_hooks.cli.approval import approve, is_interactive, show_changes
-from llxprt_hooks.cli.terminal import print_line, stdout_console
+from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.inspection.switch import SwitchError, UnknownHookError
 from llxprt_hooks.text import closest
-
-if TYPE_CHECKING:
-    from llxprt_hooks.trust.status import TrustStatus
 
 
 def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, state: str) -> None:
@@ -22,7 +18,8 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
 
     A change of an approved project has to be approved, too.
     """
-    from llxprt_hooks.trust.status import TrustState, trust_status
+    from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
+    from llxprt_hooks.trust.status import TrustState, approved_by_environment, trust_status
 
     was_approved = trust_status(directory).state is TrustState.TRUSTED
     try:
@@ -34,23 +31,16 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
     changed = f" is now {state}; changed: {', '.join(map(str, files))}"
     print_line(stdout_console(), (name, "bold"), changed if files else f" was already {state}")
     status = trust_status(directory)
-    if was_approved and status.state is TrustState.CHANGED:
-        _renew(status)
-
-
-def _renew(status: TrustStatus) -> None:
-    """Show what has changed, and approve it if the user says so."""
-    console = stdout_console()
-    if is_interactive():
-        show_changes(console, status)
+    if status.state not in NOT_TRUSTED_REASONS or approved_by_environment():
+        return
+    if was_approved and is_interactive():
+        show_changes(stdout_console(), status)
         if approve(status, ask=True):
-            print_line(console, f"approved: the hooks of {status.project} will run until they change")
+            print_line(stdout_console(), f"approved: the hooks of {status.project} will run until they change")
             return
-    click.echo(
-        "This changed the project's settings, so its approval has ended and none of its hooks run. "
-        "To approve the change, run `llxprt-hooks trust`.",
-        err=True,
-    )
+    reason = "this change has ended the project's approval" if was_approved else NOT_TRUSTED_REASONS[status.state]
+    warning = f"None of the project's hooks run, because {reason}. Run `llxprt-hooks trust` to approve them."
+    print_wrapped(stderr_console(), (warning, "yellow"))
 
 
 def _unknown(name: str, error: UnknownHookError) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from llxprt_hooks.text import PROSE, escape_for_terminal
+from llxprt_hooks.text import PROSE, escape_for_terminal, escape_in_json
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -103,3 +103,15 @@ def aligned(rows: Iterable[tuple[Part, ...]], *, indent: str = "", right: Contai
 def fits(console: Console, lines: Iterable[Text]) -> bool:
     """Whether no line is wider than the terminal."""
     return all(each.cell_len <= console.width for each in lines)
+
+
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON, in which everything that a terminal would act on or hide is escaped.
+
+    Written as bytes: JSON is UTF-8, whatever the terminal's encoding is.
+    """
+    import click
+
+    from llxprt_hooks.protocol.json_codec import decode_text, write_json
+
+    click.echo(escape_in_json(decode_text(write_json(value))).encode())

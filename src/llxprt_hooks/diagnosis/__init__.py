@@ -5,13 +5,12 @@
 """
 
 from llxprt_hooks.diagnosis.diagnose import diagnose
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Severity
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic
 from llxprt_hooks.diagnosis.inspection import Inspection, inspect_file, inspect_project, project_of
 from llxprt_hooks.diagnosis.json_schema import settings_schema
-from llxprt_hooks.diagnosis.rules import RULES
+from llxprt_hooks.diagnosis.rules import Rule, Severity
 
 __all__ = [
-    "RULES",
     "Diagnostic",
     "Inspection",
     "Rule",

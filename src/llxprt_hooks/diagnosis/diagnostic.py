@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,30 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from llxprt_hooks.diagnosis.rules import Rule, Severity
+
 _LONGEST_TEXT: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _ANY_CHARACTER: Final = re.compile(r"[^\r\n]")
 _LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
-
-
-class Severity(StrEnum):
-    """The severity of a diagnostic, worst first."""
-
-    ERROR = "error"
-    """The setting does not work."""
-    WARNING = "warning"
-    """The setting works, but probably not as intended."""
-    HINT = "hint"
-    """Worth knowing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A kind of diagnostic: its code, its severity, and why it matters."""
-
-    code: str
-    severity: Severity
-    why: str
 
 
 class Source:

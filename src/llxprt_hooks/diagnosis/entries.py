@@ -8,12 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, Source, diagnostic_at
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_at
 from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
-from llxprt_hooks.engine.schema import own_fields, shell_fields
+from llxprt_hooks.engine.schema import fields_of_type, own_fields, shell_fields
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from llxprt_hooks.diagnosis.rules import Rule
     from llxprt_hooks.engine.definitions import HookConfig
 
 _CHARACTER: Final = re.compile(
@@ -77,8 +78,7 @@ class SettingsFile:
     def _secrets(self) -> Iterator[tuple[int, int]]:
         """Return where values are that are never shown."""
         for hook in self.hooks:
-            executor = settings_executor(hook.fields.get("type"))
-            declared = own_fields() if executor is None else executor.fields or {}
+            declared = fields_of_type(hook.fields.get("type"))
             for member in hook.node.members:
                 field_ = declared.get(member.key)
                 if field_ is not None and field_.secret:
@@ -89,11 +89,9 @@ class SettingsFile:
         yield from _addresses_with_passwords(self.root.at("hooksConfig", "audit", "nats", "servers"))
 
     def at(self, rule: Rule, node: Node, message: str, fix: str) -> Diagnostic:
-        """Return a diagnostic for a value."""
         return diagnostic_at(self.source, rule, node.start, node.end, message, fix)
 
     def at_key(self, rule: Rule, member: Member, message: str, fix: str) -> Diagnostic:
-        """Return a diagnostic for a key."""
         return diagnostic_at(self.source, rule, member.key_start, member.key_end, message, fix)
 
     def inside(self, rule: Rule, node: Node, span: tuple[int, int], message: str, fix: str) -> Diagnostic:
@@ -133,8 +131,6 @@ class EventEntry:
 
 @dataclass(frozen=True, eq=False)
 class GroupEntry:
-    """A group of hooks."""
-
     event: EventEntry
     node: Node
 
@@ -175,8 +171,6 @@ class GroupEntry:
 
 @dataclass(frozen=True, eq=False)
 class HookEntry:
-    """One hook."""
-
     group: GroupEntry
     node: Node
 

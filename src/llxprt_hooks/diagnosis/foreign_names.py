@@ -12,6 +12,11 @@ from llxprt_hooks.events import HookEventName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_WITHOUT_COUNTERPART: Final = """
+    PermissionDenied PostCompact PostToolBatch Setup StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated
+    TeammateIdle UserPromptExpansion InstructionsLoaded ConfigChange CwdChanged FileChanged WorktreeCreate
+    WorktreeRemove Elicitation ElicitationResult
+"""
 CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
     "PreToolUse": HookEventName.BEFORE_TOOL,
     "PostToolUse": HookEventName.AFTER_TOOL,
@@ -20,25 +25,7 @@ CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
     "Stop": HookEventName.AFTER_AGENT,
     "PreCompact": HookEventName.PRE_COMPRESS,
     "PermissionRequest": HookEventName.NOTIFICATION,
-    "PermissionDenied": None,
-    "PostCompact": None,
-    "PostToolBatch": None,
-    "Setup": None,
-    "StopFailure": None,
-    "SubagentStart": None,
-    "SubagentStop": None,
-    "TaskCompleted": None,
-    "TaskCreated": None,
-    "TeammateIdle": None,
-    "UserPromptExpansion": None,
-    "InstructionsLoaded": None,
-    "ConfigChange": None,
-    "CwdChanged": None,
-    "FileChanged": None,
-    "WorktreeCreate": None,
-    "WorktreeRemove": None,
-    "Elicitation": None,
-    "ElicitationResult": None,
+    **dict.fromkeys(_WITHOUT_COUNTERPART.split()),
 }
 """Claude Code's events, except those with the same name here; None: no counterpart."""
 
@@ -59,49 +46,15 @@ CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
 }
 """Claude Code's tools; None: no counterpart."""
 
-KNOWN_TOOLS: Final = (
-    # Tools of this package's agent.
-    "read_file",
-    "write_file",
-    "replace",
-    "list_directory",
-    "glob",
-    "search_file_content",
-    "run_shell_command",
-    # Tools of LLxprt Code and Gemini CLI, which share settings files with this package.
-    "activate_skill",
-    "apply_patch",
-    "ask_user",
-    "ast_edit",
-    "ast_grep",
-    "ast_read_file",
-    "check_async_tasks",
-    "code_search",
-    "codebase_investigator",
-    "codesearch",
-    "delegate_to_agent",
-    "delete_line_range",
-    "direct_web_fetch",
-    "enter_plan_mode",
-    "exa_web_search",
-    "exit_plan_mode",
-    "get_internal_docs",
-    "google_web_fetch",
-    "google_web_search",
-    "grep_search",
-    "insert_at_line",
-    "list_subagents",
-    "read_line_range",
-    "read_many_files",
-    "save_memory",
-    "structural_analysis",
-    "task",
-    "todo_pause",
-    "todo_read",
-    "todo_write",
-    "web_fetch",
-    "write_todos",
-)
+_OF_THIS_AGENT: Final = "read_file write_file replace list_directory glob search_file_content run_shell_command"
+_OF_LLXPRT_AND_GEMINI: Final = """
+    activate_skill apply_patch ask_user ast_edit ast_grep ast_read_file check_async_tasks code_search
+    codebase_investigator codesearch delegate_to_agent delete_line_range direct_web_fetch enter_plan_mode exa_web_search
+    exit_plan_mode get_internal_docs google_web_fetch google_web_search grep_search insert_at_line list_subagents
+    read_line_range read_many_files save_memory structural_analysis task todo_pause todo_read todo_write web_fetch
+    write_todos
+"""
+KNOWN_TOOLS: Final = (*_OF_THIS_AGENT.split(), *_OF_LLXPRT_AND_GEMINI.split())
 """The tools that matchers are checked against. Tools of MCP servers and of other programs are not known."""
 
 FOREIGN_VARIABLES: Final[Mapping[str, str]] = {

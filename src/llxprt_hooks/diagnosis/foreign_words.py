@@ -33,7 +33,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "UserPromptSubmit": "the event is called `BeforeAgent` here",
     "PreCompact": "the event is called `PreCompress` here",
     "updatedInput": "changed arguments are `tool_input` here",
-    "permissionDecision": 'here "ask" allows, and "allow" does not skip the agent\'s own question',
+    "permissionDecision": 'here "ask" lets the call go ahead, and "allow" does not skip the agent\'s own question',
     "tool_use_id": "there is no such field here",
     "permission_mode": "there is no such field here",
 }

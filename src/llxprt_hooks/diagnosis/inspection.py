@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import HookEntry, Role, SettingsFile
 from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
-from llxprt_hooks.diagnosis.rules import SYNTAX, UNREADABLE_FILE
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.settings import Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
@@ -119,11 +119,11 @@ def _inspect(
 def _unread(file: Path, problem: Problem) -> Diagnostic:
     source = _source(file)
     if source is None:
-        return diagnostic_of_file(file, UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
+        return diagnostic_of_file(file, Rule.UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
     token = _TOKEN.match(source.line(problem.line), problem.column - 1)
     text = token[0] if token else ""
     return Diagnostic(
-        SYNTAX,
+        Rule.SYNTAX,
         file,
         problem.line,
         problem.column,

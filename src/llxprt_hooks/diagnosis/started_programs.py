@@ -153,7 +153,6 @@ def scripts(inspection: Inspection, hook: HookEntry) -> Iterator[Script]:
 
 
 def place_of(file: Path, started: Sequence[Script]) -> Place | None:
-    """Return the place where a command starts a file."""
     real = os.path.realpath(file)
     return next(((each.hook, each.word.span) for each in started if os.path.realpath(each.path) == real), None)
 

@@ -30,8 +30,7 @@ def same_letters(name: str, other: str) -> bool:
 
 def meant_event(name: str) -> HookEventName | None:
     """Return the intended event for an unknown name: Claude Code's name for it, or a typo."""
-    foreign = claude_event(name)
-    if foreign is not None:
+    if (foreign := claude_event(name)) is not None:
         return CLAUDE_EVENTS[foreign]
     meant = letters(name)
     for word, ours in _OTHER_WORDS:

@@ -66,7 +66,7 @@ class HookConfig(msgspec.Struct, frozen=True):
     name: str | None = None
     description: str | None = None
     fail_closed: bool = False
-    """A failure of this hook counts as its explicit block; without it a failed hook allows (HOOK-110)."""
+    """A failure of this hook counts as its explicit block; without it, the call goes ahead (HOOK-110)."""
     before_start: BeforeStart | None = None
     """Called before every start; what it returns keeps the hook from running (D-28)."""
     scope: HookScope = HookScope.PROJECT

@@ -320,7 +320,7 @@ class HookEventHandler:
     ) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
-            report_hooks(self._log, event_name, aggregated.results)
+            report_hooks(self._log, event_name, aggregated)
             if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
                 return
             processed = self.process_common_hook_output_fields(aggregated)

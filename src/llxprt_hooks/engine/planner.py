@@ -163,7 +163,7 @@ def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry,
 
 
 def _strictest(copies: list[HookConfig]) -> HookConfig:
-    """The hook that runs for all copies: the first one (HOOK-091), but a copy never disarms a guard.
+    """The hook that runs for all copies: the first one (HOOK-091), but a copy never disables a guard.
 
     Copies that only observe do not count beside one that does not (D-80). If any copy has ``failClosed``, the hook that
     runs has it too, with the longest timeout of all (D-27). Copies do not affect a managed hook (D-36).

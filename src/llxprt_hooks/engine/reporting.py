@@ -9,14 +9,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.engine.results import is_blocked
+from llxprt_hooks.engine.results import is_blocked, is_refusal
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from llxprt_hooks.engine.observer import EventEnded, EventStarted
-    from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
     from llxprt_hooks.events import HookEventName
 
 LOGGED_TEXT = 4096
@@ -30,14 +28,14 @@ def report_start(log: logging.Logger, event: EventStarted) -> None:
         log.debug("%s: plan %s", event.event_name, plan, extra={"hook_plan": plan})
 
 
-def report_hooks(log: logging.Logger, event_name: HookEventName, results: Iterable[HookExecutionResult]) -> None:
+def report_hooks(log: logging.Logger, event_name: HookEventName, aggregated: AggregatedHookResult) -> None:
     """Log what each hook of an event did. Only failures and advice reach the warning level."""
     debug = log.isEnabledFor(logging.DEBUG)
-    for result in results:
+    for result in aggregated.results:
         if debug:
             record = {**result.to_dict(LOGGED_TEXT), "input": _shown_input(result)}
             log.debug("%s: hook %s", event_name, record, extra={"hook_execution": record})
-        _warn_of_failure(log, event_name, result)
+        _warn_of_failure(log, event_name, result, goes_ahead=not is_refusal(aggregated.final_output))
         _advise(log, event_name, result)
 
 
@@ -83,34 +81,34 @@ def _shown_input(result: HookExecutionResult) -> str:
     return decode_text(write_json(result.hook_input)[: 4 * LOGGED_TEXT])[:LOGGED_TEXT]
 
 
-def _warn_of_failure(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
+def _warn_of_failure(
+    log: logging.Logger, event_name: HookEventName, result: HookExecutionResult, *, goes_ahead: bool
+) -> None:
     if result.error is None:
         return
-    log.warning(
-        "%s: %s%s, which %s",
-        event_name,
-        result.error,
-        _how_it_ended(result) if result.hook_config.executor.is_process else "",
-        _consequence(event_name, result),
-        extra={"hook_failure": result.to_dict(LOGGED_TEXT)},
-    )
+    sentences = [str(result.error).removesuffix("."), _consequence(event_name, result, goes_ahead=goes_ahead)]
+    if result.hint:
+        sentences.append(f"Hint: {result.hint}")
+    if stderr := result.stderr[:LOGGED_TEXT].strip():
+        sentences.append(f"Its stderr: {stderr}")
+    log.warning("%s: %s", event_name, ". ".join(sentences), extra={"hook_failure": result.to_dict(LOGGED_TEXT)})
 
 
-def _how_it_ended(result: HookExecutionResult) -> str:
-    stderr = result.stderr[:LOGGED_TEXT].strip() or "empty"
-    return f" ({result.signal or f'exit code {result.exit_code}'}, stderr: {stderr})"
-
-
-def _consequence(event_name: HookEventName, result: HookExecutionResult) -> str:
-    if result.hook_config.observe:
-        return "changes nothing, because it only observes"
-    if not is_blocked(event_name, result.output):
-        return "changes nothing"
-    return "blocks because failClosed is set" if result.hook_config.fail_closed else "blocks"
+def _consequence(event_name: HookEventName, result: HookExecutionResult, *, goes_ahead: bool) -> str:
+    """Say what becomes of the call, because a guard that is off must not look harmless (D-88)."""
+    config = result.hook_config
+    if config.observe:
+        return "This changes nothing, because it only observes"
+    if is_blocked(event_name, result.output):
+        return "The call is blocked, because failClosed is set" if config.fail_closed else "The call is blocked"
+    if not event_name.spec.can_block or not goes_ahead:
+        return "It counts as not run"
+    key = "fail_closed=True" if config.executor.fields is None else '"failClosed": true'
+    return f"The call goes ahead; to block it instead, set {key}"
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
-    if result.hint:
+    if result.hint and result.error is None:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, result.hint)
     ineffective = event_name.spec.awaited and not event_name.spec.can_block
     if ineffective and result.output is not None and result.output.is_blocking_decision():

@@ -96,7 +96,7 @@ class HookRunner:
         except StartRefusedError as refusal:
             refused = True
             verdict = HookVerdict(False, error=str(refusal))
-        except Exception as error:  # a hook that cannot be run has failed, and a failed hook allows (HOOK-110)
+        except Exception as error:  # a hook that cannot be run has failed, and the call goes ahead (HOOK-110)
             cause = error
             verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
         result = HookExecutionResult(

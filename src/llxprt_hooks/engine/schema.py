@@ -41,7 +41,7 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
     "failClosed": Field(
         _BOOLEAN,
         "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
-        "blocks. For BeforeTool and BeforeModel; without it a failed hook allows.",
+        "blocks. For BeforeTool and BeforeModel; without it, the call goes ahead if the hook fails.",
         default=False,
         nullable=True,
     ),
@@ -73,6 +73,12 @@ def own_fields() -> dict[str, Field]:
         for key, field in (executor.fields or {}).items():
             found.setdefault(key, field)  # the first type's declaration, if several types have the key
     return found
+
+
+def fields_of_type(type_name: object) -> Mapping[str, Field]:
+    """The fields that belong to hooks of a type; of an unknown type, those of all types."""
+    executor = settings_executor(type_name)
+    return own_fields() if executor is None else executor.fields or {}
 
 
 def shell_fields() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.hook_tests import Decision, Outcome
-from llxprt_hooks.inspection.log_suppression import without_warnings
+from llxprt_hooks.inspection.inventory import without_warnings
 from llxprt_hooks.inspection.timeline import Decision as Logged
 from llxprt_hooks.inspection.timeline import Timeline, decision_of
 from llxprt_hooks.protocol.inputs import input_problem, name_text
@@ -143,7 +143,7 @@ class Report:
         return sum(not each.matched for each in self.replays)
 
     def changes(self) -> list[Change]:
-        """Return the decisions that change, put together by event, subject and how they change; most first."""
+        """Return the decisions that change, grouped by event, subject and how they change; most first."""
         totals: dict[tuple[str, str], int] = {}
         for each in self.replays:
             kind = each.recorded.event.value, each.recorded.subject
@@ -201,9 +201,10 @@ async def replay(hooks: LoadedHooks, recording: Recording, *, on_done: Callable[
             trial = await hooks.fire(event.event, event.payload)
         on_done()
         outcome = Outcome.of(trial)
+        decision = outcome.decision if outcome.decision in _DECISIONS.values() else Decision.ALLOW
         failed = [result for result in trial.results if result.error is not None and not result.hook_config.observe]
         failures = (*trial.failures, *(str(result.error) for result in failed))
-        return Replay(event, _as_logged(outcome.decision), outcome.reason, failures, bool(trial.results))
+        return Replay(event, decision, outcome.reason, failures, bool(trial.results))
 
     with without_warnings():
         async with asyncio.TaskGroup() as group:
@@ -231,7 +232,3 @@ def _event(recorded: TimelineEvent, only: str | None) -> RecordedEvent | None:
 
 
 _DECISIONS: Final = {Logged.BLOCKED: Decision.BLOCK, Logged.STOPPED: Decision.STOP}
-
-
-def _as_logged(decision: Decision) -> Decision:
-    return decision if decision in (Decision.BLOCK, Decision.STOP) else Decision.ALLOW

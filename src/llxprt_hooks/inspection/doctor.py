@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
 from llxprt_hooks.diagnosis.diagnose import EACH_HOOK
-from llxprt_hooks.diagnosis.rules import PROGRAM_NOT_FOUND, SCRIPT_WRITABLE
-from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.diagnosis.rules import Rule
+from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
 from llxprt_hooks.inspection.log import log_file
-from llxprt_hooks.inspection.log_suppression import without_warnings
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.ownership import folder_writers
@@ -37,7 +36,7 @@ _CANARY: Final = "llxprt-hooks-doctor-canary"
 _CANARY_COMMAND: Final = f'read -r payload; case $payload in *{_CANARY}*) echo "{_CANARY}" >&2; exit 2 ;; esac'
 """Blocks if it gets its payload. Only builtins of the shell: it must work wherever hooks can."""
 
-_BREAKING: Final = (PROGRAM_NOT_FOUND, SCRIPT_WRITABLE)
+_BREAKING: Final = (Rule.PROGRAM_NOT_FOUND, Rule.SCRIPT_WRITABLE)
 """Warnings of ``validate`` with which a guard cannot be relied on."""
 
 
@@ -164,7 +163,7 @@ def _level(level: LevelFile, settings: Settings) -> Finding:
     if isinstance(level.content, Problem):
         health, state = Health.BROKEN, level.content.message
     elif level.content is None:
-        health, state = Health.OK, "does not exist"
+        health, state = Health.OK, "not there (optional)"
     elif level.level is Level.PROJECT and trust.state is TrustState.REFUSED:
         health, state = Health.BROKEN, trust.problems[0].message
     elif level.level is Level.PROJECT and trust.state in TRUST_WORDS:

@@ -30,8 +30,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     found: list[str] = []
     if is_blocked(event_name, output):
         found.append(f"blocks it: {_cut(output.get_effective_reason())}")
-    stop_reason = output.get_stop_reason()
-    if stop_reason is not None:
+    if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
     specific = output.hook_specific_output or {}
@@ -84,7 +83,7 @@ _WORDS: Mapping[Effect, Callable[[Any], str]] = {
     Effect.REWRITE_ARGUMENTS: lambda value: f"rewrites the arguments: {_json(value)}",
     Effect.ADD_CONTEXT: lambda value: f"adds for the model: {_cut(value)}",
     Effect.CHANGE_REQUEST: lambda value: f"changes the request: {', '.join(value)}",
-    Effect.ANSWER_FOR_MODEL: lambda _: "answers in the model's place",
+    Effect.ANSWER_FOR_MODEL: lambda _: "answers instead of the model",
     Effect.REPLACE_ANSWER: lambda _: "replaces the answer",
     Effect.RESTRICT_TOOLS: _tool_config,
 }

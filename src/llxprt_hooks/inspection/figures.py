@@ -53,8 +53,7 @@ class Figures:
             hook.count += 1
             hook.failed += bool(execution.get("failed"))
             hook.blocked += bool(execution.get("blocked"))
-            duration = recorded_duration(execution)
-            if duration is not None:
+            if (duration := recorded_duration(execution)) is not None:
                 hook.durations.setdefault(minute, []).append(duration)
         self._counted[event.id] = minute, decision, len(event.executions)
 

@@ -26,7 +26,6 @@ _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's field names, and their names here."""
 
 _TRACEBACK = "Traceback (most recent call last):"
-_NO_INTERPRETER = re.compile(r"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
@@ -66,9 +65,10 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
     if result.exit_code != 1 or result.hook_config.fail_closed:
         return
     if _TRACEBACK in result.stderr:
-        yield 'it ended with a Python exception, and a hook that fails allows; `"failClosed": true` would make it block'
+        consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.event_name.spec.can_block
+        yield f"it ended with a Python exception{consequence}"
     elif result.event_name.spec.can_block and _object(result.stdout) is None:
-        yield "exit code 1 is a failure and allows; to block, exit with 2 and print the reason to stderr"
+        yield "exit code 1 is a failure, so the call goes ahead; to block, exit with 2 and print the reason to stderr"
 
 
 def _short_timeout(result: HookExecutionResult) -> Advice:
@@ -80,15 +80,6 @@ def _short_timeout(result: HookExecutionResult) -> Advice:
         yield f"its timeout is {timeout:g} ms, because `timeout` is in milliseconds; {meant}"
     else:
         yield "does it wait for input, a lock or the network? If it just takes long, give it a longer `timeout`"
-
-
-def _not_started(result: HookExecutionResult) -> Advice:
-    if result.exit_code == 127 and _NO_INTERPRETER.search(result.stderr):
-        yield "127 here means that the script's first line names a missing program, or has a Windows line ending (CRLF)"
-    elif result.exit_code == 127:
-        yield "127 means that a program was not found: is the path right, as seen from the project folder?"
-    if result.exit_code == 126:
-        yield "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
 
 
 def _shell_error(result: HookExecutionResult) -> Advice:
@@ -144,7 +135,7 @@ def _decision_without_effect(result: HookExecutionResult) -> Advice:
             advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
             yield f"{event} cannot be blocked, so its decision has no effect{advice}"
     elif output.decision == "ask":
-        yield "`ask` allows: hooks cannot have the user asked"
+        yield "`ask` lets the call go ahead: hooks cannot have the user asked"
 
 
 def _field_without_effect(result: HookExecutionResult) -> Advice:
@@ -193,7 +184,6 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
     _text_around_json,
     _exit_1_for_2,
     _short_timeout,
-    _not_started,
     _shell_error,
     _script_not_found,
     _fields,

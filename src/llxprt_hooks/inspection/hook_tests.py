@@ -25,8 +25,9 @@ from llxprt_hooks.inspection.trial import InvalidInputError
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.settings import Kind, Problem
 from llxprt_hooks.settings.document import Document, read_any_document
-from llxprt_hooks.settings.levels import FOLDER
+from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
 from llxprt_hooks.text import closest
+from llxprt_hooks.trust.status import approved_by_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import LoadedHooks, Trial
@@ -135,8 +136,6 @@ class HookTest:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The run of hooks for a test."""
-
     __test__ = False  # not a test itself, although pytest would think so
 
     outcome: Outcome
@@ -246,8 +245,28 @@ def read_tests(file: Path) -> list[HookTest]:
 
 
 async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
-    """Run the hooks of a project for a test."""
+    """Run the hooks of a project for a test. Its variables are used only if its file is approved (D-90)."""
+    if test.env and not is_approved(hooks, test.file):
+        return TestResult(test, TestRun(Outcome(Decision.NONE, None, {}), [NOT_APPROVED], [], 0.0))
     return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
+
+
+NOT_APPROVED: Final = (
+    "its hooks were not run: it sets variables, which can make any hook run other programs, and its file is not "
+    f"approved. Move the file below {FOLDER} and approve it with `llxprt-hooks trust`, or, if you trust everything in "
+    "the project, set LLXPRT_TRUST_PROJECT_HOOKS=1"
+)
+
+
+def is_approved(hooks: LoadedHooks, file: Path) -> bool:
+    """Whether the user vouches for the content of a file: it is the user's own, or part of what is approved."""
+    real, project = Path(os.path.realpath(file)), Path(os.path.realpath(hooks.config.working_dir))
+    if not real.is_relative_to(project):
+        own = settings_file(Level.USER, project)
+        return own is not None and any(is_inside(real, folder) for folder in (own.parent, user_folder()))
+    trust = hooks.config.settings.trust if hooks.config.settings else None
+    covered = trust is not None and trust.counts and str(real.relative_to(project)) in trust.scripts
+    return covered or approved_by_environment()
 
 
 async def fire_for_test(
@@ -264,7 +283,7 @@ async def fire_for_test(
     with _variables(env):
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
-    failures = [*_failures(trial), *([] if trial.running else [no_hook_matches(trial, hook)])]
+    failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
     return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
 
 
@@ -278,22 +297,20 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
     recorded_for = fields.get("hook_event_name", event.value)
     if recorded_for != event:
         raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
-    problem = input_problem(event, complete)
-    if problem:
+    if problem := input_problem(event, complete):
         raise InvalidInputError(problem)
     return complete
 
 
-def no_hook_matches(trial: Trial, name: str | None) -> str:
+def why_no_hook_ran(trial: Trial, name: str | None) -> str:
     """Return why no hook ran, hook by hook."""
     considered = [hook for hook in trial.plan if name in (None, hook.definition.config.identity)]
     if not considered:
         which = f"no hook is called {name}" if name and trial.plan else f"no hook is configured for {trial.event_name}"
         known = dict.fromkeys(hook.definition.config.identity for hook in trial.plan)
         hint = f" (hooks of {trial.event_name}: {', '.join(known)})" if name and known else ""
-        return f"no hook matches: {which}{hint}"
-    reasons = [f"{hook.definition.config.identity}: {hook.why}" for hook in considered]
-    return f"no hook matches: {'; '.join(reasons)}"
+        return f"{which}{hint}"
+    return "; ".join(f"{hook.definition.config.identity} did not run: {hook.why}" for hook in considered)
 
 
 def recorded(text: str, results: Iterable[TestResult]) -> str:
@@ -304,8 +321,7 @@ def recorded(text: str, results: Iterable[TestResult]) -> str:
             continue
         expect = test.expect.updated(outcome) if test.expect else Expectation(outcome.decision.value, outcome.reason)
         written = json.dumps(expect.to_dict(), ensure_ascii=False)
-        node = test.node.at("expect")
-        if node is not None:
+        if (node := test.node.at("expect")) is not None:
             text = text[: node.start] + written + text[node.end :]
         else:
             last = test.node.members[-1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +11,15 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.registry import HookRegistry
-from llxprt_hooks.inspection.log_suppression import without_warnings
-from llxprt_hooks.settings import Level
+from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings import Problem
     from llxprt_hooks.trust.load import Settings
 
 TRUST_WORDS: Mapping[TrustState, str] = {
@@ -32,8 +34,6 @@ TRUST_WORDS: Mapping[TrustState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One hook."""
-
     definition: HookDefinition
     source: str
     """project, user, system, managed, or the extension."""
@@ -89,7 +89,19 @@ class Inventory:
     settings: Settings
     hooks_enabled: bool
     items: list[Item]
-    problems: list[str]
+    discarded: list[Problem]
+    """What is wrong with hooks that cannot be used."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that is wrong with the settings."""
+        return [*map(str, self.settings.problems), *map(str, self.discarded)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that is wrong, and what it means for the hooks."""
+        off = why_off(self.settings) if self.items else None
+        return [*([off] if off else ()), *map(str, self.discarded), *self.settings.warnings]
 
     def of_event(self, event_name: HookEventName) -> list[Item]:
         return [item for item in self.items if item.definition.event_name == event_name]
@@ -121,6 +133,18 @@ class Inventory:
         }
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Log only errors inside the block: the command prints the warnings itself."""
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
+
+
 def take_inventory(directory: str) -> Inventory:
     """Read the settings and list their hooks. Runs nothing."""
     with without_warnings():
@@ -133,13 +157,16 @@ def take_inventory(directory: str) -> Inventory:
         replace(_item(definition, settings, definition.config.identity not in settings.disabled), skipped=why)
         for definition, why in skipped_hooks(settings)
     ]
-    problems = [*map(str, settings.problems), *map(str, registry.problems)]
+    unapproved, discarded = unapproved_hooks(settings)
     disabled, trust = settings.disabled_if_approved, settings.trust.state
-    unapproved = [
-        Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
-        for definition in unapproved_hooks(settings)
+    items = [
+        *(
+            Item(definition, Level.PROJECT, definition.config.identity not in disabled, trust)
+            for definition in unapproved
+        ),
+        *items,
     ]
-    return Inventory(settings, config.enable_hooks, [*unapproved, *items], problems)
+    return Inventory(settings, config.enable_hooks, items, [*discarded, *registry.problems])
 
 
 def why_off(settings: Settings) -> str | None:
@@ -154,14 +181,15 @@ def loaded_settings(config: Config) -> Settings:
     return config.settings
 
 
-def unapproved_hooks(settings: Settings) -> list[HookDefinition]:
-    """Return the project's hooks that do not run because the user has not approved them."""
+def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
+    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks."""
     trust = settings.trust
     hooks = trust.statement.get("hooks")
     if trust.counts or not isinstance(hooks, dict):
-        return []
-    definitions, _ = read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file)))
-    return definitions
+        return [], []
+    content = next(each.content for each in settings.levels if each.level is Level.PROJECT)
+    document = content if isinstance(content, Document) else None
+    return read_definitions(HookSet(hooks, ConfigSource.PROJECT, str(trust.file), document))
 
 
 def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:

@@ -12,11 +12,11 @@ for another process. If a record cannot be written, the log warns once and stops
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,8 +26,9 @@ from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.json_codec import read_json, write_json
+from llxprt_hooks.protocol.json_codec import read_json_object, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
+from llxprt_hooks.settings.atomic import append_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -58,12 +59,10 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def log_file() -> Path:
-    """Return the path of the log."""
     return user_folder() / "logs" / "hooks.jsonl"
 
 
 def rotated(file: Path) -> Path:
-    """Return the path of the rotated file."""
     return file.with_suffix(".1.jsonl")
 
 
@@ -116,7 +115,7 @@ class HookLog(HookObserver):
             self._make_room()
             descriptor = os.open(self._file, _APPEND, 0o600)
             try:
-                _write_line(descriptor, write_json(record))
+                append_line(descriptor, write_json(record))
             finally:
                 os.close(descriptor)
         except TimeoutError as error:
@@ -171,17 +170,6 @@ class _WriteLater:
         self._pending.append(None)
         self._thread.submit(write).add_done_callback(lambda _: self._pending.pop())
         return True
-
-
-def _write_line(descriptor: int, data: bytes) -> None:
-    """Append a line. Starts a new line if the last record was cut short by a full disk."""
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError("it is not a regular file")
-    is_cut = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
-    whole = (b"\n" if is_cut else b"") + data + b"\n"
-    if os.write(descriptor, whole) < len(whole):
-        raise OSError("the disk is full")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +242,7 @@ class LogReader:
         added = file.read()
         end = added.rfind(b"\n") + 1
         records = [record for line in added[:end].splitlines() if (record := read_record(line)) is not None]
-        unfinished = read_record(added[end:])
-        if unfinished is not None:
+        if (unfinished := read_record(added[end:])) is not None:
             records.append(unfinished)
             end = len(added)
         self._position += end
@@ -279,6 +266,14 @@ def recorded_duration(record: Record) -> float | None:
     return float(duration) if isinstance(duration, int | float) and 0 <= duration <= LONGEST else None
 
 
+def recorded_time(record: Record) -> datetime | None:
+    """Return when a record was written, in local time; None if it does not say."""
+    try:
+        return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _ran_in(project: str, record: Record) -> bool:
     recorded = record.get("project")
     try:
@@ -289,11 +284,8 @@ def _ran_in(project: str, record: Record) -> bool:
 
 def read_record(line: bytes) -> Record | None:
     """Return the record in a line, or ``None`` if the line has none."""
-    try:
-        record = read_json(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) and ("hook" in record or "hooks" in record) else None
+    record = read_json_object(line)
+    return record if record and ("hook" in record or "hooks" in record) else None
 
 
 def _opened(file: Path) -> BinaryIO:

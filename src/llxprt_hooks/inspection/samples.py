@@ -20,7 +20,6 @@ _TOOL_INPUTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def sample_input(event_name: HookEventName, tool_name: str = "write_file") -> dict[str, Any]:
-    """Return sample input for an event."""
     fields = {name: field.sample for name, field in event_name.spec.fields.items()}
     if event_name.spec.is_about_tool:
         fields |= {"tool_name": tool_name, "tool_input": dict(_TOOL_INPUTS.get(tool_name, {}))}

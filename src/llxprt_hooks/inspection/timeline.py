@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.inspection.figures import Figures
-from llxprt_hooks.inspection.log import observed_decision, recorded_duration
+from llxprt_hooks.inspection.log import observed_decision, recorded_duration, recorded_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 20_000
 """Events that are kept; the log itself is bounded, but a person may watch for weeks."""
+
+MOST_TEXT = 64 * 1024 * 1024
+"""Characters in the events that are kept: with payloads, an event may have a million."""
 
 _FACETS = ("project", "session", "event", "tool", "hook")
 """What events are listed by, for a person to choose from."""
@@ -65,10 +67,13 @@ class TimelineEvent:
     """The events of a timeline are numbered as they arrive."""
     executions: list[Record] = field(default_factory=list)
     ended: Record | None = None
+    size: int = 0
+    """Characters in its records."""
     _text: str | None = None
 
     def add(self, record: Record) -> None:
         self._text = None
+        self.size += sum(map(len, _strings(record)))
         if "hook" in record:
             self.executions.append(record)
         else:
@@ -98,7 +103,8 @@ class TimelineEvent:
     @property
     def seconds(self) -> float:
         """When it ended, since 1970."""
-        return seconds_of(self.record)
+        when = recorded_time(self.record)
+        return 0.0 if when is None else when.timestamp()
 
     @property
     def payload(self) -> dict[str, Any] | None:
@@ -109,7 +115,8 @@ class TimelineEvent:
     @property
     def subject(self) -> str:
         """What matchers were compared with: the tool's name and the like."""
-        subject = self.ended.get("subject") if self.ended else (self.payload or {}).get("tool_name")
+        known = self.record.get("tool_name") or (self.payload or {}).get("tool_name")
+        subject = self.ended.get("subject") if self.ended else known
         return subject if isinstance(subject, str) else ""
 
     @property
@@ -279,6 +286,7 @@ class Timeline:
     def __init__(self) -> None:
         self.events: dict[str, TimelineEvent] = {}
         self._numbers = 0
+        self._size = 0
         self._views: dict[Where, View] = {}
         self._facets: dict[str, Counter[str]] = {name: Counter() for name in _FACETS}
         self._counted: dict[str, dict[str, set[str]]] = {}
@@ -292,7 +300,9 @@ class Timeline:
             if event is None:
                 self._numbers += 1
                 event = self.events[identity] = TimelineEvent(identity, self._numbers)
+            self._size -= event.size
             event.add(record)
+            self._size += event.size
             touched[identity] = event
         for event in touched.values():
             self._count(event)
@@ -327,10 +337,12 @@ class Timeline:
 
     def _forget(self) -> None:
         """Drop the oldest events, many at once: views must be made again."""
-        if len(self.events) <= MOST_EVENTS:
+        if len(self.events) <= MOST_EVENTS and self._size <= MOST_TEXT:
             return
-        for identity in list(self.events)[: len(self.events) - MOST_EVENTS * 9 // 10]:
-            del self.events[identity]
+        for identity in list(self.events)[:-1]:
+            if len(self.events) <= MOST_EVENTS * 9 // 10 and self._size <= MOST_TEXT * 9 // 10:
+                break
+            self._size -= self.events.pop(identity).size
             for name, values in self._counted.pop(identity).items():
                 self._facets[name].subtract(values)
         self._facets = {name: +counter for name, counter in self._facets.items()}
@@ -341,20 +353,11 @@ _MOST_VIEWS = 8
 _MOST_VALUES = 200
 
 
-def seconds_of(record: Record) -> float:
-    """Return when a record was written, in seconds since 1970; 0 if it does not say."""
-    try:
-        return datetime.fromisoformat(str(record.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-
-
 def _strings(value: object) -> Iterator[str]:
     """Yield every text in a JSON value, names of fields excepted."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, str):
+        if isinstance(each := pending.pop(), str):
             yield each
         elif isinstance(each, dict):
             pending += reversed(each.values())

@@ -15,10 +15,14 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
 from llxprt_hooks.inspection.effects import effects, would_have
 from llxprt_hooks.inspection.hints import hints_on
-from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
-from llxprt_hooks.inspection.log_suppression import without_warnings
-from llxprt_hooks.model import HookFormat
-from llxprt_hooks.model.payload import has_request_shape, has_response_shape
+from llxprt_hooks.inspection.inventory import (
+    loaded_settings,
+    skipped_hooks,
+    unapproved_hooks,
+    why_off,
+    without_warnings,
+)
+from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
 
@@ -135,15 +139,17 @@ async def attempt(
     *,
     run: bool,
     observer: HookObserver | None = None,
+    recorded: bool = True,
 ) -> Trial:
     """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
 
+    Unless it is ``recorded``, no observer and no audit trail gets it.
+
     Raises ``InvalidInputError`` if the input does not fit the event.
     """
-    problem = input_problem(event_name, hook_input)
-    if problem:
+    if problem := input_problem(event_name, hook_input):
         raise InvalidInputError(problem)
-    hooks = LoadedHooks.load(directory, observer=observer)
+    hooks = LoadedHooks.load(directory, observer=observer) if recorded else LoadedHooks.load_unrecorded(directory)
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 
@@ -179,7 +185,7 @@ class LoadedHooks:
 
     def enforcing(self) -> LoadedHooks:
         """Return the same hooks, but those that only observe count like any other."""
-        return self._with(lambda entry: structs.replace(entry, definition=_enforced(entry.definition)))
+        return self._with(_enforced)
 
     def only(self, name: str) -> LoadedHooks:
         """Return the same hooks, but only those with a name may run."""
@@ -200,8 +206,7 @@ class LoadedHooks:
                 return self.plan(event_name, hook_input)
             handler = system.ready_event_handler()
             handler.use_planner(HookPlanner(self.registry))
-            fields = {name: _marked(name, value) for name, value in hook_input.items()}
-            result = await handler.fire_event(event_name, fields, keep_base_fields=True)
+            result = await handler.fire_event(event_name, mark_fields(hook_input), keep_base_fields=True)
         return self._trial(event_name, hook_input, result)
 
     def _trial(
@@ -210,7 +215,8 @@ class LoadedHooks:
         plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
         settings = loaded_settings(self.config)
         hints = [
-            *map(str, (*settings.problems, *self.registry.problems, *settings.notices)),
+            *map(str, (*unapproved_hooks(settings)[1], *self.registry.problems)),
+            *settings.warnings,
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
@@ -225,7 +231,8 @@ def meaning(result: HookExecutionResult) -> str:
         would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
         return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
     if not _counts(result):
-        return "nothing: a hook that failed counts as not run"
+        goes_ahead = result.event_name.spec.can_block
+        return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
     found = effects(result.event_name, result.output) if result.output else []
     return "; ".join(found) or "allowed, nothing changed"
 
@@ -251,14 +258,9 @@ def _result(result: HookExecutionResult) -> dict[str, Any]:
     return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
 
 
-def _marked(name: str, value: Any) -> Any:
-    """Mark model data in hook format (D-38); other data is left to the translator."""
-    has_shape = {"llm_request": has_request_shape, "llm_response": has_response_shape}.get(name)
-    return HookFormat(value) if has_shape is not None and has_shape(value) else value
-
-
-def _enforced(definition: HookDefinition) -> HookDefinition:
-    return structs.replace(definition, config=structs.replace(definition.config, observe=False))
+def _enforced(entry: HookRegistryEntry) -> HookRegistryEntry:
+    config = structs.replace(entry.definition.config, observe=False)
+    return structs.replace(entry, definition=structs.replace(entry.definition, config=config))
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
@@ -274,7 +276,7 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
     unapproved = [
         PlannedHook(definition, Skip.NOT_APPROVED, why)
-        for definition in unapproved_hooks(settings)
+        for definition in unapproved_hooks(settings)[0]
         if definition.event_name == event_name
     ]
     skipped = [

@@ -45,9 +45,9 @@ from anthropic.lib.tools import (
 )
 
 from llxprt_hooks.engine.session import StopRequested
+from llxprt_hooks.integrations.base import log
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of
 from llxprt_hooks.integrations.http_transport import is_hooked
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field
 from llxprt_hooks.proxy.model_exchange import Exchange, without_body_headers
 from llxprt_hooks.triggers import portal
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.model import AnyTranslator
     from llxprt_hooks.protocol.tool_result import ToolResult
     from llxprt_hooks.proxy.model_exchange import ResponseT
-
-log = debug_logger("integrations")
 
 ClientT = TypeVar("ClientT", bound="BaseClient[Any, Any]")
 ToolT = TypeVar("ToolT")

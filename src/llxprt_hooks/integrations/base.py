@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
 
 from llxprt_hooks.config import Config
+from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
@@ -25,9 +26,9 @@ from llxprt_hooks.triggers.relevance import has_hooks_for
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
     from llxprt_hooks.engine.observer import HookObserver
-    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.model import AnyTranslator, TranslatorChoice
     from llxprt_hooks.settings import Extension
+    from llxprt_hooks.triggers.model_call import ModelCallResult
 
 log = debug_logger("integrations")
 
@@ -98,6 +99,16 @@ class Integration:
                 return True
         return False
 
+    def observe_approval(self, tool_name: str, tool_input: Any) -> None:
+        """Fire Notification for a call that waits for the user's approval."""
+        name = self.hook_name(tool_name)
+        self.hooks.observe(
+            HookEventName.NOTIFICATION,
+            notification_type=NotificationType.TOOL_PERMISSION,
+            message=f"{name} needs approval",
+            details={"tool_name": name, "tool_input": tool_input},
+        )
+
     def translator(self, translator: TranslatorChoice) -> AnyTranslator:
         """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""
         resolved = resolve_translator(translator)
@@ -112,7 +123,7 @@ class Integration:
 
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as hooks left them. Those that no hook changed keep the types that JSON does not have.
+    """Return arguments with the changes of hooks. Those that no hook changed keep the types that JSON does not have.
 
     >>> with_changes({"path": b"a", "mode": 1}, {"path": "YQ==", "mode": 1}, {"path": "YQ==", "mode": 2})
     {'path': b'a', 'mode': 2}
@@ -120,8 +131,21 @@ def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapp
     return {name: given[name] if name in given and shown.get(name) == value else value for name, value in final.items()}
 
 
+def reason_instead(result: ModelCallResult[Any]) -> str | None:
+    """Return the text in place of an answer: why hooks stopped, or blocked without an answer; None if there is one."""
+    if result.stop_reason is not None:
+        return result.stop_reason
+    return (result.reason or "") if result.response is None else None
+
+
+def marks_of(result: ModelCallResult[Any]) -> dict[str, Any]:
+    """Return what hooks did to an answer, for its metadata; empty if nothing."""
+    marks = {"stop_reason": result.stop_reason, "blocked": result.blocked, "suppress_output": result.suppress_output}
+    return {name: value for name, value in marks.items() if value}
+
+
 class _AliasedTranslator:
-    """A translator in whose tool configurations hooks see other names of tools than the framework."""
+    """A translator in whose tool configurations hooks see other tool names than the framework."""
 
     def __init__(self, translator: AnyTranslator, aliases: Mapping[str, str]) -> None:
         self._translator = translator

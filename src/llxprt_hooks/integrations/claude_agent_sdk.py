@@ -27,7 +27,7 @@ from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
-from llxprt_hooks.events import HookEventName, NotificationType
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import ConfigFields, Integration
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -50,7 +50,7 @@ _VARIABLE = "ANTHROPIC_BASE_URL"
 _OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
 _ALIASES = {tool: name for tool, name in CLAUDE_TOOLS.items() if name is not None}
-"""The names of tools as our own agent has them."""
+"""The tool names of our own agent."""
 _ARGUMENTS = {"Glob": {"path": "dir_path"}, "Grep": {"path": "dir_path"}, "LS": {"path": "dir_path"}}
 """Arguments that our own agent calls otherwise."""
 
@@ -110,7 +110,7 @@ class HookedOptions(ClaudeAgentOptions):
 class ClaudeHooks(Integration):
     """The hooks of a configuration, as callbacks of the SDK."""
 
-    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["claude-agent-sdk"]
+    unsupported = UNSUPPORTED["claude-agent-sdk"]
 
     def __init__(
         self,
@@ -131,7 +131,6 @@ class ClaudeHooks(Integration):
         self._calls: OrderedDict[str, HookedToolCall] = OrderedDict()
 
     def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
-        """Return a copy of options with the callbacks added."""
         merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
         for event, matcher in self._matchers().items():
             merged.setdefault(event, []).append(matcher)
@@ -203,15 +202,19 @@ class ClaudeHooks(Integration):
     # Events that nobody waits for.
 
     async def _asked(self, given: Any) -> dict[str, Any]:
-        name = self.hook_name(given["tool_name"])
-        details = {"tool_name": name, "tool_input": self._renamed(given)}
-        self._notify(given, NotificationType.TOOL_PERMISSION, f"{name} needs approval", details)
+        with self.sessions.active(self._session(given)):
+            self.observe_approval(given["tool_name"], self._renamed(given))
         return {}
 
     async def _notified(self, given: Any) -> dict[str, Any]:
         if given["notification_type"] != "permission_prompt":  # PermissionRequest was there before
-            details = {"title": given["title"]} if given.get("title") else {}
-            self._notify(given, given["notification_type"], given["message"], details)
+            with self.sessions.active(self._session(given)):
+                self.hooks.observe(
+                    HookEventName.NOTIFICATION,
+                    notification_type=given["notification_type"],
+                    message=given["message"],
+                    details={"title": given["title"]} if given.get("title") else {},
+                )
         return {}
 
     async def _prompted(self, given: Any) -> dict[str, Any]:
@@ -236,10 +239,6 @@ class ClaudeHooks(Integration):
         with self.sessions.active(self._session(given)):
             self.hooks.observe(HookEventName.PRE_COMPRESS, trigger=given["trigger"])
         return {}
-
-    def _notify(self, given: Any, kind: str, message: str, details: dict[str, Any]) -> None:
-        with self.sessions.active(self._session(given)):
-            self.hooks.observe(HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details)
 
     def _session(self, given: Any) -> Session:
         session = self.sessions.latest(given["session_id"]) or self.sessions.begin(given["session_id"])

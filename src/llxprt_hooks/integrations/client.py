@@ -1,4 +1,4 @@
-"""What the integrations of API clients share: model calls by HTTP, and the results of tools for the next request."""
+"""What the integrations of API clients share: model calls by HTTP, and tool results for the next request."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from llxprt_hooks.engine.session import StopRequested, current_session
 from llxprt_hooks.integrations import http_transport
-from llxprt_hooks.integrations.base import ConfigFields, Integration
+from llxprt_hooks.integrations.base import Integration
 from llxprt_hooks.integrations.http_transport import ModelCalls
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.model_exchange import MODEL_EVENTS, call_model
 from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.relevance import has_hooks_for
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.hooks import HookSession
     from llxprt_hooks.model import AnyTranslator
     from llxprt_hooks.proxy.model_exchange import Exchange
@@ -49,21 +45,15 @@ class ToolCall:
 class ClientHooks(Integration, ModelCalls):
     """Hooks for an API client. The program runs the tools, and has the conversation."""
 
-    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["openai"]  # anthropic has the same
+    unsupported = UNSUPPORTED["openai"]  # anthropic has the same
     APIS: ClassVar[tuple[str, ...]]
     """The names of the translators."""
     SDK_ERROR: ClassVar[type[Exception]]
     """The base of the SDK's errors: it passes them to the program, and takes others for a broken connection."""
 
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        aliases: Mapping[str, str] | None = None,
-        **config_fields: Unpack[ConfigFields],
-    ) -> None:
-        super().__init__(config, aliases=aliases, **config_fields)
-        self._translators = [self.translator(name) for name in self.APIS]
+    @cached_property
+    def _translators(self) -> list[AnyTranslator]:
+        return [self.translator(name) for name in self.APIS]
 
     def session(self, session_id: str, transcript_path: str = "") -> HookSession:
         """Return a session to enter, with ``with`` or ``async with``, around the calls of one conversation.
@@ -76,13 +66,11 @@ class ClientHooks(Integration, ModelCalls):
     # Model calls.
 
     def are_hooked(self) -> bool:
-        config = self.hooks.config
-        if not config.enable_hooks:
+        if not self.hooks.config.enable_hooks:
             return False
-        for event in MODEL_EVENTS:
-            if has_hooks_for(config, event):
-                return True
-        session = current_session(config)
+        if self.has_hooks(*MODEL_EVENTS):
+            return True
+        session = current_session(self.hooks.config)
         return session is not None and (session.stop_reason is not None or bool(session.notes))
 
     def translator_of(self, request: Any) -> AnyTranslator | None:

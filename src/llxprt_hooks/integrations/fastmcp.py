@@ -10,8 +10,8 @@ With ``fastmcp.server.create_proxy(url)``, the same middleware puts hooks before
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult, ToolResult
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import Tool
 
-    from llxprt_hooks.events import HookEventName
 
 _CONTENT: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
 
@@ -35,7 +34,7 @@ _CONTENT: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
 class HooksMiddleware(McpIntegration, Middleware):
     """Runs hooks around each tool call of a server. What a tool raises passes through; AfterTool does not fire then."""
 
-    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["fastmcp"]
+    unsupported = UNSUPPORTED["fastmcp"]
 
     async def on_call_tool(
         self,

@@ -22,9 +22,9 @@ from pydantic_core import to_jsonable_python
 
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, with_changes
+from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
+from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.google_genai import sendable_tool_config
-from llxprt_hooks.model.parameters import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
@@ -130,8 +130,7 @@ class HooksPlugin(Integration, BasePlugin):
             return None
         if event.is_final_response() and not event.partial:
             run.answer = _text(event.content)
-        suppressed = {response.id for response in event.get_function_responses()} & run.suppressed
-        if suppressed:
+        if suppressed := {response.id for response in event.get_function_responses()} & run.suppressed:
             run.suppressed -= suppressed
             mark = {_MARK: {"suppress_output": True}}
             return event.model_copy(update={"custom_metadata": {**(event.custom_metadata or {}), **mark}})
@@ -190,7 +189,7 @@ class HooksPlugin(Integration, BasePlugin):
         call = self._left(run, tool, tool_context)
         if call_id in tool_context.actions.requested_tool_confirmations:
             with self._sessions.active(run.session):
-                self._notify(tool, tool_args)  # the tool has not run yet
+                self.observe_approval(tool.name, _shown(tool_args))  # the tool has not run yet
             return None
         if call is None:
             return None
@@ -204,8 +203,7 @@ class HooksPlugin(Integration, BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
-        run = self._run_of(tool_context)
-        if run is not None:
+        if (run := self._run_of(tool_context)) is not None:
             self._left(run, tool, tool_context)
         return None
 
@@ -214,15 +212,6 @@ class HooksPlugin(Integration, BasePlugin):
         if isinstance(tool, AgentTool):
             run.session.leave()
         return run.tools.pop((_caller(tool_context), tool_context.function_call_id), None)
-
-    def _notify(self, tool: BaseTool, tool_args: dict[str, Any]) -> None:
-        name = self.hook_name(tool.name)
-        self.hooks.observe(
-            HookEventName.NOTIFICATION,
-            notification_type="ToolPermission",
-            message=f"{name} needs approval",
-            details={"tool_name": name, "tool_input": _shown(tool_args)},
-        )
 
     # Models.
 
@@ -274,8 +263,7 @@ class HooksPlugin(Integration, BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        run = self._run_of(callback_context)
-        if run is not None:
+        if (run := self._run_of(callback_context)) is not None:
             run.models.pop(_caller(callback_context), None)
         return None
 
@@ -340,17 +328,15 @@ def _response(llm_response: LlmResponse) -> types.GenerateContentResponse:
 
 def _answer(result: ModelCallResult[Any]) -> LlmResponse:
     """Return the answer that the agent gets: after a stop, or a block without an answer, the reason."""
-    if result.stop_reason is None and result.response is not None:
-        return _marked(LlmResponse.create(result.response), result)
-    reason = result.stop_reason if result.stop_reason is not None else result.reason
-    content = types.Content(role="model", parts=[types.Part(text=reason or "")])
+    response, reason = result.response, reason_instead(result)
+    if response is not None and reason is None:
+        return _marked(LlmResponse.create(response), result)
+    content = types.Content(role="model", parts=[types.Part(text=reason)])
     return _marked(LlmResponse(content=content, finish_reason=types.FinishReason.STOP), result)
 
 
 def _marked(response: LlmResponse, result: ModelCallResult[Any]) -> LlmResponse:
-    mark = {"stop_reason": result.stop_reason, "blocked": result.blocked, "suppress_output": result.suppress_output}
-    marks = {name: value for name, value in mark.items() if value}
-    if not marks:
+    if not (marks := marks_of(result)):
         return response
     return response.model_copy(update={"custom_metadata": {**(response.custom_metadata or {}), _MARK: marks}})
 

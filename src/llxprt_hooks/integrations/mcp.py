@@ -10,10 +10,9 @@ For a low-level ``Server``, append the middleware to ``server.middleware``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult
@@ -33,13 +32,11 @@ from llxprt_hooks.proxy.mcp_results import (
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from llxprt_hooks.events import HookEventName
-
 
 class HooksMiddleware(McpIntegration):
     """Runs hooks around each tool call of a server, before its arguments are validated."""
 
-    unsupported: ClassVar[Mapping[HookEventName, str]] = UNSUPPORTED["mcp"]
+    unsupported = UNSUPPORTED["mcp"]
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method == "tools/call":

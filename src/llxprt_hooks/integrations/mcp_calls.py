@@ -1,4 +1,4 @@
-"""What the two integrations for MCP servers share: names of tools, and a stop that holds for a client's later calls."""
+"""What the two integrations for MCP servers share: tool names, and a stop that applies to a client's later calls."""
 
 from __future__ import annotations
 

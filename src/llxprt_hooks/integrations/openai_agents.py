@@ -17,7 +17,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import agents
@@ -49,7 +49,7 @@ from pydantic import TypeAdapter
 
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, log
+from llxprt_hooks.integrations.base import Integration, log, reason_instead
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
@@ -85,7 +85,7 @@ class HookStopped(AgentsException):
 class OpenAIAgentsHooks(Integration):
     """The hooks that ``install`` added."""
 
-    unsupported: ClassVar = UNSUPPORTED["openai-agents"]
+    unsupported = UNSUPPORTED["openai-agents"]
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)
@@ -135,13 +135,7 @@ class OpenAIAgentsHooks(Integration):
 
     def _ended(self, session: Session, prompt: str, result: RunResult | RunResultStreaming) -> None:
         for item in result.interruptions:
-            name = self.hook_name(item.name or "")
-            self.hooks.observe(
-                HookEventName.NOTIFICATION,
-                notification_type="ToolPermission",
-                message=f"{name} needs approval",
-                details={"tool_name": name, "tool_input": _arguments(item.arguments or "")},
-            )
+            self.observe_approval(item.name or "", _arguments(item.arguments or ""))
         if result.interruptions:
             vars(result.context_wrapper)[_OURS] = (self, session)  # the state of a run has a copy of its context
         else:
@@ -216,8 +210,7 @@ class OpenAIAgentsHooks(Integration):
     ) -> Any:
         shown = show()
         call = self.hooks.tool_call(name, shown)
-        refused = await call.before()
-        if refused is not None:
+        if (refused := await call.before()) is not None:
             return refuse(str(refused.llm_content))
         outcome = await _awaited(run(None if call.input is shown else call.input))
         content = outcome if isinstance(outcome, str) else _plain(outcome)
@@ -249,7 +242,7 @@ _replaced: list[tuple[Any, str, Any, Any]] = []
 
 
 def install(config: Config | None = None, **options: Any) -> OpenAIAgentsHooks:
-    """Run hooks in every ``Runner.run``, ``run_sync`` and ``run_streamed`` from here on.
+    """Run hooks in every ``Runner.run``, ``run_sync`` and ``run_streamed`` from now on.
 
     Without a configuration, the settings files of the current folder are read. Hooks that were installed before are
     replaced.
@@ -258,8 +251,7 @@ def install(config: Config | None = None, **options: Any) -> OpenAIAgentsHooks:
     uninstall()
     hooks = OpenAIAgentsHooks.load(**options) if config is None and "hooks" not in options else None
     hooks = OpenAIAgentsHooks(config, **options) if hooks is None else hooks
-    missing = [name for owner, name in _PLACES if name not in vars(owner)]
-    if missing:
+    if missing := [name for owner, name in _PLACES if name not in vars(owner)]:
         version = agents.version.__version__
         raise RuntimeError(f"hooks cannot be installed in openai-agents {version}: it has no {missing[0]}")
     for owner, name in _PLACES:
@@ -358,8 +350,7 @@ def _acting(original: Any, hooks: OpenAIAgentsHooks) -> Any:
             return original.__func__(cls, computer, tool_call.model_copy(update=actions))
 
         def refuse(reason: str) -> Any:
-            session = current_session(hooks.hooks.config)
-            if session is not None:
+            if (session := current_session(hooks.hooks.config)) is not None:
                 session.exchange_notes((), (f"The computer did nothing: {reason}",))
             return computer.screenshot()
 
@@ -517,15 +508,6 @@ class _HookedEditor:
         return getattr(self._editor, name)
 
     async def create_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def update_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def delete_file(self, operation: Any) -> Any:
-        return await self._apply(operation)
-
-    async def _apply(self, operation: Any) -> Any:
         names = ("type", "path", "diff", "move_to")
 
         def run(changed: dict[str, Any] | None) -> Any:
@@ -538,6 +520,8 @@ class _HookedEditor:
 
         shown = _given(**{name: getattr(operation, name) for name in names})
         return await self._hooks.call_tool(self._tool_name, lambda: shown, run, refuse)
+
+    update_file = delete_file = create_file  # the operation says which of them it is
 
 
 _HOOKED: dict[type[Any], Callable[[Any, OpenAIAgentsHooks], None]] = {
@@ -594,8 +578,7 @@ class _HookedModel(Model):
 
     async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> ModelResponse:
         sending = _Sending(self, system_instructions, input, *args, **kwargs)
-        result = await sending.call.before()
-        if result is not None:
+        if (result := await sending.call.before()) is not None:
             return self._response(self._answer(result, sending))
         model, options = sending.final()
         response: ModelResponse = await model.get_response(**options)
@@ -611,8 +594,7 @@ class _HookedModel(Model):
         self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
         sending = _Sending(self, system_instructions, input, *args, **kwargs)
-        result = await sending.call.before()
-        if result is not None:
+        if (result := await sending.call.before()) is not None:
             for event in self._events(self._answer(result, sending), sending):
                 yield event
             return
@@ -657,9 +639,9 @@ class _HookedModel(Model):
 
     def _answer(self, result: ModelCallResult[Any], sending: _Sending) -> Any:
         """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
-        if result.stop_reason is None and result.response is not None:
+        reason = reason_instead(result)
+        if reason is None:
             return result.response
-        reason = (result.stop_reason if result.stop_reason is not None else result.reason) or ""
         if not sending.takes_text:
             raise HookStopped(reason)
         blank = self._translator.blank_response(sending.call.request)
@@ -751,7 +733,7 @@ class _Sending:
             self._options["tracing"] = ModelTracing.ENABLED_WITHOUT_DATA
 
     def final(self) -> tuple[Model, dict[str, Any]]:
-        """Return the model to call and its arguments, as hooks left them."""
+        """Return the model to call and its arguments, with the changes of hooks."""
         sent = self.call.request
         tools, handoffs, settings = dict(self._tools), dict(self._handoffs), self._settings
         changed = {ours: sent.get(name) for name, ours in _SETTINGS.items() if sent.get(name) != self.request.get(name)}

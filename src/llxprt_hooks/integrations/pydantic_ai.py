@@ -41,12 +41,12 @@ from pydantic_core import to_jsonable_python
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, with_changes
+from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
-from llxprt_hooks.model.messages import Choice, MessageTranslator
+from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
@@ -86,7 +86,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
     ``provider:name``.
     """
 
-    unsupported: ClassVar = UNSUPPORTED["pydantic-ai"]
+    unsupported = UNSUPPORTED["pydantic-ai"]
 
     def __init__(
         self,
@@ -171,13 +171,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         if self._session is not None:
             with self._sessions.active(self._session):
                 for call in requests.approvals:
-                    name = self.hook_name(call.tool_name)
-                    self.hooks.observe(
-                        HookEventName.NOTIFICATION,
-                        notification_type="ToolPermission",
-                        message=f"{name} needs approval",
-                        details={"tool_name": name, "tool_input": call.args_as_dict()},
-                    )
+                    self.observe_approval(call.tool_name, call.args_as_dict())
         return None
 
     # What the wrappers call.
@@ -387,31 +381,26 @@ class _HookedModel(WrapperModel):
         with self._capability.active():
             call = self._capability.model_call(request)
             result = await call.before()
-        return call, None if result is None else self._answer(result, result.response, request)
+        return call, None if result is None else self._answer(result, request)
 
     async def _finish(self, call: HookedModelCall[PydanticAIRequest], response: ModelResponse) -> ModelResponse:
         with self._capability.active():
             result = await call.after(response)
         if result.stop_reason is None and not result.suppress_output and result.response is response:
             return response
-        return self._answer(result, result.response, call.request)
+        return self._answer(result, call.request)
 
-    def _answer(
-        self, result: ModelCallResult[Any], response: ModelResponse | None, request: PydanticAIRequest
-    ) -> ModelResponse:
+    def _answer(self, result: ModelCallResult[ModelResponse], request: PydanticAIRequest) -> ModelResponse:
         """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
-        reason = result.stop_reason if result.stop_reason is not None else result.reason
-        if response is None or result.stop_reason is not None:
+        response, reason = result.response, reason_instead(result)
+        if response is None or reason is not None:
             if not request.parameters.allow_text_output:
                 raise HookStopped(reason or "")
-            response = dataclasses.replace(
-                self._capability._translator.blank_response(request), parts=[TextPart(reason or "")]
-            )
-        mark = {"stop_reason": result.stop_reason, "blocked": result.blocked, "suppress_output": result.suppress_output}
-        marks = {name: value for name, value in mark.items() if value}
-        return (
-            dataclasses.replace(response, metadata={**(response.metadata or {}), _MARK: marks}) if marks else response
-        )
+            blank = self._capability._translator.blank_response(request)
+            response = dataclasses.replace(blank, parts=[TextPart(reason or "")])
+        if not (marks := marks_of(result)):
+            return response
+        return dataclasses.replace(response, metadata={**(response.metadata or {}), _MARK: marks})
 
 
 class PydanticAIRequest(NamedTuple):
@@ -437,14 +426,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
         "presencePenalty": "presence_penalty",
         "frequencyPenalty": "frequency_penalty",
     }
-    USAGE = (
-        "usage",
-        {
-            "promptTokenCount": "input_tokens",
-            "candidatesTokenCount": "output_tokens",
-            "totalTokenCount": "total_tokens",
-        },
-    )
+    USAGE = usage("usage", "input_tokens", "output_tokens", "total_tokens")
     FINISH_REASONS: ClassVar = {
         "length": "MAX_TOKENS",
         "content_filter": "SAFETY",
@@ -588,7 +570,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
         return list(names) if mode == "ANY" else ToolOrOutput(list(names))
 
     def with_tool_config(self, request: PydanticAIRequest, tool_config: ToolChoice) -> PydanticAIRequest:
-        """Return a request with another tool choice, without names of tools that do not exist."""
+        """Return a request with another tool choice, without names of unknown tools."""
         names = tool_config.function_tools if isinstance(tool_config, ToolOrOutput) else tool_config
         if not isinstance(names, str):
             declared = request.parameters.tool_defs

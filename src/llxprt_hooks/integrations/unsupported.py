@@ -5,54 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
 
-_NO_MODEL = "an MCP server does not see the model's requests and answers"
-_NO_AGENT = "an MCP server does not see the user's prompts and the agent's answers"
-_NO_SESSION = "a connection to an MCP server is not a session; a client opens one to each server"
+_AGENT_EVENTS = (HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
+_SESSION_EVENTS = (HookEventName.SESSION_START, HookEventName.SESSION_END)
+_ABOUT_THE_CONVERSATION = (*_AGENT_EVENTS, HookEventName.PRE_COMPRESS, HookEventName.NOTIFICATION)
 
 _MCP: Final = {
-    HookEventName.BEFORE_MODEL: _NO_MODEL,
-    HookEventName.AFTER_MODEL: _NO_MODEL,
-    HookEventName.BEFORE_TOOL_SELECTION: _NO_MODEL,
-    HookEventName.BEFORE_AGENT: _NO_AGENT,
-    HookEventName.AFTER_AGENT: _NO_AGENT,
-    HookEventName.SESSION_START: _NO_SESSION,
-    HookEventName.SESSION_END: _NO_SESSION,
+    **dict.fromkeys(MODEL_EVENTS, "an MCP server does not see the model's requests and answers"),
+    **dict.fromkeys(_AGENT_EVENTS, "an MCP server does not see the user's prompts and the agent's answers"),
+    **dict.fromkeys(
+        _SESSION_EVENTS, "a connection to an MCP server is not a session; a client opens one to each server"
+    ),
     HookEventName.PRE_COMPRESS: "an MCP server does not see the conversation",
     HookEventName.NOTIFICATION: "it is the client that notifies and asks the user",
 }
-
-_BY_THE_PROGRAM = "a client does not know when it happens; fire it with `.hooks.observe(…)`"
-
-_CLIENT: Final = {
-    HookEventName.BEFORE_AGENT: _BY_THE_PROGRAM,
-    HookEventName.AFTER_AGENT: _BY_THE_PROGRAM,
-    HookEventName.PRE_COMPRESS: _BY_THE_PROGRAM,
-    HookEventName.NOTIFICATION: _BY_THE_PROGRAM,
-}
-
-_NO_TOOL = "the agent runs its tools itself, and the proxy only sees its model calls"
-_NOT_IN_CALLS = "the proxy only sees the agent's model calls"
-
+_CLIENT: Final = dict.fromkeys(
+    _ABOUT_THE_CONVERSATION, "a client does not know when it happens; fire it with `.hooks.observe(…)`"
+)
 _MODEL_PROXY: Final = {
-    HookEventName.BEFORE_TOOL: _NO_TOOL,
-    HookEventName.AFTER_TOOL: _NO_TOOL,
-    HookEventName.BEFORE_AGENT: _NOT_IN_CALLS,
-    HookEventName.AFTER_AGENT: _NOT_IN_CALLS,
-    HookEventName.PRE_COMPRESS: _NOT_IN_CALLS,
-    HookEventName.NOTIFICATION: _NOT_IN_CALLS,
+    **dict.fromkeys(TOOL_EVENTS, "the agent runs its tools itself, and the proxy only sees its model calls"),
+    **dict.fromkeys(_ABOUT_THE_CONVERSATION, "the proxy only sees the agent's model calls"),
 }
-
-_NO_MODEL_CALLBACK = "the SDK's hooks do not see the model: use `hooked()` instead of `with_hooks()`"
-
 _CLAUDE: Final = {
-    HookEventName.BEFORE_MODEL: _NO_MODEL_CALLBACK,
-    HookEventName.AFTER_MODEL: _NO_MODEL_CALLBACK,
-    HookEventName.BEFORE_TOOL_SELECTION: _NO_MODEL_CALLBACK,
+    **dict.fromkeys(MODEL_EVENTS, "the SDK's hooks do not see the model: use `hooked()` instead of `with_hooks()`"),
     HookEventName.SESSION_END: "the SDK does not report the end of a session: use `hooked()` instead of `with_hooks()`",
 }
 """Of ``with_hooks``; ``hooked`` has all events."""

@@ -93,7 +93,7 @@ CLAUDE: Final = Dialect(
     },
     differences={
         HookEventName.BEFORE_TOOL: (
-            'BeforeTool: `permissionDecision: "ask"` allows here, without asking; "deny" and exit code 2 block.',
+            'BeforeTool: with `permissionDecision: "ask"` the call goes ahead here; "deny" and exit code 2 block.',
             'BeforeTool: "allow" does not skip the question that the agent itself asks the user.',
             "BeforeTool: changed arguments are `hookSpecificOutput.tool_input` here, not `updatedInput`.",
             f"BeforeTool: {_TEXT_REACHES_THE_MODEL}.",

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.diagnosis.foreign_words import claude_words, script_text
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.migration.reading import Reading
-from llxprt_hooks.migration.scripts import foreign_words
-from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.document import ChangedMeanwhileError, Document, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.hook_groups import hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import is_home, project_settings_file, user_settings_file
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+from llxprt_hooks.trust.errors import ScriptsError
+from llxprt_hooks.trust.scripts import project_scripts
 
 if TYPE_CHECKING:
     from llxprt_hooks.migration.dialects import Dialect
+
+
+MOST_PROBLEMS: Final = 20
+"""In scripts; the rest is not reported."""
 
 
 class MigrationError(Exception):
@@ -35,8 +41,6 @@ class NoSourceError(MigrationError):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The planned changes of a migration."""
-
     dialect: Dialect
     source: Path
     target: Path
@@ -86,7 +90,7 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
             *(each for event in events for each in dialect.differences.get(event, ())),
             *(dialect.general if events else ()),
         ),
-        in_scripts=tuple(foreign_words(texts, project)) if dialect is CLAUDE else (),
+        in_scripts=tuple(_words_in_scripts(texts, project)) if dialect is CLAUDE else (),
     )
 
 
@@ -114,6 +118,17 @@ def _edited(text: str, reading: Reading, *, enabled: bool | None) -> str:
     for name in reading.disabled:
         text = set_disabled(text, name, True)
     return text
+
+
+def _words_in_scripts(texts: Iterable[str], project: Path) -> Iterator[Problem]:
+    """Yield where scripts use Claude Code's names, which the migration of settings does not change."""
+    try:
+        files = project_scripts(texts, project)
+    except ScriptsError:  # reported by `trust`
+        return
+    found = ((project / file, word) for file in files for word in claude_words(script_text(project / file) or ""))
+    for file, word in islice(found, MOST_PROBLEMS):
+        yield Problem(file, word.line, word.column, f"`{word.name}`: {word.meaning}")
 
 
 def _has_group(text: str, event: str, group: Mapping[str, Any]) -> bool:

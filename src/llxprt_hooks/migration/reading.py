@@ -55,7 +55,6 @@ class Reading:
     is_on: bool = True
 
     def read(self) -> None:
-        """Translate the document."""
         root = self.document.root
         self._switches(root)
         hooks = root.at("hooks")

@@ -13,8 +13,7 @@ Importing this package imports no SDK; ``resolve_translator`` does.
 """
 
 from llxprt_hooks.model.conversation import Turn
-from llxprt_hooks.model.format import HookFormat, TranslationError
-from llxprt_hooks.model.parameters import GenerateContentParameters
+from llxprt_hooks.model.format import GenerateContentParameters, HookFormat, TranslationError
 from llxprt_hooks.model.payload import mark_request, mark_response, request_payload, response_payload
 from llxprt_hooks.model.registry import check_translator_name, resolve_translator
 from llxprt_hooks.model.restriction import Restriction

@@ -16,7 +16,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
 from llxprt_hooks.model.json_api import JSONTranslator, Request, has_messages, new_id, no_tokens, text_of
 from llxprt_hooks.model.json_api import ToolChoice as AnyToolChoice
-from llxprt_hooks.model.messages import Choice
+from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.wire.anthropic_messages import MessagesWire
 
 if TYPE_CHECKING:
@@ -54,13 +54,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
     }
     REQUEST = "the arguments of messages.create"
     RESPONSE = "a Message with content"
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
-        "usage",
-        {
-            "promptTokenCount": "input_tokens",
-            "candidatesTokenCount": "output_tokens",
-        },
-    )
+    USAGE = usage("usage", "input_tokens", "output_tokens")
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {
         "end_turn": "STOP",
         "stop_sequence": "STOP",
@@ -110,8 +104,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
         shown = self.to_hook_tool_config(tool_config)
         if shown == self.to_hook_tool_config(self.tool_config_of(request)):
             return request
-        names = shown.get("allowedFunctionNames")
-        if names is not None:
+        if (names := shown.get("allowedFunctionNames")) is not None:
             declared = [name for tool in tools if (name := name_of(field(tool, "name"))) in names]
             tool_config = self.build_tool_config({**shown, "allowedFunctionNames": declared}, tool_config)
         thinking = field(self.field(request, "thinking"), "type") not in (None, "disabled")

@@ -1,4 +1,7 @@
-"""The hook format: model data as hook scripts read and write it, with any SDK (HOOK-071 to 074)."""
+"""The hook format: model data as hook scripts read and write it, with any SDK (HOOK-071 to 074).
+
+And a request to google-genai, which programs without that SDK can name too.
+"""
 
 from __future__ import annotations
 
@@ -98,3 +101,12 @@ class HookFormat(Generic[DataT]):
     """
 
     data: DataT
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateContentParameters:
+    """The arguments of ``client.models.generate_content``: google-genai's own types, in any form that it accepts."""
+
+    model: str
+    contents: Any
+    config: Any = None

@@ -18,9 +18,14 @@ from google.genai import types
 
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of, spelling
-from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMSafetyRating, TranslationError
-from llxprt_hooks.model.messages import Choice, MessageTranslator
-from llxprt_hooks.model.parameters import GenerateContentParameters
+from llxprt_hooks.model.format import (
+    GenerateContentParameters,
+    HookToolConfig,
+    LLMCandidate,
+    LLMSafetyRating,
+    TranslationError,
+)
+from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.conversation import CallKeys, Turn
@@ -59,14 +64,7 @@ class HookTranslatorGenAIv1(
         "frequencyPenalty": "frequency_penalty",
     }
     PARTS = "parts"
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
-        "usage_metadata",
-        {
-            "promptTokenCount": "prompt_token_count",
-            "candidatesTokenCount": "candidates_token_count",
-            "totalTokenCount": "total_token_count",
-        },
-    )
+    USAGE = usage("usage_metadata", "prompt_token_count", "candidates_token_count", "total_token_count")
 
     def read_request(self, value: object) -> GenerateContentParameters:
         """Read an object or a mapping with ``contents``: ``generate_content``'s arguments or the API's JSON."""

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from llxprt_hooks.model.format import LLMCandidate, LLMResponse, LLMSafetyRating
 
 log = debug_logger("translator")
+
+
+Usage: TypeAlias = tuple[str, Mapping[str, str]]
+
+
+def usage(name: str, prompt: str, answer: str, total: str | None = None) -> Usage:
+    """Return ``USAGE`` of a translator: a field, and the SDK's names of the counts in it."""
+    names = {"promptTokenCount": prompt, "candidatesTokenCount": answer}
+    return name, names if total is None else {**names, "totalTokenCount": total}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
 
     PARTS: ClassVar[str] = "content"
     """The field of a message that has its text or its parts."""
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = ("usage", {})
+    USAGE: ClassVar[Usage] = ("usage", {})
     """The field of a response with the token counts, and a map from their names in the hook format to the SDK's."""
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {}
     """Maps finish reasons of the API to the hook format's. Others are shown in upper case."""

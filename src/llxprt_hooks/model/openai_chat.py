@@ -1,6 +1,6 @@
 """Hook format ⇄ OpenAI Chat Completions: the arguments of ``client.chat.completions.create``, or its JSON.
 
-Hooks do not see results of tools. ``functions`` and ``function_call``, the older form of tools, stay as they are.
+Hooks do not see tool results. ``functions`` and ``function_call``, the older form of tools, stay as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llxprt_hooks.model.access import as_list, field, name_of
 from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
-from llxprt_hooks.model.messages import Choice
+from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.openai_api import OpenAITranslator
 from llxprt_hooks.model.wire.openai_chat import ChatWire
 
@@ -44,14 +44,7 @@ class OpenAIChatTranslator(OpenAITranslator):
     }
     REQUEST = "the arguments of chat.completions.create"
     RESPONSE = "a ChatCompletion with choices"
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
-        "usage",
-        {
-            "promptTokenCount": "prompt_tokens",
-            "candidatesTokenCount": "completion_tokens",
-            "totalTokenCount": "total_tokens",
-        },
-    )
+    USAGE = usage("usage", "prompt_tokens", "completion_tokens", "total_tokens")
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "STOP",
         "tool_calls": "STOP",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
 from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
-from llxprt_hooks.model.messages import Choice
+from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.openai_api import OpenAITranslator
 from llxprt_hooks.model.wire.openai_responses import ResponsesWire
 
@@ -42,14 +42,7 @@ class OpenAIResponsesTranslator(OpenAITranslator):
     }
     REQUEST = "the arguments of responses.create"
     RESPONSE = "a Response with output"
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
-        "usage",
-        {
-            "promptTokenCount": "input_tokens",
-            "candidatesTokenCount": "output_tokens",
-            "totalTokenCount": "total_tokens",
-        },
-    )
+    USAGE = usage("usage", "input_tokens", "output_tokens", "total_tokens")
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {
         "completed": "STOP",
         "max_output_tokens": "MAX_TOKENS",

@@ -67,8 +67,7 @@ class AfterModelHookOutput(ModelHookOutput):
 
         ``base`` is the response that it replaces; it provides ids and similar fields, if the SDK has them.
         """
-        response = self._specific("llm_response")
-        if response:
+        if response := self._specific("llm_response"):
             return self.translator.from_hook_llm_response(response, base)
         reason = self.get_stop_reason()
         if reason is None:

@@ -49,6 +49,15 @@ def mark_response(value: object, translator: TranslatorChoice = None) -> object:
     return _mark(value, translator, has_response_shape, lambda used: used.read_response(value))
 
 
+def mark_fields(hook_input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input of an event whose model data, if it has the shape, is marked as hook format."""
+    shapes = {"llm_request": has_request_shape, "llm_response": has_response_shape}
+    return {
+        name: HookFormat(value) if name in shapes and shapes[name](value) else value
+        for name, value in hook_input.items()
+    }
+
+
 def has_request_shape(value: object) -> bool:
     """Whether a value could be a request in hook format: an object with a list of messages."""
     return isinstance(value, Mapping) and isinstance(value.get("messages"), list)

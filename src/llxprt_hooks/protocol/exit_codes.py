@@ -6,6 +6,7 @@ nothing about running processes. Reading never raises, whatever the bytes are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,13 @@ STDOUT_IGNORED_HINT = (
     "exit code 2 takes its reason from stderr, but this hook wrote to stdout only: "
     "print the reason to stderr, or exit 0 with a JSON decision"
 )
+NOT_EXECUTABLE_HINT = "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
+NOT_FOUND_HINT = "127 means that a program was not found: check its path, as seen from the project folder"
+NO_INTERPRETER_HINT = (
+    "127 here means that the script's first line names a missing program, or has a Windows line ending (CRLF)"
+)
+
+_NO_INTERPRETER = re.compile(rb"bad interpreter|required file not found|env: .*(?:No such file|not found)")
 
 
 class ProcessOutcome(msgspec.Struct, frozen=True):
@@ -173,7 +181,17 @@ def _exit_2(outcome: ProcessOutcome) -> HookVerdict:
 
 
 def _exit_other(outcome: ProcessOutcome) -> HookVerdict:
-    return HookVerdict(False, outcome.exit_code, _warning(outcome), error=f"exited with code {outcome.exit_code}")
+    error = f"exited with code {outcome.exit_code}"
+    return HookVerdict(False, outcome.exit_code, _warning(outcome), error=error, hint=_not_started_hint(outcome))
+
+
+def _not_started_hint(outcome: ProcessOutcome) -> str | None:
+    """Return what the exit codes mean with which a shell reports that it could not start a program."""
+    if outcome.exit_code == 126:
+        return NOT_EXECUTABLE_HINT
+    if outcome.exit_code != 127:
+        return None
+    return NO_INTERPRETER_HINT if _NO_INTERPRETER.search(outcome.stderr) else NOT_FOUND_HINT
 
 
 _TABLE: Sequence[tuple[Callable[[ProcessOutcome], bool], Callable[[ProcessOutcome], HookVerdict]]] = (

@@ -55,6 +55,15 @@ def read_json(data: bytes) -> object:
         return read_json_text(decode_text(data))
 
 
+def read_json_object(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object in a line; None if it is something else."""
+    try:
+        value = read_json(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def read_json_text(text: str) -> object:
     """Decode one JSON document from text, ignoring surrounding white space and a byte order mark."""
     text = text.strip(NODE_WHITESPACE)
@@ -128,7 +137,7 @@ _ITEMS: Mapping[type, Callable[[Any], Iterable[Any]]] = {
     **dict.fromkeys(_SCALARS, lambda _: ()),
 }
 _SHARED = 10_000
-"""From here on each value of a level is visited once: one that holds itself twice would double the level each time."""
+"""Beyond this, each value of a level is visited once: one that holds itself twice would double the level each time."""
 
 
 def _cut(value: Any, levels: int) -> object:

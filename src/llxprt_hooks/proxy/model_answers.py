@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from llxprt_hooks.model import TranslationError
 from llxprt_hooks.model.access import as_list, field, name_of
 from llxprt_hooks.model.json_api import new_id
 
@@ -24,13 +25,13 @@ def without_calls(api: str, response: JSON, refusal: Refusal) -> JSON:
 
 def _messages(response: JSON, refusal: Refusal) -> JSON:
     blocks = response["content"]
-    refused = _refused(blocks, ("tool_use",), refusal)
+    calls = [block for block in blocks if field(block, "type") == "tool_use"]
+    refused = {id(call): reason for call in calls if (reason := refusal(_name(call))) is not None}
     if not refused:
         return response
     content = [block for block in blocks if id(block) not in refused]
     content.append({"type": "text", "text": _text(refused.values()), "citations": None})
-    calls = any(field(block, "type") == "tool_use" for block in content)
-    return {**response, "content": content, **({} if calls else {"stop_reason": "end_turn"})}
+    return {**response, "content": content, **({} if len(refused) < len(calls) else {"stop_reason": "end_turn"})}
 
 
 def _chat(response: JSON, refusal: Refusal) -> JSON:
@@ -58,8 +59,13 @@ def _choice(choice: JSON, refusal: Refusal) -> JSON:
 
 
 def _responses(response: JSON, refusal: Refusal) -> JSON:
+    if response.get("status") in PENDING:
+        raise TranslationError("the model answers in the background, and the agent fetches the answer later")
     items = response["output"]
-    refused = _refused(items, ("function_call", "custom_tool_call"), refusal)
+    # The API has already run what it has a result of.
+    results = {field(item, "call_id") for item in items if (name_of(field(item, "type")) or "").endswith("_output")}
+    waiting = [item for item in items if field(item, "call_id") not in results - {None}]
+    refused = {id(item): reason for item in waiting if (reason := _refusal_of_item(item, refusal)) is not None}
     if not refused:
         return response
     text = {"type": "output_text", "text": _text(refused.values()), "annotations": [], "logprobs": []}
@@ -67,17 +73,34 @@ def _responses(response: JSON, refusal: Refusal) -> JSON:
     return {**response, "output": [*(item for item in items if id(item) not in refused), message]}
 
 
+def _refusal_of_item(item: Any, refusal: Refusal) -> str | None:
+    """Return why an agent may not act on an item of an answer; None if it may, or if there is nothing to do for it."""
+    kind = name_of(field(item, "type")) or ""
+    if kind == "mcp_approval_request":
+        names = [name_of(field(item, "server_label")) or ""]
+    elif kind in NAMED_CALLS or (kind.endswith("_call") and field(item, "call_id") is not None):
+        # Of the built-in tools, only calls that the agent answers have this id. They go by their type.
+        names = [name] if (name := _name(item)) else TOOL_TYPES.get(kind, [kind.removesuffix("_call")])
+    else:
+        return None
+    reasons = [refusal(name) for name in names]
+    return None if None in reasons else reasons[0]
+
+
+PENDING = ("queued", "in_progress")
+"""The states of a response that has no answer yet."""
+
+NAMED_CALLS = ("function_call", "custom_tool_call")
+
+TOOL_TYPES = {"computer_call": ["computer_use_preview", "computer"]}
+"""The types of tools whose calls have another type."""
+
+
 _CHANGED: Mapping[str, Callable[[JSON, Refusal], JSON]] = {
     "anthropic-messages": _messages,
     "openai-chat": _chat,
     "openai-responses": _responses,
 }
-
-
-def _refused(items: Iterable[Any], types: tuple[str, ...], refusal: Refusal) -> dict[int, str]:
-    """Return the reasons for the calls that may not run, by the identity of the call."""
-    calls = [item for item in items if field(item, "type") in types]
-    return {id(call): reason for call in calls if (reason := refusal(_name(call))) is not None}
 
 
 def _name(call: Any) -> str:

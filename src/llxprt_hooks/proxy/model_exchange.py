@@ -119,7 +119,7 @@ def _encoded(wire: Wire, answer: Mapping[str, Any], request: Mapping[str, Any]) 
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -178,7 +178,10 @@ class _TransportExchange(Exchange[Any]):
         )
 
     def _decoded(self, response: Any) -> bytes:
-        whole = self._library.Response(response.status_code, headers=response.headers, content=self._raw)
+        try:
+            whole = self._library.Response(response.status_code, headers=response.headers, content=self._raw)
+        except self._library.DecodingError as error:
+            raise self.failure("the answer cannot be decompressed; nothing of it was used") from error
         content: bytes = whole.content
         return content
 

@@ -77,14 +77,20 @@ SESSION_HEADER: Final = b"x-llxprt-session-id"
 LOOPBACK: Final = "127.0.0.1"
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _SESSION_EVENTS: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END)
+_ANSWER_EVENTS: Final = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.AFTER_MODEL)
+"""The events that concern the answer of a model."""
 _HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade".split()
 )
 _NOT_CONNECTED: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 _LONGEST_SESSION_ID: Final = 200
+LARGEST_REQUEST: Final = 256 * 1024**2
+"""Bytes of a model call that hooks are shown, decompressed. The APIs accept less."""
+_PIECE: Final = 16 * 1024
+"""Bytes that are decompressed at once."""
 _CONNECT_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 3
-"""How long calls under way may continue after the proxy was told to end."""
+"""How long running calls may continue after the proxy was told to end."""
 
 
 class _UnreadableRequestError(Exception):
@@ -146,7 +152,7 @@ class KnownAgent(Protocol):
     """Of its conversations. It resumes them after a stop."""
 
     def translator(self, translator: TranslatorChoice, /) -> AnyTranslator:
-        """Return a translator with the names of tools that hooks see."""
+        """Return a translator with the tool names that hooks see."""
 
     def hook_name(self, tool_name: str, /) -> str:
         """Return the name under which hooks see a tool."""
@@ -210,19 +216,34 @@ class ModelProxy:
         try:
             response = await self._call(api, connection)
         except (_UnreadableRequestError, httpx.InvalidURL) as error:
-            return await connection.answer(400, api.error(400, str(error)))
+            return await connection.answer(400, api.error(400, f"llxprt-hooks model-proxy: {error}"))
         except TranslationError as error:
             message = f"llxprt-hooks model-proxy: hooks cannot be shown the answer: {error}"
             return await connection.answer(502, api.error(502, message))
         except httpx.TransportError as error:
             return await connection.answer(502, api.error(502, self._failure(api, error)))
         try:
-            await connection.pass_on(response)
+            await connection.pass_on(response, self._redirect(api, response))
         except httpx.TransportError as error:
             log.warning("an answer is incomplete: %s", self._failure(api, error))
         finally:
             await response.aclose()
         return None
+
+    def _redirect(self, api: Api, response: httpx.Response) -> bytes | None:
+        """Return where a redirect leads at the proxy; None if it is not one, or leads to another server."""
+        if not response.has_redirect_location:
+            return None
+        upstream = self._upstreams[api.name]
+        base = upstream.raw_path.rstrip(b"/")
+        try:
+            target = upstream.join(response.headers["location"])
+        except httpx.InvalidURL:
+            return None
+        is_here = (target.scheme, target.netloc) == (upstream.scheme, upstream.netloc)
+        if not is_here or not (target.raw_path + b"/").startswith(base + b"/"):
+            return None
+        return api.path.encode() + target.raw_path[len(base) :]
 
     def _failure(self, api: Api, error: httpx.TransportError) -> str:
         host = self._upstreams[api.name].netloc.decode()
@@ -235,7 +256,7 @@ class ModelProxy:
         if not self._is_allowed(host):
             return f"The host {host!r} is not a name of this proxy. To allow it: model-proxy --allow-host NAME"
         origin = connection.header(b"origin")
-        if origin and not self._is_allowed(_hostname(origin)):
+        if origin and _hostname(origin) not in {*self._allowed_hosts, host}:
             return "Requests of web pages of other sites are refused."
         return None
 
@@ -251,7 +272,7 @@ class ModelProxy:
         if name is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=connection.body())
             return await self.handle_async_request(request)
-        content = b"".join([chunk async for chunk in connection.chunks()])
+        content = await connection.content()
         body = json_body(_decoded(content, connection.header(b"content-encoding")))
         session = self._session(connection, body)
         if not self._concerns(MODEL_EVENTS):
@@ -261,18 +282,26 @@ class ModelProxy:
         try:
             translator.read_request(body)
         except TranslationError as error:
-            message = f"llxprt-hooks model-proxy: hooks cannot be shown this request, so it was not sent: {error}"
-            raise _UnreadableRequestError(message) from error
+            raise _UnreadableRequestError(f"hooks cannot be shown this request, so it was not sent: {error}") from error
+        if body.get("background") and self._concerns(_ANSWER_EVENTS):
+            raise _UnreadableRequestError(
+                "a request with `background` was not sent: hooks could not be shown the answer, which is fetched later"
+            )
         if self._agent is None and session.stop_reason is not None and _is_prompt(translator, body):
             session.resume()
         request = httpx.Request(connection.method, url, headers=_readable(connection), content=content)
         with self._sessions.active(session):
             exchange = AsyncExchange(request, self)
-            return await call_model(self._hooks, translator, body, exchange, enforce=self._enforcing(name))
+            enforce = self._enforcing(name)
+            response: httpx.Response = await call_model(self._hooks, translator, body, exchange, enforce=enforce)
+        if response.has_redirect_location and self._redirect(api, response) is None:
+            await response.aclose()
+            raise httpx.RemoteProtocolError("it redirects to another server, where hooks would not see the answer")
+        return response
 
     def _model_api(self, method: str, path: str) -> str | None:
         """Return the name of the API of a model call; None for any other request."""
-        path = re.sub("/+", "/", path)
+        path = _normalized(path)
         for name, translator in self._translators.items():
             if translator.wire is not None and translator.wire.matches(method, path):
                 return name
@@ -283,6 +312,7 @@ class ModelProxy:
         hook_name = str if self._agent is None else self._agent.hook_name
 
         def enforce(answer: Any, result: Any) -> Any:
+            self._translators[api].read_response(answer)
             if (reason := result.stop_reason) is not None:
                 return without_calls(api, answer, lambda name: reason)
             return without_calls(api, answer, lambda name: result.restriction.refusal(hook_name(name)))
@@ -331,13 +361,43 @@ def _session_in(body: Any) -> str | None:
     return session_id if isinstance(session_id, str) and session_id else user
 
 
+def _normalized(path: str) -> str:
+    """Return a path as the most lenient server reads it: hooks must not miss a model call because of its spelling.
+
+    >>> _normalized("//V1/x/../messages;v=2/")
+    '/v1/messages'
+    """
+    segments: list[str] = []
+    for written in path.lower().replace("\\", "/").split("/"):
+        segment = re.split(r"[;?#\s\0]", written, maxsplit=1)[0]
+        if segment == "..":
+            segments = segments[:-1]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    return "/" + "/".join(segments)
+
+
 def _decoded(content: bytes, encoding: str) -> bytes:
+    """Return a body without its compression; as it is if that is unknown. Some bytes can decompress to a thousand."""
     if not encoding:
         return content
+    pieces = (content[start : start + _PIECE] for start in range(0, len(content), _PIECE))
+    decoded = bytearray()
     try:
-        return httpx.Response(200, headers={"content-encoding": encoding}, content=content).content
+        for piece in httpx.Response(200, headers={"content-encoding": encoding}, content=pieces).iter_bytes():
+            decoded += piece
+            _check_size(decoded)
     except httpx.DecodingError:
         return content
+    return bytes(decoded)
+
+
+def _check_size(content: bytearray) -> None:
+    if len(content) > LARGEST_REQUEST:
+        size = f"{LARGEST_REQUEST // 1024**2} MiB"
+        raise _UnreadableRequestError(
+            f"a request of more than {size} was not sent, because hooks would have to read it"
+        )
 
 
 def _hostname(url: str) -> str:
@@ -376,8 +436,9 @@ class _Connection:
         return next((value.decode("latin-1") for key, value in self._headers if key == name), "")
 
     def headers(self, *without: bytes) -> Headers:
-        """Return the headers that are for the API."""
-        return _end_to_end(self._headers, (b"host", b"expect", SESSION_HEADER, *without))
+        """Return the headers that are for the API. The length of a chunked body is not one: it may be wrong."""
+        length = [b"content-length"] if self.header(b"transfer-encoding") else []
+        return _end_to_end(self._headers, (b"host", b"expect", SESSION_HEADER, *length, *without))
 
     def body(self) -> AsyncIterator[bytes] | None:
         """Return the body as it arrives; None if the request has none."""
@@ -399,6 +460,14 @@ class _Connection:
                 break
         self._is_read.set()
 
+    async def content(self) -> bytes:
+        """Return the whole body."""
+        content = bytearray()
+        async for chunk in self.chunks():
+            content += chunk
+            _check_size(content)
+        return bytes(content)
+
     async def disconnected(self) -> None:
         """Wait until the client goes away."""
         await self._is_read.wait()
@@ -412,9 +481,10 @@ class _Connection:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": content})
 
-    async def pass_on(self, response: httpx.Response) -> None:
-        """Send a response as it arrives."""
-        headers = _end_to_end(response.headers.raw)
+    async def pass_on(self, response: httpx.Response, location: bytes | None = None) -> None:
+        """Send a response as it arrives; ``location``: where it redirects to, as the client reaches it."""
+        headers = _end_to_end(response.headers.raw, () if location is None else (b"location",))
+        headers += [] if location is None else [(b"location", location)]
         await self._send({"type": "http.response.start", "status": response.status_code, "headers": headers})
         async for chunk in response.aiter_raw():
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -422,7 +492,7 @@ class _Connection:
 
 
 def _end_to_end(headers: Iterable[tuple[bytes, bytes]], without: Iterable[bytes] = ()) -> Headers:
-    """Return the headers that are not only for the next connection; the length of a chunked body is one of these."""
+    """Return the headers that are not only for the next connection."""
     lowered = [(name.lower(), value) for name, value in headers]
     named = {word.strip().lower() for name, value in lowered if name == b"connection" for word in value.split(b",")}
     dropped = {*_HOP_BY_HOP, *named, b"transfer-encoding", *without}

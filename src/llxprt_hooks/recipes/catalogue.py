@@ -59,8 +59,6 @@ class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One recipe."""
-
     name: str
     summary: str
     """What it does, in a sentence."""
@@ -98,16 +96,12 @@ def find_recipe(name: str) -> Recipe:
     card = msgspec.json.decode((folder / "recipe.json").read_bytes(), type=_Card)
     settings = msgspec.json.decode((folder / "settings.json").read_bytes(), type=_Settings)
     return Recipe(
+        **msgspec.structs.asdict(card),
         name=name,
-        summary=card.summary,
-        when=card.when,
-        needs=card.needs,
-        event=card.event,
         hooks=settings.hooks,
         scripts={file.name: file.read_text("utf-8") for file in sorted((folder / "hooks").iterdir()) if file.is_file()},
         sample=(folder / "sample.json").read_text("utf-8"),
         tests=(folder / "hooktest.json").read_text("utf-8"),
-        trial=card.trial,
         description=(folder / "README.md").read_text("utf-8"),
     )
 

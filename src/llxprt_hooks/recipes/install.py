@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.engine.definitions import read_hook
-from llxprt_hooks.settings.atomic import write_atomically
-from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
+from llxprt_hooks.settings.document import ChangedMeanwhileError, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.hook_groups import hook_entries
@@ -35,9 +35,7 @@ from llxprt_hooks.settings.levels import (
     user_settings_file,
 )
 from llxprt_hooks.settings.ownership import other_writers
-from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
 from llxprt_hooks.trust.scripts import STATE_FOLDER
 
 if TYPE_CHECKING:
@@ -82,8 +80,6 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The planned changes of an installation."""
-
     root: Path
     """The project, or the user's home folder."""
     is_users: bool

@@ -42,7 +42,6 @@ class NatsFront:
 
     @property
     def is_connected(self) -> bool:
-        """Whether requests arrive."""
         return self._subscription.is_active
 
     async def start(self) -> None:

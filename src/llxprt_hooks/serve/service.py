@@ -40,8 +40,6 @@ class HttpOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Options of a worker."""
-
     directory: str = "."
     nats: NatsAddress | None = None
     subject: str = DEFAULT_SUBJECT
@@ -77,8 +75,7 @@ def _load(options: ServeOptions) -> Config:
 
 
 def _enabled_hooks(config: Config) -> Iterator[object]:
-    system = config.get_hook_system()
-    if system is not None:
+    if (system := config.get_hook_system()) is not None:
         system.ready_event_handler()
         yield from (hook.config.spec for hook in system.get_all_hooks() if hook.enabled)
 

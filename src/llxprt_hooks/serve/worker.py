@@ -11,8 +11,7 @@ from llxprt_hooks.bus.hops import MOST_HOPS, hop
 from llxprt_hooks.bus.patience import read_patience
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, build_failure_envelope
-from llxprt_hooks.model import HookFormat
-from llxprt_hooks.model.payload import has_request_shape, has_response_shape
+from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.serve.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -109,9 +108,4 @@ def _marked(hook_input: Any) -> Any:
     """Leave out what is the worker's own, and mark model data, which is in hook format where an agent sent it."""
     if not isinstance(hook_input, Mapping):
         return hook_input
-    fields = {name: value for name, value in hook_input.items() if name not in _OWN_FIELDS}
-    if has_request_shape(fields.get("llm_request")):
-        fields["llm_request"] = HookFormat(fields["llm_request"])
-    if has_response_shape(fields.get("llm_response")):
-        fields["llm_response"] = HookFormat(fields["llm_response"])
-    return fields
+    return mark_fields({name: value for name, value in hook_input.items() if name not in _OWN_FIELDS})

@@ -4,13 +4,12 @@ Every value keeps its position in the file, so every problem has a line and a co
 a file's content. ``trust.load`` decides which levels apply.
 """
 
-from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
+from llxprt_hooks.settings.atomic import append_privately, exclusive_lock, make_private_folder, write_atomically
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.extensions import Extension
 from llxprt_hooks.settings.jsonc import Kind, Member, Node, parse
 from llxprt_hooks.settings.levels import Level, settings_file, user_folder
 from llxprt_hooks.settings.merge import merge_hooks
-from llxprt_hooks.settings.private import append_privately, make_private_folder
 from llxprt_hooks.settings.problem import Problem
 
 __all__ = [

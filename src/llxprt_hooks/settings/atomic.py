@@ -1,4 +1,4 @@
-"""Safe changes to files that other processes may read or change at the same time."""
+"""Safe changes to files: other processes may read or change them at the same time, and some are only for the user."""
 
 from __future__ import annotations
 
@@ -41,6 +41,32 @@ def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) 
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def append_line(descriptor: int, line: bytes) -> None:
+    """Append a line to a regular file. Starts a new line if the last one was cut short by a full disk."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    is_cut = status.st_size > 0 and os.pread(descriptor, 1, status.st_size - 1) != b"\n"
+    whole = (b"\n" if is_cut else b"") + line + b"\n"
+    if os.write(descriptor, whole) < len(whole):
+        raise OSError("the disk is full")
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, accessible to the user only."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
+def append_privately(file: Path, data: bytes) -> None:
+    """Append to a file, created with mode 0600 if missing. Refuses to follow a symbolic link."""
+    make_private_folder(file.parent)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab", buffering=0) as opened:
+        opened.write(data)
 
 
 @contextlib.contextmanager

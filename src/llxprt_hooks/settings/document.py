@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
 from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, line_and_column, parse, shown
 from llxprt_hooks.settings.problem import Problem, ProblemList
 
@@ -101,3 +102,17 @@ def _read(real_file: Path) -> tuple[bytes, os.stat_result]:
     if len(data) > MAX_BYTES:
         raise OSError(f"it is larger than {MAX_BYTES // 2**20} MiB")
     return data, status
+
+
+class ChangedMeanwhileError(Exception):
+    """The file was modified concurrently. The message is for the user."""
+
+
+def rewrite(file: Path, before: str, after: str) -> None:
+    """Replace a file's text; raise if it is no longer ``before`` (empty for a missing file)."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(file):
+        document = read_document(file)
+        if isinstance(document, Problem) or (document.text if document else "") != before:
+            raise ChangedMeanwhileError(f"{file} was changed by another program in the meantime; it was not modified")
+        write_atomically(file, after)

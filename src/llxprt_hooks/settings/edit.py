@@ -52,13 +52,17 @@ def set_top_level(text: str, key: str, value: str | float | bool) -> str:
 def set_disabled(text: str, name: str, disabled: bool) -> str:
     """Add a hook's name to ``hooksConfig.disabled``, or remove it from every list. Raises as ``add_hook_group`` does.
 
+    A list that becomes empty is removed, so that disabling and enabling a hook leaves what was approved (D-87).
     Returns the text unchanged if there is nothing to change.
     """
     listed = [(path, index) for path in DISABLED_LISTS for index in _indexes(text, path, name)]
     if disabled:
         return text if listed else _append(text, DISABLED_LISTS[0], name)
     for path, index in reversed(listed):
-        text = _without_item(text, index, path)
+        array, _ = _deepest(_root(text), path)
+        text = _without_child(text, array, index)
+    for path in dict.fromkeys(path for path, _ in listed):
+        text = _without_empty(text, path)
     return text
 
 
@@ -128,8 +132,6 @@ def _string(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The formatting of a file."""
-
     line_end: str
     unit: str
     """One step of indentation."""
@@ -226,8 +228,7 @@ class _Inside:
 
     @classmethod
     def of(cls, text: str, container: Node) -> _Inside:
-        children = [(member.key_start, member.value.end) for member in container.members]
-        children += [(item.start, item.end) for item in container.items]
+        children = _children(container)
         edges = [container.start + 1, *(offset for child in children for offset in child), container.end - 1]
         gaps = zip(edges[::2], edges[1::2], strict=True)
         last_start, last_end = children[-1] if children else (edges[0], edges[0])
@@ -247,28 +248,53 @@ class _Inside:
         )
 
 
-def _without_item(text: str, index: int, path: Sequence[str]) -> str:
-    """Return the text without one item of the array at a path and its comma."""
-    array, _ = _deepest(_root(text), path)
-    item = array.items[index]
-    comma = _past_space(text, item.end)
+def _without_empty(text: str, path: Sequence[str]) -> str:
+    """Return the text without the container at a path if it is empty, and without parents that become empty.
+
+    One with a comment stays, and so does one of two with the same key, because the other would count then.
+    """
+    for depth in range(len(path), 0, -1):
+        *way, key = path[:depth]
+        parent = _root(text).at(*way)
+        found = [index for index, member in enumerate(parent.members if parent else ()) if member.key == key]
+        if parent is None or len(found) != 1:
+            return text
+        start, end = _children(parent)[found[0]]
+        if "".join(text[start:end].split()) not in (f'"{key}":[]', f'"{key}":{{}}'):
+            return text
+        text = _without_child(text, parent, found[0])
+    return text
+
+
+def _without_child(text: str, container: Node, index: int) -> str:
+    """Return the text without one child of an object or array and its comma."""
+    children = _children(container)
+    start, end = children[index]
+    comma = _past_space(text, end)
     if text.startswith(",", comma):
-        left, right = text[: item.start], text[item.end : comma] + text[comma + 1 :]
+        left, right = text[:start], text[end:comma] + text[comma + 1 :]
     elif index:
-        comma = _past_space(text, array.items[index - 1].end)
-        left, right = text[:comma] + text[comma + 1 : item.start], text[item.end :]
+        comma = _past_space(text, children[index - 1][1])
+        left, right = text[:comma] + text[comma + 1 : start], text[end:]
     else:
-        left, right = text[: item.start], text[item.end :]
+        left, right = text[:start], text[end:]
     return _joined(left, right)
 
 
 def _joined(left: str, right: str) -> str:
-    """Join the texts around a removed item, without leaving an empty line or two spaces."""
+    """Join the texts around a removed child, without leaving an empty line or two spaces."""
     before, after = left.rstrip(" \t"), right.lstrip(" \t")
-    line_end = LINE_END.match(after)
-    if line_end and before.endswith(("\n", "\r")):
+    if (line_end := LINE_END.match(after)) and before.endswith(("\n", "\r")):
         return before + after[line_end.end() :]
+    if after.startswith("}"):
+        return before + right
     return (before if before.endswith("[") or after.startswith("]") else left) + after
+
+
+def _children(container: Node) -> list[tuple[int, int]]:
+    """Return where each member or item starts and ends."""
+    members = [(member.key_start, member.value.end) for member in container.members]
+    return members + [(item.start, item.end) for item in container.items]
 
 
 _BLANK: Final = " \t\r\n"

@@ -39,8 +39,6 @@ MANAGED_ONLY: Final = "managedOnly"
 
 @dataclass(frozen=True, slots=True)
 class HookFields:
-    """The hook fields of one settings file."""
-
     enabled: bool | None
     """Whether hooks are on; ``None`` if the file does not set it."""
     hooks: Mapping[str, list[Any]]
@@ -60,7 +58,6 @@ class HookFields:
 
 
 def read_hook_fields(document: Document) -> HookFields:
-    """Return the hook fields of a settings file."""
     reader = FieldReader(document)
     config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
     reader.member(document.root, "tools", Kind.OBJECT)

@@ -43,8 +43,6 @@ class HookEntry(msgspec.Struct, frozen=True):
 
 
 class HookGroup(msgspec.Struct, frozen=True):
-    """One group as it is written in settings."""
-
     event: str
     fields: Mapping[str, Any]
     number: int

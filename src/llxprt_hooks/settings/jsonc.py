@@ -241,8 +241,6 @@ class _Container:
 
 
 class _Tokenizer:
-    """The tokens of one text."""
-
     def __init__(self, text: str) -> None:
         self.text = text
 

@@ -5,29 +5,10 @@ Every function takes the levels in order of priority, highest first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.levels import Level
-
-
-@dataclass(frozen=True, slots=True)
-class HookSource:
-    """The hooks of one level, and the document they were read from, which gives each a position."""
-
-    level: Level
-    file: Path
-    hooks: Mapping[str, Any]
-    document: Document = field(repr=False, compare=False)
-    managed: bool = False
-    """Whether no other level can switch them off (D-36)."""
-    disabled: tuple[str, ...] = ()
-    """The hooks that the level itself disables; for managed hooks, no other list counts."""
 
 
 def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:

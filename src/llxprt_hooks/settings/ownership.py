@@ -46,8 +46,7 @@ def folder_writers(file: Path, owners: Collection[int] = ()) -> str | None:
     try:
         for path, status in _way_to(file):
             kind = "link" if stat.S_ISLNK(status.st_mode) else "folder"
-            objection = _objection(f"the {kind} {escape_for_terminal(str(path))}", status, owners)
-            if objection:
+            if objection := _objection(f"the {kind} {escape_for_terminal(str(path))}", status, owners):
                 return objection
     except OSError as error:
         return f"{escape_for_terminal(str(error.filename))} cannot be inspected: {error.strerror}"

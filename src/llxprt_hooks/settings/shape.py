@@ -142,7 +142,8 @@ def _default(field: Field) -> Any:
 
 
 def _misfit(key: str, field: Field, value: object) -> FieldProblem:
-    found = _hidden_words(value) if field.secret else found_words(value)
+    is_hidden = field.secret and value is not None
+    found = "something else, which is not shown" if is_hidden else found_words(value)
     expected = f"expected {expected_words(field.value)}, found {found}"
     words = f"it needs `{key}`: {expected}" if field.required else f"`{key}` is ignored: {expected}"
     return FieldProblem(key, words, discards=field.required)
@@ -181,10 +182,6 @@ def shown_addresses(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: shown_addresses(each) for key, each in value.items()}
     return [shown_addresses(each) for each in value] if isinstance(value, list) else value
-
-
-def _hidden_words(value: object) -> str:
-    return "nothing" if value is None else "something else, which is not shown"
 
 
 _TYPES: Final[Mapping[Kind, type | tuple[type, ...]]] = {

@@ -1,6 +1,6 @@
 """The six fire-and-forget events: session, prompt, compression and notification (HOOK-203).
 
-Each function starts the hooks on the running event loop, or on the background loop where there is none, and returns;
+Each function starts the hooks on the running event loop, or on the background loop if there is none, and returns;
 the answers of hooks have no effect. Call ``settle`` before the program ends to give hooks that still run some time.
 """
 

@@ -4,7 +4,7 @@ The thread is started on first use and ended at exit; a forked process starts it
 the caller's context variables. A synchronous caller waits, and Ctrl-C ends the hooks before it is raised.
 
 Hooks and asynchronous tools share the loop. None of them can end it: what calls ``sys.exit``, stops the loop or cancels
-all tasks ends itself, and at worst the calls that are under way, which then raise.
+all tasks ends itself, and at worst the current calls, which then raise an exception.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -100,17 +100,18 @@ class _Portal:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T], depth: int) -> T:
-        done = threading.Lock()
-        done.acquire()
-        call = _Call(self.loop, coroutine, done.release, depth)
+        end = _signal()
+        call = _Call(self.loop, coroutine, end.send, depth)
         try:
             call.start()
-            done.acquire()
+            end.wait()
         except BaseException:  # Ctrl-C, or what another signal handler raised
             call.cancel()
-            while not call.ended:
-                done.acquire(timeout=0.1)
+            if not call.ended:  # otherwise the signal may have been received already
+                end.wait()
+            self.loop.call_soon_threadsafe(end.close)  # the loop may still be sending it
             raise
+        end.close()
         return call.result()
 
     def close(self, seconds: float) -> None:
@@ -129,6 +130,55 @@ class _Portal:
             while not self._is_closing:
                 with suppress(SystemExit, KeyboardInterrupt):  # from a task, whose caller gets it too
                     self.loop.run_forever()
+
+
+class _Signal(Protocol):
+    """Sent once by one thread, while another one waits for it."""
+
+    def send(self) -> object: ...
+    def wait(self) -> object: ...
+    def close(self) -> None: ...
+
+
+def _signal() -> _Signal:
+    """Return the cheapest signal that there is here: a lock may take three times as many context switches (D-89)."""
+    lock = threading.Lock()
+    if type(lock).__module__ == "_thread" and hasattr(os, "eventfd"):  # gevent's threads are one thread of the system
+        with suppress(OSError):  # no descriptor left
+            return _EventSignal()
+    return _LockSignal(lock)
+
+
+class _EventSignal:
+    """Sends and waits without holding the interpreter's lock, so that a thread that wakes up can continue at once."""
+
+    __slots__ = ("_fd", "_owner")
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._fd = os.eventfd(0, os.EFD_CLOEXEC)
+
+    def send(self) -> None:
+        if os.getpid() == self._owner:  # a hook may have forked, and it is the parent that waits
+            os.eventfd_write(self._fd, 1)
+
+    def wait(self) -> None:
+        os.eventfd_read(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class _LockSignal:
+    """For systems without eventfd, and where a thread is not one of the system's."""
+
+    __slots__ = ("send", "wait")
+
+    def __init__(self, lock: threading.Lock) -> None:
+        lock.acquire()
+        self.send, self.wait = lock.release, lock.acquire
+
+    def close(self) -> None: ...
 
 
 class _Call(Generic[T]):

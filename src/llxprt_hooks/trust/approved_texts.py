@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.settings.atomic import write_atomically
-from llxprt_hooks.settings.private import make_private_folder
+from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable

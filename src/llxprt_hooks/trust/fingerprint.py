@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llxprt_hooks.engine.definitions import read_hook
-from llxprt_hooks.engine.executors import settings_executor
-from llxprt_hooks.engine.schema import own_fields
+from llxprt_hooks.engine.schema import fields_of_type
 from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.shape import shown_addresses
@@ -55,8 +54,7 @@ def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
 
 def _hook_command(entry: HookEntry) -> HookCommand:
     config, _ = read_hook(entry.hook)
-    executor = settings_executor(entry.hook.get("type"))
-    declared = own_fields() if executor is None else executor.fields or {}  # of an unknown type, any type's secrets
+    declared = fields_of_type(entry.hook.get("type"))  # of an unknown type, any type's secrets
     fields = {key: _shown(declared.get(key), value) for key, value in entry.hook.items()}
     matcher = entry.group.get("matcher")
     if config is None:
@@ -110,8 +108,7 @@ def without_secrets(value: Any) -> Any:
         return [without_secrets(each) for each in value]
     if not isinstance(value, Mapping):
         return value
-    executor = settings_executor(value.get("type"))
-    declared = own_fields() if executor is None else executor.fields or {}
+    declared = fields_of_type(value.get("type"))
     return {key: _without_secret(declared.get(key), each) for key, each in value.items()}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.engine.definitions import ConfigSource, HookSet
+from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import shell_fields
 from llxprt_hooks.logger import debug_logger
@@ -23,7 +23,7 @@ from llxprt_hooks.settings.levels import (
     settings_file,
     standard_system_file,
 )
-from llxprt_hooks.settings.merge import HookSource, merge_lists, merge_switches
+from llxprt_hooks.settings.merge import merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.text import escape_for_terminal
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 
 log = debug_logger("settings")
 
+_IGNORED: Final = (
+    "None of the hooks in this file run, and nothing is blocked in their place. "
+    "For details, run `llxprt-hooks validate`."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LevelFile:
@@ -55,12 +60,10 @@ class LevelFile:
     """Whether its hooks are managed: root says so, and only root could have written it."""
     problems: tuple[Problem, ...] = ()
 
-    def source(self) -> HookSource | None:
-        """Return its hooks, if it has any."""
-        fields = self.fields
-        if fields is None or not isinstance(self.content, Document) or not any(fields.hooks.values()):
-            return None
-        return HookSource(self.level, self.file, fields.hooks, self.content, self.managed, fields.disabled)
+    @property
+    def hooks(self) -> Mapping[str, list[Any]]:
+        """Event name to hook groups."""
+        return self.fields.hooks if self.fields else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Settings:
     """Whether hooks would be on if the project were approved."""
     managed_only: bool
     """Whether managed hooks are the only ones that may run."""
-    sources: tuple[HookSource, ...]
+    sources: tuple[LevelFile, ...]
     """The levels that have hooks: managed ones first, then by priority, highest first."""
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
@@ -104,14 +107,25 @@ class Settings:
         """The hooks of the sources, for the engine."""
         return tuple(_hook_set(source, self.trust) for source in self.sources)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
+        ignored = {*self.unreadable.values(), *(self.trust.problems if self.trust.state is TrustState.REFUSED else ())}
+        problems = (f"{each}. {_IGNORED}" if each in ignored else str(each) for each in self.problems)
+        return (*problems, *self.notices)
+
+    @property
+    def not_approved(self) -> str | None:
+        """Why the project's settings do not apply, and what to do about it; None if they do, or cannot be approved."""
+        return _not_approved(self.trust)
+
     def environment_of(self, scope: HookScope) -> HookEnvironment:
         """Return which variables the hooks of a scope inherit."""
         return self.managed_environment if scope is HookScope.MANAGED else self.environment
 
     def require_readable(self, *levels: Level) -> None:
         """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
-        problems = [self.unreadable[level] for level in levels if level in self.unreadable]
-        if problems:
+        if problems := [self.unreadable[level] for level in levels if level in self.unreadable]:
             raise SettingsError(problems)
 
 
@@ -133,7 +147,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     folder = extensions_folder(project)
     extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
 
-    sources = [source for each, _ in effective if (source := each.source())]
+    sources = [each for each, fields in effective if any(fields.hooks.values())]
     managed = [source for source in sources if source.managed]
     others = [source for source in sources if not source.managed]
     managed_only = any(each.managed and fields.managed_only for each, fields in read)
@@ -167,19 +181,19 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
         levels=levels,
     )
-    for warning in (*settings.problems, *settings.notices):
+    for warning in settings.warnings:
         log.warning("%s", warning)
     return settings
 
 
-def _hook_set(source: HookSource, trust: TrustStatus) -> HookSet:
+def _hook_set(source: LevelFile, trust: TrustStatus) -> HookSet:
     scope = HookScope.PROJECT if source.level is Level.PROJECT else HookScope.USER
     return HookSet(
         source.hooks,
         origin=str(source.file),
-        document=source.document,
+        document=source.content if isinstance(source.content, Document) else None,
         scope=HookScope.MANAGED if source.managed else scope,
-        disabled=source.disabled,
+        disabled=source.fields.disabled if source.fields else (),
         before_start=trust.refusal if source.level is Level.PROJECT else None,
     )
 
@@ -244,23 +258,35 @@ NOT_TRUSTED_REASONS: Final = {
 """Why a project's settings are ignored."""
 
 
-def _notices(trust: TrustStatus) -> tuple[str, ...]:
+def _not_approved(trust: TrustStatus) -> str | None:
+    """Return why a project's settings do not apply, and what to do about it; None if they do."""
     reason = NOT_TRUSTED_REASONS.get(trust.state)
     if reason is None:
-        return ()
+        return None
     if trust.is_outdated:
         reason = "the approval of this project was given to an earlier version and covered less"
-    count = len(trust.commands)
-    skipped = {0: "The hook settings", 1: "1 hook"}.get(count, f"{count} hooks")
-    file = escape_for_terminal(str(trust.file))
-    changed = f": {', '.join(map(escape_for_terminal, trust.changed))}" if trust.changed else ""
-    look = "what has changed" if changed else "that file"
+    changed = f" ({', '.join(map(escape_for_terminal, trust.changed))})" if trust.changed else ""
+    seen = "what has changed" if changed else "what would run"
     otherwise = "start the program again" if approved_by_environment() else f"set {TRUST_VARIABLE}=1 for one process"
-    notice = (
-        f"{skipped} in {file} {'was' if count == 1 else 'were'} skipped, because {reason}{changed}. "
-        f"Look at {look}, then run `llxprt-hooks trust`, or {otherwise}."
+    return (
+        f"{reason}{changed}. To see {seen}, run `llxprt-hooks trust --dry-run`; "
+        f"to approve it, run `llxprt-hooks trust`, or {otherwise}."
     )
-    return (notice,)
+
+
+def _notices(trust: TrustStatus) -> tuple[str, ...]:
+    reason = _not_approved(trust)
+    if reason is None:
+        return ()
+    hooks = trust.statement.get("hooks")
+    usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
+    subject, consequence = {
+        0: ("The hook settings", "do not apply"),
+        1: ("1 hook", "does not run, and nothing is blocked in its place"),
+    }.get(usable, (f"{usable} hooks", "do not run, and nothing is blocked in their place"))
+    unusable = len(trust.commands) - usable if usable else 0
+    more = f" {unusable} more cannot be used: see `llxprt-hooks validate`." if unusable else ""
+    return (f"{subject} in {escape_for_terminal(str(trust.file))} {consequence}, because {reason}{more}",)
 
 
 def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:

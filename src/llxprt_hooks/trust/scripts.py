@@ -59,8 +59,6 @@ _UNSTABLE: Final[Signature] = (0, 0, 0, 0, 0, 0)
 
 
 class CoveredFile(NamedTuple):
-    """A file that an approval covers."""
-
     digest: str
     """The SHA-256 of its content; for a link to a folder, where it leads."""
     size: int
@@ -172,8 +170,6 @@ class _Budget:
 
 
 class _Scan:
-    """One look at the project."""
-
     def __init__(self, project: Path, names: CommandNames, contents: dict[str, _Content]) -> None:
         self.files: dict[str, CoveredFile] = {}
         self.seen: dict[str, Signature | None] = {}

@@ -17,11 +17,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
+from llxprt_hooks.settings.atomic import exclusive_lock, make_private_folder, write_atomically
 from llxprt_hooks.settings.document import Document
 from llxprt_hooks.settings.levels import approvals_folder, user_folder
 from llxprt_hooks.settings.ownership import folder_writers, read_own_document
-from llxprt_hooks.settings.private import make_private_folder
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.trust.approved_texts import ApprovedTexts
 

@@ -264,7 +264,7 @@ def test_a_reason_with_several_lines_does_not_look_like_several_messages(project
 def test_errors_of_the_agent_are_escaped(project: AgentProject) -> None:
     process = project.start("run", "-p", "Do it.", "--replay", f"missing{EVIL}.jsonl")
     _, stderr = process.communicate(timeout=DEADLINE)
-    assert process.returncode == 1
+    assert process.returncode == 64
     assert "missing\\x1b]52;" in stderr.decode()
     assert not RAW & set(stderr.decode())
 

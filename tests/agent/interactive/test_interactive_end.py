@@ -74,7 +74,8 @@ def test_a_terminal_that_goes_away_ends_what_runs_and_the_session(project: Inter
 
 
 def test_a_session_that_cannot_begin_says_why(project: InteractiveProject) -> None:
-    with project.session(arguments=["--replay", "nowhere.jsonl"]) as terminal:
+    (project.folder / "broken.jsonl").write_text("{\n")
+    with project.session(arguments=["--replay", str(project.folder / "broken.jsonl")]) as terminal:
         assert terminal.status() == 1
-        assert terminal.raw.startswith("llxprt-hooks: the recording nowhere.jsonl cannot be read: ")
+        assert terminal.raw.startswith(f"Error: {project.folder / 'broken.jsonl'}")
         assert terminal.raw.count("\n") == 1

@@ -32,8 +32,7 @@ def texts(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the declared arguments, without those that are null. Undeclared ones, which hooks can add, are dropped."""
     given: dict[str, str] = {}
     for name in tool.parameters.get("properties", {}):
-        value = arguments.get(name)
-        if isinstance(value, str):
+        if isinstance(value := arguments.get(name), str):
             given[name] = _valid(name, value)
         elif value is not None:
             got = _JSON_TYPES.get(type(value), "something else")

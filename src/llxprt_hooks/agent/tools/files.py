@@ -7,9 +7,8 @@ import codecs
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import ToolKind
+from llxprt_hooks.agent.tools.tool import Parameter, ToolKind, declare
 from llxprt_hooks.agent.tools.wording import counted, lines_of, one_line, size
 from llxprt_hooks.protocol.tool_result import ToolResult
 

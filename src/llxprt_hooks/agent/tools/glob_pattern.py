@@ -56,7 +56,6 @@ class GlobPattern:
         self._expressions = [re.compile(fnmatch.translate(name)) for name in names]
 
     def matches(self, path: Sequence[str]) -> bool:
-        """Whether the pattern matches a path."""
         *folders, file = path
         return len(self._names) in self._after(file, self._within(folders))
 

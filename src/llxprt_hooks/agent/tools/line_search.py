@@ -45,8 +45,7 @@ def main() -> None:
             too_large += 1
             continue
         for number, line in enumerate(lines(data), 1):
-            match = pattern.search(line)
-            if match:
+            if match := pattern.search(line):
                 found += 1
                 if found <= request["limit"]:
                     send("match", index, number, excerpt(line, match.start()))

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
-from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.tool import Parameter, Tool, ToolKind, declare
 from llxprt_hooks.agent.tools.walk import Deadline, walk
 from llxprt_hooks.agent.tools.wording import counted, one_line, size
 from llxprt_hooks.process import Completed, SpawnError, run_process

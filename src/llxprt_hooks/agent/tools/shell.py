@@ -6,9 +6,8 @@ import functools
 import shutil
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.tools.declare import Parameter, declare
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Tool, ToolKind
+from llxprt_hooks.agent.tools.tool import Parameter, Tool, ToolKind, declare
 from llxprt_hooks.agent.tools.wording import size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult

@@ -20,7 +20,6 @@ class Deadline:
         self._until = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the remaining seconds."""
         return max(0.0, self._until - time.monotonic())
 
     def expire(self) -> None:

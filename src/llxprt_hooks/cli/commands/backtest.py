@@ -14,7 +14,16 @@ import click
 from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
-from llxprt_hooks.cli.terminal import Part, aligned, fits, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.terminal import (
+    Part,
+    aligned,
+    fits,
+    print_json,
+    print_line,
+    print_wrapped,
+    stderr_console,
+    stdout_console,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +60,7 @@ class SinceType(click.ParamType[datetime]):
     "named_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Settings to use in place of the project's own. Default: the project's settings.",
+    help="Settings to use in place of the project's own.",
 )
 @click.option("--since", type=SinceType(), metavar="7d", help="Only events after this: 30m, 12h, 7d, 2w, or a date.")
 @click.option("--only", metavar="NAME", help="Run only the hook with this name.")
@@ -78,8 +87,8 @@ def command(
     what that hook decided. Hooks of the project must be approved. A file that you name with --settings counts as
     approved for this run, so look at it first.
 
-    Exit status: 0, 1 if there is nothing to replay, or with --fail-on-change if a decision changes or a hook fails, 64
-    for wrong usage.
+    Exit status: 0 on success; 1 if there is nothing to replay, or, with --fail-on-change, if a decision changes or a
+    hook fails; 64 for wrong usage.
 
     \b
     Examples:
@@ -99,8 +108,6 @@ def command(
     print_wrapped(stderr_console(), ("Hooks run for real: what they write, send or count happens again.", "yellow"))
     report = _replay(hooks.only(only) if only else hooks, recording)
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json(report.to_dict())
     else:
         _print_report(report)
@@ -128,7 +135,7 @@ def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
     settings = loaded_settings(hooks.config)
     trust = settings.trust
     if not trust.counts and trust.state is not TrustState.NOTHING_TO_TRUST:
-        raise click.ClickException(str([*settings.notices, *trust.problems][0]))
+        raise click.ClickException(settings.not_approved or str(trust.problems[0]))
     if not hooks.config.enable_hooks:
         raise click.ClickException(why_off(settings) or "hooks are off")
     names = list(dict.fromkeys(entry.name for entry in hooks.registry.get_all_hooks()))

@@ -47,9 +47,8 @@ def _play(console: Console, project: Path, *, step: bool) -> None:
     from llxprt_hooks.cli.demo.player import Player
     from llxprt_hooks.cli.demo.scenes import SCENES
 
-    print_line(
-        console, f"A recorded agent works, and {len(SCENES)} hooks watch. Lines with ", ("⚓", "magenta"), " are hooks."
-    )
+    opening = f"An agent replays recorded answers, and {len(SCENES)} hooks step in. Lines with "
+    print_line(console, opening, ("⚓", "magenta"), " are hooks.")
     settings = json.loads((project / "settings.json").read_text(encoding="utf-8"))
     player = Player(console, project, settings["hooks"])
     with marked_as_agent(), asyncio.Runner() as runner:

@@ -9,7 +9,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
+from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stdout_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,8 +41,6 @@ def command(as_json: bool, directory: str) -> int:
 
     report = asyncio.run(examine(directory))
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json(report.to_dict())
     else:
         _print(report)
@@ -71,10 +69,8 @@ def _print(report: Report) -> None:
     for notice in report.notices:
         print_wrapped(console, "  ", _MARKS["notice"], notice)
     count = report.broken
-    broken = "1 thing is" if count == 1 else f"{count} things are"
-    summary = (
-        f"{broken} broken. Run `llxprt-hooks validate` for details of settings." if count else "Nothing is broken."
-    )
+    found = "1 problem" if count == 1 else f"{count} problems"
+    summary = f"{found}. `llxprt-hooks validate` explains problems in settings." if count else "Nothing is broken."
     print_line(console, (summary, "bold red" if count else "bold green"))
 
 

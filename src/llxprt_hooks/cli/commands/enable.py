@@ -17,7 +17,8 @@ def command(name: str, directory: str) -> int:
 
     NAME is the hook's name or, if it has none, its command. It is removed from the list `hooksConfig.disabled` in every
     settings file. Comments and formatting are kept. If you have approved the project, you have to approve this change
-    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. An agent cannot use this command.
+    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. Refused below an agent, as `trust --help`
+    explains.
 
     \b
     Examples:

@@ -13,6 +13,7 @@ import click
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.hook_names import tool_names
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.terminal import print_json
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
 from llxprt_hooks.protocol.json_codec import decode_text
@@ -33,7 +34,12 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     shell_complete=tool_names,
     help="The tool's name. Default: write_file.",
 )
-@click.option("--args", "tool_input", metavar="JSON", help="The tool's arguments as a JSON object.")
+@click.option(
+    "--args",
+    "tool_input",
+    metavar="JSON|@FILE|-",
+    help="The tool's arguments as a JSON object, from a file, or from standard input.",
+)
 @click.option(
     "--input",
     "given",
@@ -72,8 +78,9 @@ def command(
     The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
     means, the merged result, and hints about common mistakes.
 
-    Exit status: 2 if the event was blocked, 3 if a hook stopped the agent, 1 if hooks could not be run because settings
-    cannot be read or hooks are not approved, 0 otherwise (a hook that only failed allows), 64 for wrong usage.
+    Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
+    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 if nothing blocked, also if a
+    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran.
 
     \b
     Examples:
@@ -105,7 +112,6 @@ _ZYGOTE_PATIENCE = 10.0
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> Trial:
-    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
     from llxprt_hooks.inspection.trial import InvalidInputError, attempt
@@ -162,7 +168,7 @@ def _hook_input(
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
-        fields["tool_input"] = _json_object(tool_input, "--args")
+        fields["tool_input"] = _json_object(_text(tool_input), "--args")
     named = fields.get("tool_name")
     return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
 
@@ -186,7 +192,12 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"{option} is not valid JSON: {error}") from error
+        why = "it is nested too deeply"
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{error.msg[0].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
+        raise click.UsageError(
+            f"{option} is not valid JSON: {why}, in {shorten(text, 40)!r}. Pass a JSON object, or @FILE to read a file."
+        ) from error
     if not isinstance(value, dict):
         raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
     return value

@@ -40,11 +40,13 @@ def command(
     credentials: str | None,
     directory: str,
 ) -> int:
-    """Show what hooks do in the browser, live, for all your agents on this machine.
+    """Show what hooks do in the browser, live, for all your agents on this machine that are recorded.
 
     The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
     hooks that never fire. It can fire a recorded event again, with changes. It reads the log that `llxprt-hooks log`
-    shows. Only this machine can open the page, and only with the token in the address.
+    shows: `run`, `serve` and the proxies write it, and your own program with
+    `Config.load(project, observer=HookLog(project))`. Only this machine can open the page, and only with the token in
+    the address.
 
     With --record, agents record payloads while the inspector runs, including agents that are already running.
     Payloads contain the data that an agent works on.
@@ -62,10 +64,10 @@ def command(
         from llxprt_hooks.cli.web.server import listen, serve
     except ImportError as error:
         raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
-    from llxprt_hooks.inspection.log import log_file
+    from llxprt_hooks.inspection.log import LogFilter, log_file
     from llxprt_hooks.inspection.recording import recording
 
-    read = None if nats is None else audit_stream(nats, stream, credentials).followed()
+    read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter())
     with ExitStack() as stack:
         if record:
             try:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import Part, aligned, fits, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.terminal import (
+    Part,
+    aligned,
+    fits,
+    print_json,
+    print_line,
+    print_wrapped,
+    stderr_console,
+    stdout_console,
+)
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
@@ -25,11 +34,11 @@ COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 @json_option
 @directory_option
 def command(as_json: bool, directory: str) -> int:
-    """List the hooks of a project, grouped by event, in the order in which they are considered.
+    """List the hooks of a project by event, in the order of their priority.
 
     For each hook: its name, the matcher of its group, the settings level it comes from, whether its group runs in
-    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. One
-    sequential group makes all hooks that run with it run sequentially.
+    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. If
+    one of the groups that match is sequential, all hooks of that event run one after another.
 
     \b
     Examples:
@@ -40,8 +49,6 @@ def command(as_json: bool, directory: str) -> int:
 
     inventory = take_inventory(directory)
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json(inventory.to_dict())
         return 0
     _print_hooks(inventory)
@@ -100,7 +107,7 @@ def _print_below(console: Console, item: Item) -> None:
     if config.observe:
         print_line(console, ("      only observes: it is logged, and changes nothing", "dim"))
     if config.warm:
-        print_line(console, ("      runs warm, if it is a Python script", "dim"))
+        print_line(console, ("      a waiting Python runs it, if the command is a Python script", "dim"))
     if config.description:
         print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
 
@@ -122,8 +129,5 @@ def _time(milliseconds: float) -> str:
 
 
 def _print_warnings(inventory: Inventory) -> None:
-    from llxprt_hooks.inspection.inventory import why_off
-
-    off = why_off(inventory.settings) if inventory.items else None
-    for warning in (*([off] if off else ()), *inventory.problems, *inventory.settings.notices):
+    for warning in inventory.warnings:
         print_wrapped(stderr_console(), (warning, "yellow"))

@@ -24,6 +24,7 @@ from llxprt_hooks.cli.terminal import (
     aligned,
     fits,
     line,
+    print_json,
     print_line,
     print_wrapped,
     stderr_console,
@@ -87,11 +88,13 @@ def command(
     A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
     the reason or what the hook changed.
 
-    `run` records executions in ~/.llxprt/logs, in a file of limited size that only you can read. It records the input
-    of hooks only with --log-payloads. You can combine filters.
+    `run`, `serve` and the proxies record executions in ~/.llxprt/logs, in a file of limited size that only you can
+    read. Your own program does with `Config.load(project, observer=HookLog(project))`. The input of hooks is recorded
+    only with `run --log-payloads`, or `HookLog(project, payloads=True)`. You can combine filters.
 
-    `log verify` checks the hash chains of the audit trail: with --nats of all agents, otherwise of the records that
-    are waiting to be sent. It exits with 1 if a record is missing or was changed.
+    `llxprt-hooks log verify` checks the audit trail that `hooksConfig.audit` sends to a NATS server: with --nats, the
+    records of all agents there, otherwise those on this machine that wait to be sent. It exits with 1 if a record is
+    missing or was changed.
 
     \b
     Examples:
@@ -101,7 +104,6 @@ def command(
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
-    from llxprt_hooks.cli.json_output import print_json
     from llxprt_hooks.inspection.log import LogFilter, LogReader
 
     source = None if nats is None else audit_stream(nats, stream, credentials)
@@ -133,7 +135,10 @@ def nothing_found(project: str | None) -> str:
     from llxprt_hooks.inspection.log import log_file
 
     if not log_file().exists():
-        return "no executions are recorded yet: `llxprt-hooks run` records the hooks that it runs"
+        return (
+            "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
+            "your own program does with `Config.load(project, observer=HookLog(project))`"
+        )
     return "no recorded execution matches" + (" in this project; --all looks in all projects" if project else "")
 
 
@@ -234,7 +239,9 @@ def _duration(record: Record) -> str:
 
 def _short_time(record: Record) -> str:
     """Return the local time, with the date if it was another day."""
-    when = _when(record)
+    from llxprt_hooks.inspection.log import recorded_time
+
+    when = recorded_time(record)
     if when is None:
         return shorten(_one_line(record.get("timestamp")), len("2026-11-16"))
     now = datetime.now().astimezone()
@@ -243,18 +250,13 @@ def _short_time(record: Record) -> str:
     return f"{when:%m-%d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
 
 
-def _when(record: Record) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
-    except (ValueError, OverflowError):
-        return None
-
-
 def _print_full(record: Record) -> None:
     """Print an execution for people. ``--json`` has the fields as they were recorded."""
+    from llxprt_hooks.inspection.log import recorded_time
+
     console = stdout_console()
     word, style, details = _outcome(record)
-    when = _when(record)
+    when = recorded_time(record)
     tool = record.get("tool_name")
     rows: dict[str, Part] = {
         "execution": str(record.get("id")),

@@ -36,13 +36,13 @@ def command(
 ) -> int:
     """Run an MCP server with the project's hooks around its tools.
 
-    SERVER is the command of the server with its arguments, after `--`. A client starts the proxy in its place.
-    BeforeTool and AfterTool hooks run for each tool call; everything else passes unchanged. A blocked call is answered
-    with the reason. After a hook's stop, all further calls of this connection are refused. What hooks cannot do here,
-    and what is not approved, is printed to standard error, which clients write to a log.
+    SERVER is the command of the server with its arguments, after `--`. Your client starts the proxy instead of
+    the server. BeforeTool and AfterTool hooks run for each tool call; everything else passes unchanged. A blocked call
+    is answered with the reason. After a hook stops the agent, all further calls of this connection are refused. What
+    hooks cannot do here, and what is not approved, is printed to standard error, which clients write to a log.
 
-    The server runs in the current folder; -C names the folder whose hooks apply. Clients often start servers with few
-    environment variables, so approve the project's hooks with `llxprt-hooks trust`.
+    The server runs in the current folder; -C names the folder whose hooks apply. Approve the hooks with `llxprt-hooks
+    trust`, not with LLXPRT_TRUST_PROJECT_HOOKS: clients often do not pass on environment variables.
 
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
@@ -54,7 +54,7 @@ def command(
       llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
       llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
       llxprt-hooks mcp-proxy --install claude                       all servers of a client
-      llxprt-hooks mcp-proxy --uninstall claude                     take it back
+      llxprt-hooks mcp-proxy --uninstall claude                     remove it again
     """
     if client is not None or former is not None:
         if server or (client is not None and former is not None):
@@ -82,8 +82,8 @@ def _run(directory: str, server: tuple[str, ...], server_name: str | None, alias
     config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     settings = config.settings
-    for line in (*settings.problems, *settings.notices) if settings else ():
-        _warn(str(line))
+    for line in settings.warnings if settings else ():
+        _warn(line)
     for line in unsupported_hooks("mcp-proxy", hooks):
         _warn(line)
     return run_proxy(hooks, server, server_name=server_name, aliases=aliases)
@@ -138,7 +138,7 @@ def _confirm(file: Path, *, ask: bool) -> None:
 
 
 def _write(file: Path, before: str, after: str) -> Path:
-    from llxprt_hooks.settings.rewrite import ChangedMeanwhileError, rewrite
+    from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 
     names = (file.with_name(f"{file.name}.before-llxprt-hooks{number or ''}") for number in itertools.count())
     backup = next(name for name in names if not name.exists())

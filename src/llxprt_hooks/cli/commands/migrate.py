@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from llxprt_hooks.migration import Dialect, Migration
 
 
+class _Agent(click.Choice[str]):
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        return f"Pass {' or '.join(f'--from {name}' for name in self.choices)}"
+
+
 @click.command("migrate")
-@click.option("--from", "agent", type=click.Choice(list(DIALECTS)), required=True, help="The agent to migrate from.")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--from", "agent", type=_Agent(list(DIALECTS)), required=True, help="The agent to migrate from.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--yes", is_flag=True, help="Write the changes. Without it, they are only shown.")
 @directory_option
 def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:

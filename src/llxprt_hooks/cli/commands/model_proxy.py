@@ -34,10 +34,15 @@ _PORT = 8790
     metavar="URL",
     help="Where requests go; anthropic=URL or openai=URL for one of them. Default: their own APIs.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help=f"Default: {_PORT}; any with AGENT.")
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
-@click.option("--allow-remote", is_flag=True, help="Listen for other machines: needed for any other --host.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach it.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help=f"Port to listen on. Default: {_PORT}, or a free port if AGENT is given.",
+)
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.")
+@click.option("--allow-remote", is_flag=True, help="Required if --host is not a loopback address.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this host name in requests too.")
 @directory_option
 @click.argument("agent", nargs=-1, type=click.UNPROCESSED, metavar="[AGENT]...")
 def command(
@@ -110,8 +115,8 @@ def _hooks(directory: str) -> Any:
     config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     settings = config.settings
-    for line in (*settings.problems, *settings.notices) if settings else ():
-        _warn(str(line))
+    for line in settings.warnings if settings else ():
+        _warn(line)
     for line in unsupported_hooks("model-proxy", hooks):
         _warn(line)
     return hooks

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--model", help="The model to call. Default: GEMINI_MODEL, else gemini-2.5-flash.")
 @click.option(
     "--replay",
-    type=click.Path(dir_okay=False),
+    type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="Answer model calls from a recording (one JSON object per line) instead of the Gemini API.",
 )

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.options import NatsType, directory_option
 from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus.nats_connection import NatsAddress
     from llxprt_hooks.serve.service import HttpOptions
 
 
 @click.command("serve")
 @click.option(
-    "--nats", "servers", metavar="URL", help="Answer requests over NATS, at nats://HOST:4222. Several: URL,URL."
+    "--nats",
+    "servers",
+    type=NatsType(),
+    metavar="URL",
+    help="Answer requests over NATS, at nats://HOST:4222. Several: URL,URL.",
 )
 @click.option("--subject", metavar="SUBJECT", help="The subject of the requests. Default: llxprt.hooks.")
 @click.option(
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its private key.")
 @directory_option
 def command(
-    servers: str | None,
+    servers: tuple[str, ...] | None,
     subject: str | None,
     credentials: str | None,
     address: str | None,
@@ -43,16 +46,17 @@ def command(
     tls_key: str | None,
     directory: str,
 ) -> int:
-    """Answer the events of agents with the hooks of a folder.
+    """Run the hooks of a folder for agents elsewhere.
 
-    Agents ask with hooks of type `nats` or `http`. The hooks run in this folder, with the session id of the agent.
-    Several workers on one subject share the requests. The hooks must be approved, and are logged as those of an agent.
+    An agent sends its events to this worker through a hook of type `nats` or `http`. The worker's hooks run in this
+    folder, with the session id of the agent. They must be approved. Executions are logged, as in `run`. Several workers
+    on one subject share the requests.
 
     HTTP: POST /v1/events takes the payload of an event and answers with the output of its hooks; GET /healthz says
     whether the worker takes requests; GET /metrics is for Prometheus. On an address that other machines can reach, a
     token is required: pass the name of its variable with --token-env.
 
-    SIGTERM and Ctrl-C end the worker when all events that have come are answered; a second signal ends it at once.
+    SIGTERM and Ctrl-C end the worker once the requests received so far are answered; a second signal ends it at once.
     SIGHUP reads the settings again. If they are broken, the old hooks stay in use.
 
     \b
@@ -67,15 +71,11 @@ def command(
         raise click.UsageError("--subject and --credentials belong to --nats.")
     if address is None and (token_env or tls_cert or tls_key):
         raise click.UsageError("--token-env, --tls-cert and --tls-key belong to --http.")
-    nats = None if servers is None else _nats(servers, credentials)
-    http = None if address is None else _http(address, token_env, tls_cert, tls_key)
-    return _serve(directory, nats, subject, http)
-
-
-def _serve(directory: str, nats: NatsAddress | None, subject: str | None, http: HttpOptions | None) -> int:
-    from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, subject_problem
+    from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, NatsAddress, subject_problem
     from llxprt_hooks.serve.service import ServeError, ServeOptions, run_worker
 
+    nats = None if servers is None else NatsAddress(servers, credentials)
+    http = None if address is None else _http(address, token_env, tls_cert, tls_key)
     if subject is not None and (problem := subject_problem(subject)):
         raise click.UsageError(f"--subject: {problem}.")
     try:
@@ -89,16 +89,6 @@ def _serve(directory: str, nats: NatsAddress | None, subject: str | None, http: 
 
 def _say(message: str) -> None:
     click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
-
-
-def _nats(servers: str, credentials: str | None) -> NatsAddress:
-    from llxprt_hooks.bus.nats_connection import NatsAddress, server_problem
-
-    urls = tuple(url.strip() for url in servers.split(","))
-    for url in urls:
-        if problem := server_problem(url):
-            raise click.UsageError(f"--nats: {problem}.")
-    return NatsAddress(urls, credentials)
 
 
 def _http(address: str, token_env: str | None, certificate: str | None, key: str | None) -> HttpOptions:

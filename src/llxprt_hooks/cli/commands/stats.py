@@ -16,7 +16,7 @@ from llxprt_hooks.cli.options import (
     json_option,
     project_option,
 )
-from llxprt_hooks.cli.terminal import Part, aligned, print_line, print_wrapped, stdout_console
+from llxprt_hooks.cli.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def command(
 ) -> int:
     """Show for each hook of this project how often it ran, failed and blocked, and how long it took, slowest first.
 
-    The data comes from the log that `llxprt-hooks log` shows. 50 % of the executions took at most p50, 95 % at most
-    p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts what they would have blocked.
+    The data comes from the log that `llxprt-hooks log` shows: `run`, `serve` and the proxies write it, and your own
+    program with `Config.load(project, observer=HookLog(project))`. 50 % of the executions took at most p50, 95 % at
+    most p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts what they would have blocked.
 
     \b
     Examples:
@@ -68,8 +69,6 @@ def command(
     records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:
-        from llxprt_hooks.cli.json_output import print_json
-
         print_json([asdict(each) for each in figures])
     elif figures:
         _print_figures(figures)

@@ -11,7 +11,7 @@ import click
 from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
       }
 
     A decision is block (or deny), stop, ask, allow, or none: no hook has an opinion. "hook" names the only hook to run,
-    "env" sets variables.
+    "env" sets variables; it is for files that are approved, such as those below .llxprt.
 
     Exit status: 0 if all tests passed, 1 if one failed, a file is broken or there are no tests, 64 for wrong usage.
 
@@ -61,7 +61,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
     if update:
         refuse_below_agent()
-    hooks = LoadedHooks.load(directory)
+    hooks = LoadedHooks.load_unrecorded(directory)
     files = find_tests(paths) if paths else project_tests(hooks)
     if not files:
         where = ", ".join(map(str, paths)) if paths else f"{directory}/.llxprt, or beside the scripts of hooks"
@@ -102,8 +102,6 @@ async def _run(hooks: LoadedHooks, tests: Sequence[HookTest]) -> list[TestResult
 
 
 def _print_json(results: Sequence[TestResult], broken: Sequence[Problem]) -> None:
-    from llxprt_hooks.cli.json_output import print_json
-
     passed = sum(result.passed for result in results)
     print_json(
         {
@@ -157,7 +155,7 @@ def _print_result(console: Console, result: TestResult, state: str) -> None:
 def _print_warnings(hooks: LoadedHooks) -> None:
     """Print why hooks of the project may not run, and what is wrong with the settings."""
     settings = hooks.config.settings
-    for warning in (*settings.problems, *hooks.registry.problems, *settings.notices) if settings else ():
+    for warning in (*hooks.registry.problems, *settings.warnings) if settings else ():
         print_wrapped(stderr_console(), (str(warning), "yellow"))
 
 

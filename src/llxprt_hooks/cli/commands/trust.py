@@ -25,14 +25,18 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     the project's hooks, to a file below .llxprt, or to a script they name, you have to approve them again. You are then
     shown what has changed. Approvals are stored in your own folder, ~/.llxprt, never in the project.
 
-    On a terminal the command asks you first. Without a terminal it approves only with --yes. An agent cannot use it.
+    On a terminal the command asks you first. Without a terminal it approves only with --yes.
+
+    An agent must not approve its own hooks: the command refuses if LLXPRT_AGENT=1 is set, or if `llxprt-hooks run` is
+    among its parent processes. Any other program that may run commands as you can approve with --yes. If that is an
+    agent of your own, set LLXPRT_AGENT=1 for what it starts.
 
     \b
     Examples:
       llxprt-hooks trust --dry-run --show
       llxprt-hooks trust -C path/to/project
     """
-    from llxprt_hooks.inspection.inventory import TRUST_WORDS
+    from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
     from llxprt_hooks.trust.status import TrustState, trust_status
 
     refuse_below_agent()
@@ -43,19 +47,22 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
         return ExitStatus.OK
     show_approval(console, status, with_scripts=show)
     show_changes(console, status)
+    _warn(directory)
     nobody_to_ask = not yes and not is_interactive()
     if dry_run or status.state is TrustState.TRUSTED or (show and nobody_to_ask):
         print_line(console, f"{status.project}: {TRUST_WORDS[status.state]}")
         return ExitStatus.OK
     if nobody_to_ask and status.state is not TrustState.REFUSED:
-        print_line(console, "nothing was approved")
-        click.echo("There is no terminal to ask you on. To approve what is shown, pass --yes.", err=True)
-        return ExitStatus.FAILED
+        raise click.ClickException(
+            "nothing was approved, because this is not a terminal, so you cannot be asked. "
+            "Read what is shown above, then run `llxprt-hooks trust --yes`"
+        )
     if not approve(status, ask=not yes and status.state is not TrustState.REFUSED):
         print_line(console, "nothing was approved")
         return ExitStatus.FAILED
-    print_line(console, f"approved: the hooks of {status.project} will run until they change")
-    _warn(directory)
+    off = why_off(take_inventory(directory).settings)
+    outcome = f"approved, but {off}" if off else f"approved: the hooks of {status.project} will run until they change"
+    print_line(console, outcome)
     return ExitStatus.OK
 
 
@@ -65,5 +72,5 @@ def _warn(directory: str) -> None:
 
     found = [each for each in diagnose(inspect_project(Path(directory))) if each.severity is not Severity.HINT]
     if found:
-        count = "a problem" if len(found) == 1 else f"{len(found)} problems"
+        count = "a problem" if len(found) == 1 else f"{len(found)} problems, the first"
         print_wrapped(stderr_console(), (f"`llxprt-hooks validate` finds {count}: {found[0].message}", "yellow"))

@@ -11,7 +11,7 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import line, print_line, print_wrapped, stdout_console
+from llxprt_hooks.cli.terminal import line, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.text import escape_for_terminal
 
@@ -64,8 +64,10 @@ def command(
 
     Nothing is run: shells only check the syntax of commands and scripts (bash -n).
 
-    An error means that a setting has no effect: a misspelled event, a missing script. A warning means that it has an
-    effect, but probably not the intended one: a timeout of 600 milliseconds. A hint is additional information.
+    Error: what is written cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
+    probably is not, such as a timeout of 600 milliseconds, or hooks while hooks are off. Hint: the settings are fine,
+    but there is something to know or to do; for example, the hooks are not approved. `llxprt-hooks list` shows which
+    hooks run.
 
     Exit status: 0 without errors, 1 with errors (with --strict, with warnings too), 64 for wrong usage.
 
@@ -97,8 +99,6 @@ def command(
 
 
 def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
-    from llxprt_hooks.cli.json_output import print_json
-
     print_json(
         {
             "diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics],

@@ -15,6 +15,7 @@ from functools import cached_property
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
+import click
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session, get_app_session
 from prompt_toolkit.completion import WordCompleter
@@ -34,7 +35,6 @@ from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.environment import marked_as_agent
 from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.tui.printing import print_event
 from llxprt_hooks.cli.tui.question import MIN_COLUMNS, MIN_ROWS, CallQuestion
 from llxprt_hooks.cli.tui.screen import Screen
 from llxprt_hooks.cli.tui.shutdown import leave
@@ -82,8 +82,7 @@ async def converse(options: AgentOptions) -> ExitStatus:
         try:
             session = conversation.session = assemble(options, screen, ask=conversation.ask, observer=screen)
         except AgentError as error:
-            print_event(WarningEvent(str(error)))
-            return ExitStatus.FAILED
+            raise click.ClickException(str(error)) from error
         session.start()
         reason, status = await conversation.talk()
         session.end(reason)

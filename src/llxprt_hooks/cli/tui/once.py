@@ -6,6 +6,8 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
+import click
+
 from llxprt_hooks.agent.assembly import assemble
 from llxprt_hooks.agent.audience import WarningEvent
 from llxprt_hooks.agent.environment import marked_as_agent
@@ -33,8 +35,7 @@ async def _run(options: AgentOptions, prompt: str, output_format: str) -> ExitSt
     try:
         session = assemble(options, output, observer=tally)
     except AgentError as error:
-        output.handle(WarningEvent(str(error)))
-        return ExitStatus.FAILED
+        raise click.ClickException(str(error)) from error
     if (task := asyncio.current_task()) is not None:  # SIGTERM cancels running hooks and tools, like Ctrl-C
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     session.start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from llxprt_hooks.agent.audience import AgentEvent, AnswerText, Audience, ModelBlocked, Stopped, ToolState, WarningEvent
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, ToolCall
-from llxprt_hooks.cli.json_output import print_json
+from llxprt_hooks.cli.terminal import print_json
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 from llxprt_hooks.text import PROSE, escape_for_terminal, shorten
 
@@ -114,7 +114,6 @@ def _call_line(call: ToolCall) -> str | None:
 
 
 def print_event(event: AgentEvent) -> None:
-    """Print an event on stderr."""
     line = _line(event)
     if line:
         # Further lines are indented, so that they do not look like other messages.

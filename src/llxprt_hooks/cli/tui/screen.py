@@ -127,9 +127,9 @@ class Screen(HookObserver):
         """Show the hooks that the program still waits for at the end of the session."""
         asyncio.get_running_loop().call_later(NOTICE_DELAY, self._show_last_hooks)
 
-    def notice(self, text: str, style: str = "dim") -> None:
+    def notice(self, text: str) -> None:
         """Show a message of the program itself."""
-        self.show(Text(escape_for_terminal(text, keep=PROSE), style))
+        self.show(Text(escape_for_terminal(text, keep=PROSE), "dim"))
 
     def show(self, renderable: RenderableType) -> None:
         """Show something that the user requested."""

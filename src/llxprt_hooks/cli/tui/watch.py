@@ -9,14 +9,13 @@ import sys
 import termios
 import tty
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 from rich.text import Text
 
 from llxprt_hooks.cli.terminal import Part, line
-from llxprt_hooks.inspection.log import POLL
+from llxprt_hooks.inspection.log import POLL, recorded_time
 from llxprt_hooks.inspection.timeline import Decision, TimelineEvent, decision_of, would_decide
 
 if TYPE_CHECKING:
@@ -48,13 +47,14 @@ _KEYS = {
 _STEPS = {"j": 1, "k": -1, "g": -(10**9), "G": 10**9}
 
 
-def event_line(event: TimelineEvent, width: int = 10_000) -> Text:
-    """One line about an event, cut to a width."""
+def event_line(event: TimelineEvent) -> Text:
+    """One line about an event."""
+    when = recorded_time(event.record)
     running = event.ended is None and len(event.executions) < len(event.hooks)
     taken = "running" if running else f"{event.duration:.1f} ms"
     reason = " ".join(event.reason.split())
-    text = line(
-        (_local_time(event.timestamp), "dim"),
+    return line(
+        (f"{when:%H:%M:%S}" if when else event.timestamp[:8], "dim"),
         f"  {event.event_name:<19}  ",
         (f"{event.subject:<18}  ", "bold"),
         (f"{event.decision:<7}", STYLES[event.decision]),
@@ -62,8 +62,6 @@ def event_line(event: TimelineEvent, width: int = 10_000) -> Text:
         ", ".join(" ".join(hook.split()) for hook in event.hooks),
         (f"  {reason}" if reason else "", "dim"),
     )
-    text.truncate(width, overflow="ellipsis")
-    return text
 
 
 def event_details(event: TimelineEvent) -> list[Text]:
@@ -109,13 +107,6 @@ def _block(text: str) -> list[Text]:
 
 def _pretty(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _local_time(timestamp: str) -> str:
-    try:
-        return datetime.fromisoformat(timestamp).astimezone().strftime("%H:%M:%S")
-    except (ValueError, OverflowError):
-        return timestamp[:8]
 
 
 class WatchScreen:

@@ -8,8 +8,12 @@ server's own page.
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
+import sys
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -80,7 +84,7 @@ class Access:
             return "Only the inspector's own page may send this.", None
         if self._has_cookie(headers.get("cookie", "")):
             return None, None
-        if scope["path"] == "/" and self._has_token(scope["query_string"].decode("latin-1")):
+        if scope["path"] == "/" and self._has_token(scope):
             return None, f"{self._cookie}={self._secret}; Path=/; HttpOnly; SameSite=Strict"
         return "Open the address that `llxprt-hooks inspect` printed: it has a token.", None
 
@@ -92,12 +96,29 @@ class Access:
         morsel = cookies.get(self._cookie)
         return morsel is not None and _same(morsel.value, self._secret)
 
-    def _has_token(self, query: str) -> bool:
-        given = parse_qs(query).get("token", [""])[0]
-        if self._ticket is not None and _same(given, self._ticket):
+    def _has_token(self, scope: MutableMapping[str, Any]) -> bool:
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if self._ticket is not None and _same(given, self._ticket) and _is_of_this_user(scope):
             self._ticket = None
             return True
         return _same(given, self._token)
+
+
+def _is_of_this_user(scope: MutableMapping[str, Any]) -> bool:
+    """Whether this user, or root, has made a connection. Where the system does not say it, everybody counts.
+
+    Another user who reads the address from the browser's command line could be quicker than the browser.
+    """
+    loopback = int.from_bytes(socket.inet_aton("127.0.0.1"), sys.byteorder)
+    ends = [f"{loopback:08X}:{scope[end][1]:04X}" for end in ("client", "server")]
+    lines = [line.split() for file in _CONNECTIONS if file.exists() for line in file.read_text().splitlines()[1:]]
+    # An IPv4 address may be the end of an IPv6 one.
+    owners = [int(line[7]) for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])]
+    return not lines or any(owner in (0, os.geteuid()) for owner in owners)
+
+
+_CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Where Linux lists connections, with the user of each."""
 
 
 def _is_same_origin(headers: dict[str, str], host: str) -> bool:

@@ -103,7 +103,7 @@ class Inspector:
             problem = "The project folder is unknown or gone, so its settings cannot be read."
         else:
             try:
-                trial = await attempt(event.project, name, hook_input, run=False)
+                trial = await attempt(event.project, name, hook_input, run=False, recorded=False)
             except InvalidInputError as error:
                 problem = str(error)
         return _json(
@@ -157,7 +157,7 @@ class Inspector:
         name = _event_name(event)
         base = {key: value for key, value in (event.payload or {}).items() if key not in name.spec.fields}
         try:
-            trial = await attempt(event.project, name, {**base, **hook_input}, run=True)
+            trial = await attempt(event.project, name, {**base, **hook_input}, run=True, recorded=False)
         except InvalidInputError as error:
             raise HTTPException(400, str(error)) from error
         outcome = outcome_of(trial)

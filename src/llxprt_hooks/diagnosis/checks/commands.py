@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role
 from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
-from llxprt_hooks.diagnosis.rules import (
-    EXIT_ONE,
-    FOREIGN_VARIABLE,
-    IMPORTS_FROM_PROJECT,
-    MISSPELT_VARIABLE,
-    QUOTED_VARIABLE,
-    SHELL_SYNTAX,
-    UNRUNNABLE_COMMAND,
-    UNSAFE_EXTENSION_PATH,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MAX_PROGRAMS
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
@@ -53,10 +44,9 @@ _EXIT_TWO: Final = re.compile(r"\bexit\s+2\b")
 
 def check_characters(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """Find characters that a command must not contain."""
-    node = hook.command_node
-    if node is not None and not _is_encodable(hook.command):
+    if (node := hook.command_node) is not None and not _is_encodable(hook.command):
         message = "the command has a character that cannot be passed to a program"
-        yield hook.file.at(UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
+        yield hook.file.at(Rule.UNRUNNABLE_COMMAND, node, message, r"Remove `\u0000` and lone surrogates.")
 
 
 def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -64,12 +54,11 @@ def check_syntax(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic
     node = hook.command_node
     if node is None or not _is_encodable(hook.command):
         return
-    error = command_error(hook.command)
-    if error is not None:
+    if (error := command_error(hook.command)) is not None:
         if "\n" not in hook.command:
             error = _LINE_NUMBER.sub("", error)
         fix = "Fix it, or move a long command into a script."
-        yield hook.file.at(SHELL_SYNTAX, node, f"the shell cannot parse this command: {error}", fix)
+        yield hook.file.at(Rule.SHELL_SYNTAX, node, f"the shell cannot parse this command: {error}", fix)
 
 
 def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -80,14 +69,9 @@ def check_quoted_variable(inspection: Inspection, hook: HookEntry) -> Iterator[D
             quoted = _IN_SINGLE_QUOTES.search(word.text)
             if node is None or quoted is None or (before and _READ_AS_CODE.fullmatch(before.text)):
                 continue
-            start, end = quoted.span()
-            yield hook.file.inside(
-                QUOTED_VARIABLE,
-                node,
-                (word.start + start, word.start + end),
-                f"the shell does not expand {quoted[0]}",
-                f"Write it without quotes, which is safe here for any path: `{quoted[1]}`.",
-            )
+            span = (word.start + quoted.start(), word.start + quoted.end())
+            fix = f"Write it without quotes, which is safe here for any path: `{quoted[1]}`."
+            yield hook.file.inside(Rule.QUOTED_VARIABLE, node, span, f"the shell does not expand {quoted[0]}", fix)
 
 
 def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -97,7 +81,7 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
     for name, found in first.items():
         if node and name not in os.environ:
             message = f"`{found[0]}` is not set here"
-            yield hook.file.inside(FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
+            yield hook.file.inside(Rule.FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
 
 
 def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -111,7 +95,7 @@ def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"
             yield hook.file.inside(
-                MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
+                Rule.MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
             )
 
 
@@ -124,12 +108,12 @@ def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Di
     if hook.file.extension is None:
         message = f"`{PLACEHOLDER}` is available only in an extension's hooks.json"
         yield hook.file.inside(
-            FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
+            Rule.FOREIGN_VARIABLE, node, span, message, "Write `$LLXPRT_PROJECT_DIR`, or the path itself."
         )
     elif place_path(hook.command, str(hook.file.extension)) is None:
         message = f"the shell could read parts of {hook.file.extension} as code here"
         fix = "Rename that folder, or move the command into a script of the extension."
-        yield hook.file.inside(UNSAFE_EXTENSION_PATH, node, span, message, fix)
+        yield hook.file.inside(Rule.UNSAFE_EXTENSION_PATH, node, span, message, fix)
 
 
 def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -138,13 +122,8 @@ def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnost
     if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
         return
     if not _EXIT_TWO.search(hook.command):
-        yield hook.file.inside(
-            EXIT_ONE,
-            node,
-            found.span(),
-            f"`exit 1` does not block {hook.event}",
-            "To block, print the reason to stderr and `exit 2`.",
-        )
+        message, fix = f"`exit 1` does not block {hook.event}", "To block, print the reason to stderr and `exit 2`."
+        yield hook.file.inside(Rule.EXIT_ONE, node, found.span(), message, fix)
 
 
 def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -153,15 +132,10 @@ def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Itera
     if node is None or hook.file.role not in (Role.USER, Role.SYSTEM, Role.EXTENSION):
         return
     for words in islice(simple_commands(hook.command), MAX_PROGRAMS):
-        option = _import_option(words)
-        if option is not None and "PYTHONSAFEPATH=" not in hook.command:
-            yield hook.file.inside(
-                IMPORTS_FROM_PROJECT,
-                node,
-                option.span,
-                f"with `{option.text}`, Python imports modules from the project's folder first",
-                "Add the option `-P` or `-I` before it, or use a script with an absolute path.",
-            )
+        if (option := _import_option(words)) is not None and "PYTHONSAFEPATH=" not in hook.command:
+            message = f"with `{option.text}`, Python imports modules from the project's folder first"
+            fix = "Add the option `-P` or `-I` before it, or use a script with an absolute path."
+            yield hook.file.inside(Rule.IMPORTS_FROM_PROJECT, node, option.span, message, fix)
 
 
 def _import_option(words: Iterable[Word]) -> Word | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.foreign_words import ForeignWord, compared_tools, script_text
-from llxprt_hooks.diagnosis.rules import SCRIPT_CLAUDE_TOOL
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.started_programs import Place, Script, mentions, place_of, scripts
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.errors import ScriptsError
@@ -31,7 +31,7 @@ _MAX_SCRIPTS: Final = 100
 
 def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
     """Find commands and scripts that compare the tool's name with a name it does not have here."""
-    hooks = [hook for hook in inspection.hooks if hook.command_node and _is_about_tool(hook)]
+    hooks = [hook for hook in inspection.hooks if hook.command_node and hook.event and hook.event.spec.is_about_tool]
     for hook in hooks:
         if words := compared_tools(hook.command):
             yield _diagnostic(hook, _span(hook.command, words[0]), "the command", words)
@@ -41,10 +41,6 @@ def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
         place = place_of(file, started) or _mention(file, hooks, started) if words else None
         if place is not None:
             yield _diagnostic(*place, _name(inspection, file), words)
-
-
-def _is_about_tool(hook: HookEntry) -> bool:
-    return hook.event is not None and hook.event.spec.is_about_tool
 
 
 def _files(inspection: Inspection, hooks: list[HookEntry], started: list[Script]) -> dict[Path, None]:
@@ -76,13 +72,9 @@ def _diagnostic(hook: HookEntry, span: tuple[int, int], where: str, words: list[
     found = ", ".join(f"{', '.join(f'`{name}`' for name, _ in names)} in line {line}" for line, names in by_line)
     ours = ", ".join(dict.fromkeys(f"`{CLAUDE_TOOLS[name]}`" for name, _ in shown))
     more = " and more" if len(lines) > len(shown) else ""
-    return hook.file.inside(
-        SCRIPT_CLAUDE_TOOL,
-        hook.command_node or hook.node,
-        span,
-        f"{where} compares the tool's name with Claude Code's: {found}{more}",
-        f"Compare with {ours}; with both, if Claude Code uses it too.",
-    )
+    message = f"{where} compares the tool's name with Claude Code's: {found}{more}"
+    fix = f"Compare with {ours}; with both, if Claude Code uses it too."
+    return hook.file.inside(Rule.SCRIPT_CLAUDE_TOOL, hook.command_node or hook.node, span, message, fix)
 
 
 def _span(command: str, word: ForeignWord) -> tuple[int, int]:

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import GroupEntry, HookEntry, Role, SettingsFile
-from llxprt_hooks.diagnosis.rules import (
-    DISABLED_HOOK,
-    DUPLICATE_COMMAND,
-    DUPLICATE_NAME,
-    SEQUENTIAL_ESCALATION,
-    UNKNOWN_DISABLED_HOOK,
-    UNREACHABLE_GROUP,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.engine.matcher import trimmed
 from llxprt_hooks.settings import Kind, Node
 from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
@@ -57,13 +50,13 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
             others = len(group.hooks) - 1
             rest = {0: "", 1: "; neither does its other hook"}.get(others, f"; neither do its other {others} hooks")
             yield group.file.at(
-                UNREACHABLE_GROUP, group.node, f"no hook of this group runs: {reason}{rest}", "Remove the group."
+                Rule.UNREACHABLE_GROUP, group.node, f"no hook of this group runs: {reason}{rest}", "Remove the group."
             )
             continue
         for hook in shadowed:
             place = shadows[hook].file.place(shadows[hook].node, seen_from=hook.file)
             message = f"the same hook already runs for {hook.event}, from {place}"
-            yield hook.file.at(DUPLICATE_COMMAND, hook.main_node, message, "Remove one of them.")
+            yield hook.file.at(Rule.DUPLICATE_COMMAND, hook.main_node, message, "Remove one of them.")
 
 
 def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -72,12 +65,9 @@ def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
     for hook in inspection.hooks:
         switched = off.get(hook.identity)
         if switched is not None and hook.can_run and hook.file.document.file not in inspection.managed:
-            yield hook.file.at(
-                DISABLED_HOOK,
-                hook.name_node or hook.main_node,
-                f"this hook is disabled, by {switched.file.place(switched.node, seen_from=hook.file)}",
-                f"To enable it, remove it from `{switched.path}`.",
-            )
+            message = f"this hook is disabled, by {switched.file.place(switched.node, seen_from=hook.file)}"
+            fix = f"To enable it, remove it from `{switched.path}`."
+            yield hook.file.at(Rule.DISABLED_HOOK, hook.name_node or hook.main_node, message, fix)
 
 
 def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -92,7 +82,9 @@ def check_disabled_names(inspection: Inspection) -> Iterator[Diagnostic]:
         # Another level, or for the user's own file another project, may have a hook of that name.
         if meant or not inspection.alone:
             fix = f"Did you mean `{meant}`?" if meant else "If no other project has it, remove it."
-            yield switched.file.at(UNKNOWN_DISABLED_HOOK, switched.node, f"no hook is called `{switched.name}`", fix)
+            yield switched.file.at(
+                Rule.UNKNOWN_DISABLED_HOOK, switched.node, f"no hook is called `{switched.name}`", fix
+            )
 
 
 def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -105,7 +97,7 @@ def check_names(inspection: Inspection) -> Iterator[Diagnostic]:
         if other.key != hook.key:
             place = other.file.place(other.name_node or other.node, seen_from=hook.file)
             message = f"another hook, in {place}, is also called `{hook.name}`"
-            yield hook.file.at(DUPLICATE_NAME, hook.name_node, message, "Give each hook a unique name.")
+            yield hook.file.at(Rule.DUPLICATE_NAME, hook.name_node, message, "Give each hook a unique name.")
 
 
 def check_escalation(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -118,12 +110,9 @@ def check_escalation(inspection: Inspection) -> Iterator[Diagnostic]:
             file = chains[0].file
             places = [group.file.place(group.node, seen_from=file) for group in affected[:3]]
             more = f" and {len(affected) - 3} more" if len(affected) > 3 else ""
-            yield file.at(
-                SEQUENTIAL_ESCALATION,
-                chains[0].sequential,
-                f"this makes hooks of other groups sequential too: {', '.join(places)}{more}",
-                "To run them in parallel, narrow the matchers until no two groups match the same call.",
-            )
+            message = f"this makes hooks of other groups sequential too: {', '.join(places)}{more}"
+            fix = "To run them in parallel, narrow the matchers until no two groups match the same call."
+            yield file.at(Rule.SEQUENTIAL_ESCALATION, chains[0].sequential, message, fix)
 
 
 def _shadows(inspection: Inspection) -> dict[HookEntry, HookEntry]:

@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
-from llxprt_hooks.diagnosis.rules import (
-    DOUBTFUL_VALUE,
-    FAIL_CLOSED_NO_EFFECT,
-    FAILING_HOOK,
-    INVALID_VALUE,
-    PLUGIN_TYPE,
-    TIMEOUT_LONG,
-    TIMEOUT_NOT_POSITIVE,
-    TIMEOUT_SECONDS,
-    UNKNOWN_EVENT,
-    UNKNOWN_TYPE,
-    UNSUPPORTED_EVENT,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import supported_types
@@ -46,7 +34,9 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
     """Find unknown events; switches among the events are reported as misplaced keys."""
     key = event.member.key
     if event.name is None and key not in NOT_EVENTS:
-        yield event.file.at_key(UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant))
+        yield event.file.at_key(
+            Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant)
+        )
 
 
 def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
@@ -54,7 +44,9 @@ def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterat
     reason = None if event.name is None else inspection.unsupported.get(event.name)
     if event.groups and reason:
         message = f"hooks for {event.name} will not run: {reason}"
-        yield event.file.at_key(UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration.")
+        yield event.file.at_key(
+            Rule.UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration."
+        )
 
 
 def _event_fix(key: str, meant: HookEventName | None) -> str:
@@ -78,9 +70,9 @@ def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
         typo = closest(name, supported_types()) or _OTHER_TYPES.get(name.lower())
         known = ", ".join(f"`{each}`" for each in supported_types())
         fix = f"Did you mean `{typo}`?" if typo else f"Supported types: {known}. Call anything else from a script."
-        yield hook.file.at(UNKNOWN_TYPE, node, f"unknown type `{name}`", fix)
+        yield hook.file.at(Rule.UNKNOWN_TYPE, node, f"unknown type `{name}`", fix)
     elif executor.unsupported:
-        yield hook.file.at(PLUGIN_TYPE, node, executor.unsupported, 'Write `"type": "command"` and a `command`.')
+        yield hook.file.at(Rule.PLUGIN_TYPE, node, executor.unsupported, 'Write `"type": "command"` and a `command`.')
 
 
 def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -93,14 +85,14 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
     if isinstance(spec, list):
         for problem in spec:
             node = hook.node.at(problem.key) or hook.node
-            yield hook.file.at(INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
+            yield hook.file.at(Rule.INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
         return
     for problem in executor.problems(spec, process_environment()):
         node = hook.node.at(problem.key) or hook.node
         if problem.discards:
-            yield hook.file.at(FAILING_HOOK, node, problem.message, "Fix it; until then the hook fails each time.")
+            yield hook.file.at(Rule.FAILING_HOOK, node, problem.message, "Fix it; until then the hook fails each time.")
         else:
-            yield hook.file.at(DOUBTFUL_VALUE, node, problem.message, "Check whether that is meant.")
+            yield hook.file.at(Rule.DOUBTFUL_VALUE, node, problem.message, "Check whether that is meant.")
 
 
 def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -110,26 +102,18 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         return
     timeout, written = node.scalar, hook.file.document.found(node)
     if not 0 < timeout < float("inf"):
-        yield hook.file.at(
-            TIMEOUT_NOT_POSITIVE,
-            node,
-            f"{written} is not a valid timeout",
-            "Write milliseconds: 60000 is one minute.",
-        )
+        rule, message = Rule.TIMEOUT_NOT_POSITIVE, f"{written} is not a valid timeout"
+        fix = "Write milliseconds: 60000 is one minute."
     elif timeout < _SECOND:
-        yield hook.file.at(
-            TIMEOUT_SECONDS,
-            node,
-            f"{written} is {timeout / _SECOND:g} s, which looks like a number of seconds",
-            f"For {written} s write {timeout * _SECOND:.0f}.",
-        )
+        rule, seconds = Rule.TIMEOUT_SECONDS, f"{timeout / _SECOND:g} s"
+        message = f"{written} is {seconds}, which looks like a number of seconds"
+        fix = f"For {written} s write {timeout * _SECOND:.0f}."
     elif timeout > _LONGEST_TIMEOUT:
-        yield hook.file.at(
-            TIMEOUT_LONG,
-            node,
-            f"{written} is {_duration(timeout)}",
-            "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten.",
-        )
+        rule, message = Rule.TIMEOUT_LONG, f"{written} is {_duration(timeout)}"
+        fix = "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten."
+    else:
+        return
+    yield hook.file.at(rule, node, message, fix)
 
 
 def _duration(milliseconds: float) -> str:
@@ -147,9 +131,6 @@ def check_fail_closed(inspection: Inspection, hook: HookEntry) -> Iterator[Diagn
     """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
     if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
-        yield hook.file.at(
-            FAIL_CLOSED_NO_EFFECT,
-            node,
-            f"`failClosed` has no effect for {hook.event}, which cannot be blocked",
-            "Remove it, or use an earlier event: BeforeTool or BeforeModel.",
-        )
+        message = f"`failClosed` has no effect for {hook.event}, which cannot be blocked"
+        fix = "Remove it, or use an earlier event: BeforeTool or BeforeModel."
+        yield hook.file.at(Rule.FAIL_CLOSED_NO_EFFECT, node, message, fix)

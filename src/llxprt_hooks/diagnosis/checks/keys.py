@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile, is_bare_hook
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, FOREIGN_KEYS
-from llxprt_hooks.diagnosis.rules import (
-    DUPLICATE_KEY,
-    EMPTY_GROUP,
-    ENVIRONMENT_MISTAKE,
-    HOOK_OUTSIDE_GROUP,
-    INVALID_VALUE,
-    MISPLACED_KEY,
-    MISSING_KEY,
-    MISSPELT_KEY,
-    UNKNOWN_KEY,
-    WRONG_TYPE,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
 from llxprt_hooks.engine.executors import settings_executor, settings_executors
 from llxprt_hooks.engine.schema import (
@@ -115,12 +104,8 @@ def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
 def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find duplicate keys."""
     for member in duplicate_members(file.root):
-        yield file.at_key(
-            DUPLICATE_KEY,
-            member,
-            f"duplicate key `{member.key}` in this object; the last one wins",
-            "Merge the two, or remove one.",
-        )
+        message = f"duplicate key `{member.key}` in this object; the last one wins"
+        yield file.at_key(Rule.DUPLICATE_KEY, member, message, "Merge the two, or remove one.")
 
 
 def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
@@ -129,7 +114,7 @@ def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Di
     read_environment(mistakes, file.root.at("hooksConfig"))
     for node, message in mistakes.found:
         fix = 'Write names in two lists: `{ "allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"] }`.'
-        yield file.at(ENVIRONMENT_MISTAKE, node, message.partition(";")[0], fix)
+        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, message.partition(";")[0], fix)
 
 
 class _Mistakes(FieldReader):
@@ -170,10 +155,7 @@ def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[
         return
     found = "" if field.secret else f", found {file.document.found(node)}"
     yield file.at(
-        WRONG_TYPE,
-        node,
-        f"`{key}` must be {field.value.kind}{found}",
-        _type_fix(key, field.value, node),
+        Rule.WRONG_TYPE, node, f"`{key}` must be {field.value.kind}{found}", _type_fix(key, field.value, node)
     )
 
 
@@ -186,7 +168,7 @@ def _value(file: SettingsFile, key: str, value: Value, node: Node) -> Iterator[D
         yield from _array(file, value.element, node)
     elif key not in _CHECKED_ELSEWHERE and not value.not_blank and not fits_limits(value, node.scalar):
         message = f"`{key}` must be {expected_words(value)}, found {file.document.found(node)}"
-        yield file.at(INVALID_VALUE, node, message, "Write an allowed value.")
+        yield file.at(Rule.INVALID_VALUE, node, message, "Write an allowed value.")
 
 
 _CHECKED_ELSEWHERE: Final = ("type", "timeout")
@@ -207,20 +189,16 @@ def _hook_shape(hook: Node) -> Shape:
 
 def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnostic]:
     if element is HOOK and not node.items:
-        yield file.at(EMPTY_GROUP, node, "this group has no hooks", "Add a hook, or remove the group.")
+        yield file.at(Rule.EMPTY_GROUP, node, "this group has no hooks", "Add a hook, or remove the group.")
     for item in node.items:
         if item.kind is not element.kind:
             what = f"a {element.name}, {element.kind}," if isinstance(element, Shape) else str(element.kind)
             yield file.at(
-                WRONG_TYPE, item, f"expected {what} here, found {file.document.found(item)}", _element_fix(element)
+                Rule.WRONG_TYPE, item, f"expected {what} here, found {file.document.found(item)}", _element_fix(element)
             )
         elif isinstance(element, Shape) and element.name == "group" and is_bare_hook(item):
-            yield file.at(
-                HOOK_OUTSIDE_GROUP,
-                item,
-                "expected a group of hooks here, found a hook",
-                'Put it in a group: `{ "hooks": [ … ] }`.',
-            )
+            message, fix = "expected a group of hooks here, found a hook", 'Put it in a group: `{ "hooks": [ … ] }`.'
+            yield file.at(Rule.HOOK_OUTSIDE_GROUP, item, message, fix)
             yield from _value(file, "", HOOK, item)
         else:
             yield from _value(file, "", element, item)
@@ -230,7 +208,7 @@ def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
     """Check the value under an unknown event; another check reports the name itself."""
     if member.key in NOT_EVENTS:
         fix = _BELONGS["hooks"][member.key]
-        yield file.at_key(MISPLACED_KEY, member, f"`{member.key}` is not an event and has no effect here", fix)
+        yield file.at_key(Rule.MISPLACED_KEY, member, f"`{member.key}` is not an event and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
         event = meant_event(member.key)
         yield from _array(file, GROUPS[event] if event else _ANY_GROUP, member.value)
@@ -243,17 +221,17 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
     if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and _is_event(member):
         home = "Move it into `hooks`."
     if home is not None:
-        yield file.at_key(MISPLACED_KEY, member, f"`{key}` has no effect here", home)
+        yield file.at_key(Rule.MISPLACED_KEY, member, f"`{key}` has no effect here", home)
     elif typo_of is not None:
-        yield file.at_key(MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
+        yield file.at_key(Rule.MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
     elif advice is not None:
-        yield file.at_key(UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
+        yield file.at_key(Rule.UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
     elif not shape.open and key not in _COMMENTS:
         known = ", ".join(f"`{each}`" for each in shape.fields)
-        yield file.at_key(UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
+        yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
     elif (similar := _similar(shape, key)) is not None:
         fix = f"Did you mean `{similar}`, which is here too? If it is another program's, leave it."
-        yield file.at_key(UNKNOWN_KEY, member, f"unknown key `{key}`", fix)
+        yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", fix)
 
 
 def _belongs(shape: Shape) -> Mapping[str, str]:
@@ -285,9 +263,11 @@ def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> I
             continue
         found = node.at(key)
         if found is None:
-            yield file.at(MISSING_KEY, node, f"this {shape.name} has no `{key}`", _missing_fix(shape, key))
+            yield file.at(Rule.MISSING_KEY, node, f"this {shape.name} has no `{key}`", _missing_fix(shape, key))
         elif isinstance(field.value, Scalar) and field.value.not_blank and not str(found.scalar).strip():
-            yield file.at(MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", _missing_fix(shape, key))
+            yield file.at(
+                Rule.MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", _missing_fix(shape, key)
+            )
 
 
 def _missing_fix(shape: Shape, key: str) -> str:

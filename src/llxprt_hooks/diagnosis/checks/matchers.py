@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from regress import Regex, RegressError
 
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
-from llxprt_hooks.diagnosis.rules import (
-    MATCHER_CLAUDE_TOOL,
-    MATCHER_GLOB,
-    MATCHER_IGNORED,
-    MATCHER_INVALID,
-    MATCHER_MATCHES_NOTHING,
-    MATCHER_UNANCHORED,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.engine.matcher import compile_matcher, is_for_all, trimmed
 from llxprt_hooks.events import MatchKind
 from llxprt_hooks.text import closest
@@ -36,10 +29,7 @@ _ANCHOR: Final = re.compile(r"(?<!\\)[\^$]|\(\?")
 _CLAUDE_TOOL: Final = re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\b))(?:{'|'.join(CLAUDE_TOOLS)})(?![A-Za-z0-9_])")
 _PERMISSION: Final = re.compile(rf"({_CLAUDE_TOOL.pattern})\([^()]*\)(?![?*+{{])")
 """A permission rule of Claude Code, such as ``Bash(rm:*)``, mistaken for a matcher."""
-_TOOL_FIELDS: Final = {
-    "Bash": "tool_input.command",
-    **dict.fromkeys(("Read", "Write", "Edit"), "tool_input.file_path"),
-}
+_TOOL_FIELDS: Final = {"Bash": "tool_input.command", **dict.fromkeys(("Read", "Write", "Edit"), "tool_input.file_path")}
 _BETWEEN_NAMES: Final = re.compile(r"\s*[|,]\s*")
 _OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
 _CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}
@@ -81,7 +71,7 @@ def _ignored(matcher: _Matcher) -> Diagnostic | None:
     if matcher.text in _ANYTHING:
         return None
     message = f"the matcher `{matcher.text}` is ignored: {matcher.event} does not use matchers"
-    return matcher.diagnostic(MATCHER_IGNORED, message, "Remove it, and decide in the script by its stdin.")
+    return matcher.diagnostic(Rule.MATCHER_IGNORED, message, "Remove it, and decide in the script by its stdin.")
 
 
 def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
@@ -98,7 +88,7 @@ def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
         fix = f"Did you mean `{meant}`?"
     else:
         fix = f"Possible values: {_listed(matcher.subjects)}."
-    return matcher.diagnostic(MATCHER_MATCHES_NOTHING, f"no {subject} of {matcher.event} is `{matcher.text}`", fix)
+    return matcher.diagnostic(Rule.MATCHER_MATCHES_NOTHING, f"no {subject} of {matcher.event} is `{matcher.text}`", fix)
 
 
 def _invalid(matcher: _Matcher) -> Diagnostic | None:
@@ -113,7 +103,9 @@ def _invalid(matcher: _Matcher) -> Diagnostic | None:
         fix = "Matchers use ECMAScript syntax, without inline flags; write tool names in lower case."
     else:
         fix = "Fix it, or escape literal characters with a backslash (two in JSON)."
-    return matcher.diagnostic(MATCHER_INVALID, f"`{matcher.text}` is not a valid regular expression ({error})", fix)
+    return matcher.diagnostic(
+        Rule.MATCHER_INVALID, f"`{matcher.text}` is not a valid regular expression ({error})", fix
+    )
 
 
 def _error(text: str) -> str | None:
@@ -137,7 +129,7 @@ def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
     fix = _in_our_names(matcher) or "Remove it together with the group: an empty matcher matches all tools."
     before = str(matcher.node.scalar).index(matcher.text)
     span = (before + word.start(), before + word.end())
-    return matcher.group.file.inside(MATCHER_CLAUDE_TOOL, matcher.node, span, message, fix)
+    return matcher.group.file.inside(Rule.MATCHER_CLAUDE_TOOL, matcher.node, span, message, fix)
 
 
 def _in_our_names(matcher: _Matcher) -> str | None:
@@ -195,14 +187,14 @@ def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
         fix = f"Did you mean `{meant}`?"
     else:
         fix = f"Known tools: {_listed(matcher.subjects)}; for your own tool pass `--tool NAME`."
-    return matcher.diagnostic(MATCHER_MATCHES_NOTHING, f"`{matcher.text}` does not match any known tool", fix)
+    return matcher.diagnostic(Rule.MATCHER_MATCHES_NOTHING, f"`{matcher.text}` does not match any known tool", fix)
 
 
 def _glob(matcher: _Matcher) -> Diagnostic | None:
     if not all(_GLOB.fullmatch(part) or "*" not in part for part in matcher.text.split("|")) or "*" not in matcher.text:
         return None
     message = f"`{matcher.text}` is a regular expression here, and matches {_listed(matcher.matched) or 'nothing'}"
-    return matcher.diagnostic(MATCHER_GLOB, message, _glob_fix(matcher))
+    return matcher.diagnostic(Rule.MATCHER_GLOB, message, _glob_fix(matcher))
 
 
 def _glob_fix(matcher: _Matcher) -> str:
@@ -222,7 +214,7 @@ def _unanchored(matcher: _Matcher) -> Diagnostic | None:
         return None
     instead = "also matches {}" if whole else "is not a tool's name, but matches {}"
     message = f"`{matcher.text}` {instead.format(_listed(beyond))}"
-    return matcher.diagnostic(MATCHER_UNANCHORED, message, "To match whole names only, write `^(…)$`.")
+    return matcher.diagnostic(Rule.MATCHER_UNANCHORED, message, "To match whole names only, write `^(…)$`.")
 
 
 _Check = Callable[[_Matcher], Diagnostic | None]

@@ -10,20 +10,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_at
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.diagnosis.entries import HookEntry, Role
-from llxprt_hooks.diagnosis.rules import (
-    PROGRAM_NOT_FOUND,
-    SCRIPT_CRLF,
-    SCRIPT_DIRECTORY,
-    SCRIPT_MISSING,
-    SCRIPT_NOT_EXECUTABLE,
-    SCRIPT_SYNTAX,
-    SCRIPT_UNREADABLE,
-    SCRIPT_WITHOUT_SHEBANG,
-    SCRIPT_WRITABLE,
-    SHEBANG_NOT_FOUND,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.shell_syntax import script_error
 from llxprt_hooks.diagnosis.started_programs import SHELLS, Script, interpreter_word, programs, scripts
 from llxprt_hooks.shell.command_line import absolute_search_path
@@ -61,7 +50,7 @@ def check_program(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         here = f"./{program.name}" if _is_file(inspection.directory / program.name) else None
         fix = f"Did you mean `{here}`?" if here else "Install it, or write its full path."
         message = f"program `{program.name}` not found on the search path"
-        yield hook.file.inside(PROGRAM_NOT_FOUND, node, program.words[0].span, message, fix)
+        yield hook.file.inside(Rule.PROGRAM_NOT_FOUND, node, program.words[0].span, message, fix)
 
 
 def check_script(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -78,7 +67,7 @@ def _missing(inspection: Inspection, script: Script) -> Diagnostic | None:
     message = f"{script.path} does not exist"
     if script.reader in _EXIT_WITH_TWO:
         message += f", and `{script.reader}` then exits with 2, which blocks"
-    return _at_word(SCRIPT_MISSING, script, message, _missing_fix(inspection, script))
+    return _at_word(Rule.SCRIPT_MISSING, script, message, _missing_fix(inspection, script))
 
 
 def _is_file(path: Path) -> bool:
@@ -112,14 +101,14 @@ _ABSOLUTE: Final = {
 def _directory(inspection: Inspection, script: Script) -> Diagnostic | None:
     if script.mode is None or not stat.S_ISDIR(script.mode):
         return None
-    return _at_word(SCRIPT_DIRECTORY, script, f"{script.path} is a folder", "Write the path of a script in it.")
+    return _at_word(Rule.SCRIPT_DIRECTORY, script, f"{script.path} is a folder", "Write the path of a script in it.")
 
 
 def _unreadable(inspection: Inspection, script: Script) -> Diagnostic | None:
     # `check_trust` reports unreadable files of a project. A program that is started directly may be unreadable.
     if script.hook.file.role is Role.PROJECT or not script.reader or os.access(script.path, os.R_OK):
         return None
-    return _at_word(SCRIPT_UNREADABLE, script, f"{script.path} cannot be read", readable_fix(script.path))
+    return _at_word(Rule.SCRIPT_UNREADABLE, script, f"{script.path} cannot be read", readable_fix(script.path))
 
 
 def readable_fix(path: Path) -> str:
@@ -137,7 +126,7 @@ def _not_executable(inspection: Inspection, script: Script) -> Diagnostic | None
     if script.reader or os.access(script.path, os.X_OK):
         return None
     fix = f"Run `chmod +x {quote(str(script.path))}`."
-    return _at_word(SCRIPT_NOT_EXECUTABLE, script, f"{script.path} is not executable", fix)
+    return _at_word(Rule.SCRIPT_NOT_EXECUTABLE, script, f"{script.path} is not executable", fix)
 
 
 def _without_shebang(inspection: Inspection, script: Script) -> Diagnostic | None:
@@ -148,7 +137,7 @@ def _without_shebang(inspection: Inspection, script: Script) -> Diagnostic | Non
         message, fix = "has a byte order mark before its `#!`, which hides it", "Save it without a byte order mark."
     else:
         message, fix = "does not begin with `#!`", f"Make `{shebang}` its first line."
-    return _at_word(SCRIPT_WITHOUT_SHEBANG, script, f"{script.path} {message}", fix)
+    return _at_word(Rule.SCRIPT_WITHOUT_SHEBANG, script, f"{script.path} {message}", fix)
 
 
 def _crlf(inspection: Inspection, script: Script) -> Diagnostic | None:
@@ -158,7 +147,7 @@ def _crlf(inspection: Inspection, script: Script) -> Diagnostic | None:
         return None
     message = f"{script.path} has Windows line endings (CRLF)"
     fix = f"Run `sed -i 's/\\r$//' {quote(str(script.path))}`, and add `*.sh eol=lf` to .gitattributes."
-    return _at_word(SCRIPT_CRLF, script, message, fix)
+    return _at_word(Rule.SCRIPT_CRLF, script, message, fix)
 
 
 def _shebang_not_found(inspection: Inspection, script: Script) -> Diagnostic | None:
@@ -175,7 +164,7 @@ def _shebang_not_found(inspection: Inspection, script: Script) -> Diagnostic | N
         if shutil.which(name) and not by_name
         else f"Install `{name}`, or use another interpreter."
     )
-    return _at_word(SHEBANG_NOT_FOUND, script, message, fix)
+    return _at_word(Rule.SHEBANG_NOT_FOUND, script, message, fix)
 
 
 def _syntax(inspection: Inspection, script: Script) -> Diagnostic | None:
@@ -190,12 +179,7 @@ def _syntax(inspection: Inspection, script: Script) -> Diagnostic | None:
     end = script.source.text.find("\n", start)
     message = f"`{script.interpreter}` cannot parse this script: {_IN_LINE.sub('', error)}"
     return diagnostic_at(
-        script.source,
-        SCRIPT_SYNTAX,
-        start,
-        max(start, end),
-        message,
-        "Fix the script here, or above.",
+        script.source, Rule.SCRIPT_SYNTAX, start, max(start, end), message, "Fix the script here, or above."
     )
 
 
@@ -211,7 +195,7 @@ def _writable(inspection: Inspection, script: Script) -> Diagnostic | None:
     if script.mode is None or not stat.S_ISREG(script.mode) or not script.mode & stat.S_IWOTH:
         return None
     message = f"every user may write to {script.path} (mode {stat.S_IMODE(script.mode):04o})"
-    return _at_word(SCRIPT_WRITABLE, script, message, f"Run `chmod o-w {quote(str(script.path))}`.")
+    return _at_word(Rule.SCRIPT_WRITABLE, script, message, f"Run `chmod o-w {quote(str(script.path))}`.")
 
 
 _CHECKS: Final[tuple[Callable[[Inspection, Script], Diagnostic | None], ...]] = (

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
-from llxprt_hooks.diagnosis.rules import EXIT_ONE, EXIT_TWO_SILENT, STDOUT_NOISE
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.started_programs import Script, scripts
 
 if TYPE_CHECKING:
@@ -54,18 +54,17 @@ def _exit_codes(script: Script) -> Iterator[Diagnostic]:
     if one and not two and guards and not script.hook.fails_closed:
         message = f"`{one[1]}` does not block {script.hook.event}"
         yield diagnostic_at(
-            script.source, EXIT_ONE, *one.span(1), message, "To block, print the reason to stderr and exit with 2."
+            script.source, Rule.EXIT_ONE, *one.span(1), message, "To block, print the reason to stderr and exit with 2."
         )
     if two and not _STDERR.search(text):
         message = "this blocks without a reason: nothing in the script writes to stderr"
         yield diagnostic_at(
-            script.source, EXIT_TWO_SILENT, *two.span(1), message, 'Print the reason to stderr: `echo "…" >&2`.'
+            script.source, Rule.EXIT_TWO_SILENT, *two.span(1), message, 'Print the reason to stderr: `echo "…" >&2`.'
         )
 
 
 def _prose(script: Script) -> Iterator[Diagnostic]:
     text = script.source.text
-    prose = _PROSE.search(text)
-    if prose and _DECIDES.search(text) and not _EXIT_TWO.search(text):
+    if (prose := _PROSE.search(text)) and _DECIDES.search(text) and not _EXIT_TWO.search(text):
         message = "this line prints text to stdout, where the script also prints JSON"
-        yield diagnostic_at(script.source, STDOUT_NOISE, *prose.span(1), message, "Send it to stderr: `>&2`.")
+        yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, "Send it to stderr: `>&2`.")

@@ -8,21 +8,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.checks.script_files import readable_fix
-from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Rule, diagnostic_of_file
+from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile
-from llxprt_hooks.diagnosis.rules import (
-    CONFLICTING_SWITCHES,
-    EXTENSION_WITHOUT_MANIFEST,
-    HOOKS_OFF,
-    HOOKS_OFF_HERE,
-    MANAGED_IGNORED,
-    NOT_TRUSTED,
-    REFUSED_SETTINGS,
-    SCRIPT_UNREADABLE,
-    TRUST_STORE,
-    UNREAD_FILE,
-    UNUSED_USER_SETTINGS,
-)
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.started_programs import mentions, place_of, scripts
 from llxprt_hooks.settings import Document, Kind, Level, Member, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
@@ -70,13 +58,16 @@ def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     if deciding is not None:
         switches_off = (node for path in ENABLING_KEYS if (node := _boolean(deciding, path)) and node.scalar is False)
         fix = f"Write true to run the hooks of {first.document.file}."
-        yield deciding.at(HOOKS_OFF, next(switches_off), "hooks are configured, but this turns them off", fix)
+        yield deciding.at(Rule.HOOKS_OFF, next(switches_off), "hooks are configured, but this turns them off", fix)
     elif not inspection.alone:
         message = "hooks are configured, but no settings file turns them on"
-        yield from _at_hooks(first, HOOKS_OFF, message, turn_on)
+        yield from _at_hooks(first, Rule.HOOKS_OFF, message, turn_on)
     elif first.role is not Role.EXTENSION:
         yield from _at_hooks(
-            first, HOOKS_OFF_HERE, "this file does not turn hooks on", f"{turn_on} Or turn them on at another level."
+            first,
+            Rule.HOOKS_OFF_HERE,
+            "this file does not turn hooks on",
+            f"{turn_on} Or turn them on at another level.",
         )
 
 
@@ -87,11 +78,11 @@ def check_conflicting_switches(inspection: Inspection, file: SettingsFile) -> It
     for spelling, node in others.items():
         if switch is not None and node.scalar is not switch.scalar:
             message = f"`{spelling}` contradicts `enableHooks`, which takes precedence"
-            yield file.at(CONFLICTING_SWITCHES, node, message, "Remove it.")
+            yield file.at(Rule.CONFLICTING_SWITCHES, node, message, "Remove it.")
     if switch is None and len({node.scalar for node in others.values()}) > 1:
         on, *_, off = sorted(others, key=lambda spelling: not others[spelling].scalar)
         message = f"`{on}` is true, but `{off}` is false, so hooks are off"
-        yield file.at(CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead.")
+        yield file.at(Rule.CONFLICTING_SWITCHES, others[on], message, "Write `enableHooks` at the top level instead.")
 
 
 def check_managed(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
@@ -101,7 +92,7 @@ def check_managed(inspection: Inspection, file: SettingsFile) -> Iterator[Diagno
     fields = read_hook_fields(file.document)
     for key, node, reason in why_not_managed(Level(file.role), file.document, fields):
         fix = "Remove it, or let root write it to the system's settings."
-        yield file.at(MANAGED_IGNORED, node, f"`{key}` is ignored: {reason}", fix)
+        yield file.at(Rule.MANAGED_IGNORED, node, f"`{key}` is ignored: {reason}", fix)
 
 
 def check_user_files(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
@@ -110,30 +101,28 @@ def check_user_files(inspection: Inspection, file: SettingsFile) -> Iterator[Dia
         return
     for unused in unused_user_files():
         message = f"this file is used, and {unused} is ignored"
-        yield _of_file(file, UNUSED_USER_SETTINGS, message, "Move what you need into this file, and delete the other.")
+        yield _of_file(
+            file, Rule.UNUSED_USER_SETTINGS, message, "Move what you need into this file, and delete the other."
+        )
 
 
 def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find project settings that are refused or not approved, and settings that others may change."""
     if file.role is not Role.PROJECT:
         if file.role is not Role.FILE and (objection := other_writers(file.document)):
-            yield _of_file(file, REFUSED_SETTINGS, f"{objection}, so this file is ignored", _ownership_fix(file))
+            yield _of_file(file, Rule.REFUSED_SETTINGS, f"{objection}, so this file is ignored", _ownership_fix(file))
         return
     status = trust_status(inspection.directory)
     if status.state is TrustState.REFUSED:
         yield _refused(inspection, file, status)
         return
     for problem in status.problems:
-        yield diagnostic_of_file(
-            problem.file or file.document.file,
-            TRUST_STORE,
-            problem.message,
-            "Fix the file, or delete it and approve again.",
-        )
+        place, fix = problem.file or file.document.file, "Fix the file, or delete it and approve again."
+        yield diagnostic_of_file(place, Rule.TRUST_STORE, problem.message, fix)
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Review the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, as in CI."
         changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""
-        yield from _at_hooks(file, NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
+        yield from _at_hooks(file, Rule.NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
 
 def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic:
@@ -145,7 +134,7 @@ def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) ->
         return unreadable
     else:
         fix = "Use commands that name readable files, and fewer of them."
-    return _of_file(file, REFUSED_SETTINGS, status.problems[0].message, fix)
+    return _of_file(file, Rule.REFUSED_SETTINGS, status.problems[0].message, fix)
 
 
 def _ownership_fix(file: SettingsFile) -> str:
@@ -165,7 +154,7 @@ def _unreadable_script(inspection: Inspection, file: SettingsFile, status: Trust
         return None
     hook, span = place
     node = hook.command_node or hook.node
-    return file.inside(SCRIPT_UNREADABLE, node, span, status.problems[0].message, readable_fix(unreadable))
+    return file.inside(Rule.SCRIPT_UNREADABLE, node, span, status.problems[0].message, readable_fix(unreadable))
 
 
 def _unreadable_path(status: TrustStatus) -> Path | None:
@@ -189,7 +178,9 @@ def check_manifest(inspection: Inspection, file: SettingsFile) -> Iterator[Diagn
         return
     if not any((extension / manifest).is_file() for manifest in MANIFESTS):
         message = f"these hooks are ignored: {extension} has no {MANIFESTS[0]}"
-        yield _of_file(file, EXTENSION_WITHOUT_MANIFEST, message, f'Create one: `{{ "name": "{extension.name}" }}`.')
+        yield _of_file(
+            file, Rule.EXTENSION_WITHOUT_MANIFEST, message, f'Create one: `{{ "name": "{extension.name}" }}`.'
+        )
 
 
 def check_unread_files(inspection: Inspection) -> Iterator[Diagnostic]:
@@ -208,7 +199,7 @@ def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]
     if isinstance(document, Document):
         file = SettingsFile(document, Role.FILE)
         if file.events:
-            yield from _at_hooks(file, UNREAD_FILE, "this file contains hooks but is not read", fix)
+            yield from _at_hooks(file, Rule.UNREAD_FILE, "this file contains hooks but is not read", fix)
 
 
 def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:

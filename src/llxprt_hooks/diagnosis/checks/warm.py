@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from llxprt_hooks.diagnosis.rules import NOT_WARM
+from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.process import SpawnError, run_child, spawn
 from llxprt_hooks.process.warm import PythonStart, ZygotePool
 from llxprt_hooks.shell.direct_exec import SpawnContext
@@ -42,7 +42,7 @@ def check_warm(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     times = None if Path(python.executable).is_relative_to(directory) else _times(python.executable)
     taking = "" if times is None else f", which takes {times.cold:.0f} ms here, and {times.warm:.1f} ms with `warm`"
     fix = 'Add `"warm": true`: an interpreter that waits runs the unchanged script.'
-    yield hook.file.at(NOT_WARM, node, f"every event starts Python{taking}", fix)
+    yield hook.file.at(Rule.NOT_WARM, node, f"every event starts Python{taking}", fix)
 
 
 def _script(python: PythonStart) -> str:

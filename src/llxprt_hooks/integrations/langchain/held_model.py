@@ -37,7 +37,6 @@ class HeldModel(BaseChatModel):
 
     @classmethod
     def around(cls, model: Any, finish: Finish, **fields: Any) -> Self:
-        """Return this model around another."""
         profile, disabled = getattr(model, "profile", None), getattr(model, "disable_streaming", False)
         return cls(inner=model, finish=finish, profile=profile, disable_streaming=disabled, **fields)
 

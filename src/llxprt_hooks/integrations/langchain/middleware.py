@@ -36,14 +36,13 @@ from llxprt_hooks.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.integrations.base import Integration, log
 from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer
 from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
+from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ModelCallResult as Answer
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.config import Config
     from llxprt_hooks.model import Restriction
     from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
-
-log = debug_logger("integrations")
 
 MessageT = TypeVar("MessageT", AIMessage, ToolMessage)
 
@@ -205,7 +202,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
             return False
         if state.get("hook_stop_reason") is not None or self._notes_in(state):
             return True
-        return any(has_hooks_for(config, event) for event in MODEL_EVENTS)
+        return self.has_hooks(*MODEL_EVENTS)
 
     async def _call_model(
         self, request: Request, handler: Callable[[Request], Awaitable[ModelResponse[Any]]]

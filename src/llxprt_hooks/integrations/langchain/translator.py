@@ -17,7 +17,7 @@ from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, described, field
 from llxprt_hooks.model.anthropic_messages import SAMPLING, AnthropicMessagesTranslator
 from llxprt_hooks.model.format import TranslationError
-from llxprt_hooks.model.messages import Choice, MessageTranslator
+from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 
@@ -49,7 +49,7 @@ _FINISHED = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
 class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     """Translates the requests and answers that middleware of an agent gets.
 
-    Hooks do not see the system prompt and results of tools. A system message of a hook becomes a user message that
+    Hooks do not see the system prompt and tool results. A system message of a hook becomes a user message that
     starts with ``[System]``: most providers accept no other.
     """
 
@@ -64,14 +64,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         "frequencyPenalty": "frequency_penalty",
     }
     TOOL_CONFIG = "tool_choice"
-    USAGE: ClassVar[tuple[str, Mapping[str, str]]] = (
-        "usage_metadata",
-        {
-            "promptTokenCount": "input_tokens",
-            "candidatesTokenCount": "output_tokens",
-            "totalTokenCount": "total_tokens",
-        },
-    )
+    USAGE = usage("usage_metadata", "input_tokens", "output_tokens", "total_tokens")
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {
         **AnthropicMessagesTranslator.FINISH_REASONS,
         **OpenAIResponsesTranslator.FINISH_REASONS,
@@ -248,7 +241,7 @@ def _with_name(model: Any, name: str) -> Any:
     """Return another model: of any provider, if the name starts with it, as in ``openai:gpt-5``, or of the same."""
     if re.match("[a-z_]+:", name):
         try:
-            return model_name_ofd(name)
+            return _initialized(name)
         except ValueError:  # not a provider: `ft:gpt-5:…` is a name of OpenAI
             pass
     if (own := _model_field(model)) is None:
@@ -257,7 +250,7 @@ def _with_name(model: Any, name: str) -> Any:
 
 
 @cache
-def model_name_ofd(name: str) -> Any:
+def _initialized(name: str) -> Any:
     return init_chat_model(name)
 
 

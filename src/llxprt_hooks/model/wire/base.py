@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field, is_copyable
 from llxprt_hooks.model.wire.sse import SSEParser, encode_json
 
 log = debug_logger("translator")
+
+T = TypeVar("T")
 
 DONE = b"data: [DONE]\n\n"
 
@@ -32,13 +35,15 @@ class Assembler(ABC):
     @property
     def response(self) -> dict[str, Any] | None:
         """The complete response; None while the end of the stream is missing, and after an error."""
-        return None if self._is_broken or self.error is not None else self._assembled()
+        if self._is_broken or self.error is not None:
+            return None
+        return self._if_readable(self._assembled)
 
     def feed(self, chunk: bytes) -> None:
         """Add bytes of the stream."""
         for event in self._parser.feed(chunk):
             if not event.data.startswith("[DONE]"):
-                self.add(_json(event.data))
+                self._if_readable(partial(self._add_json, event.data))
 
     def add(self, event: Any) -> None:
         """Add one event: JSON or an object of the SDK. Whatever else an SDK yields is ignored."""
@@ -48,11 +53,23 @@ class Assembler(ABC):
         if data.get("type") == "error" or data.get("error"):
             self.error = self.error or data
             return
+        self._if_readable(partial(self._add, data))
+
+    def _add_json(self, text: str) -> None:
         try:
-            self._add(data)
-        except (AttributeError, KeyError, TypeError):
+            event = json.loads(text)
+        except ValueError:
+            return
+        self.add(event)
+
+    def _if_readable(self, use: Callable[[], T]) -> T | None:
+        """Return what a function returns; None, from now on, if events do not have the form that the API documents."""
+        try:
+            return use()
+        except (AttributeError, KeyError, TypeError, RecursionError):
             log.warning("a stream has an event that cannot be read: it counts as incomplete", exc_info=True)
             self._is_broken = True
+            return None
 
     @abstractmethod
     def _add(self, event: dict[str, Any]) -> None:
@@ -113,8 +130,7 @@ def extended(old: Any, new: Any) -> Any:
         for item in new:
             index = field(item, "index")
             numbered = enumerate(items if index is not None else ())
-            same = [place for place, known in numbered if field(known, "index") == index]
-            if same:
+            if same := [place for place, known in numbered if field(known, "index") == index]:
                 items[same[0]] = extended(items[same[0]], item)
             else:
                 items.append(item)
@@ -124,10 +140,3 @@ def extended(old: Any, new: Any) -> Any:
 
 WHOLE = ("id", "type", "role", "index", "finish_reason")
 """Fields that are sent whole. Some servers repeat them in each piece, or leave them empty there."""
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

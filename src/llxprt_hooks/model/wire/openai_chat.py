@@ -74,9 +74,9 @@ def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _finished(choice: dict[str, Any]) -> dict[str, Any]:
-    """Return an assembled choice as it is in a response: calls are not numbered there."""
+    """Return an assembled choice as it is in a response. Calls are not numbered there, nor by all servers."""
     message = dict(choice["message"])
     if calls := message.get("tool_calls"):
-        calls = sorted(calls, key=lambda call: call["index"])
+        calls = sorted(calls, key=lambda call: call.get("index", 0))
         message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
     return {**choice, "message": message}

@@ -9,8 +9,6 @@ BOM = b"\xef\xbb\xbf"
 
 
 class ServerSentEvent(NamedTuple):
-    """One event of a stream."""
-
     data: str
     event: str | None = None
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes down what the agent does: one JSON object per line in .llxprt/state/audit.jsonl, readable by the user alone.
+"""Logs what the agent does: one JSON object per line in .llxprt/state/audit.jsonl, readable only by the user.
 
 Each line has a number and the SHA-256 of the line before it. Outside the project, in
 ~/.local/state/llxprt-hooks/audit/, a small file has the number of the first line and the number and hash of the last
-one. So a log that was changed, cut at either end, emptied, replaced or deleted is noticed:
+one. This command detects a log that was changed, cut at either end, emptied, replaced or deleted:
 
     python3 .llxprt/hooks/audit_log.py --verify
 """
@@ -128,7 +128,7 @@ def verify(project):
             entry = json.loads(line)
             number, said = entry["number"], entry["previous"]
         except (ValueError, KeyError, TypeError):
-            return f"the line after number {expected - 1} is not one of the log"
+            return f"the line after line {expected - 1} was not written by this hook"
         if number != expected:
             return f"line {expected} is missing; line {number} is in its place"
         if previous is not None and said != previous:
@@ -143,8 +143,7 @@ def verify(project):
 def main():
     if sys.argv[1:] == ["--verify"]:
         path = os.path.join(os.getcwd(), ".llxprt", "state", "audit.jsonl")
-        problem = verify(os.getcwd())
-        if problem:
+        if problem := verify(os.getcwd()):
             sys.exit(f"{path}: {problem}")
         print(f"{path}: unbroken")
         return

@@ -16,41 +16,31 @@ import sys
 LONGEST = 100_000  # characters of a command; a shell takes little more
 MOST_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
-# Program to the actions that are blocked; None is all of them.
+# Programs, and their actions that are blocked; without any, all of them.
+BLOCKED_ACTIONS = {
+    "git": "push send-email send-pack",
+    "gh": "release pr workflow secret api repo auth",
+    "npm": "publish unpublish login token deprecate dist-tag",
+    "yarn": "publish npm",
+    "pnpm poetry uv hatch flit": "publish",
+    "cargo": "publish yank login",
+    "gem": "push yank",
+    "mvn": "deploy release:perform",
+    "lerna changeset gradle gradlew sbt vsce ovsx": "publish release",
+    "docker podman": "push login",
+    "dotnet nuget cf oras crane": "push",
+    "helm": "push install upgrade uninstall rollback",
+    "kubectl": "apply create delete replace patch scale rollout exec drain set",
+    "oc": "apply create delete replace patch scale rollout exec set",
+    "terraform tofu": "apply destroy import taint",
+    "pulumi": "up destroy import",
+    "firebase serverless sls cdk sam eb": "deploy destroy remove",
+    "twine glab ansible ansible-playbook goreleaser semantic-release np skopeo cosign argocd flux hub": "",
+    "aws gcloud az vercel netlify fly flyctl heroku wrangler gsutil s3cmd rclone": "",
+    "ssh scp sftp rsync ftp lftp nc ncat netcat socat telnet mail sendmail mutt swaks sudo su doas": "",
+}
 LEAVES_THE_MACHINE = {
-    "git": {"push", "send-email", "send-pack"},
-    "gh": {"release", "pr", "workflow", "secret", "api", "repo", "auth"},
-    "glab": None,
-    "npm": {"publish", "unpublish", "login", "token", "deprecate", "dist-tag"},
-    "yarn": {"publish", "npm"},
-    "pnpm": {"publish"},
-    "twine": None,
-    "poetry": {"publish"},
-    "uv": {"publish"},
-    "hatch": {"publish"},
-    "flit": {"publish"},
-    "cargo": {"publish", "yank", "login"},
-    "gem": {"push", "yank"},
-    "mvn": {"deploy", "release:perform"},
-    "docker": {"push", "login"},
-    "podman": {"push", "login"},
-    "helm": {"push", "install", "upgrade", "uninstall", "rollback"},
-    "kubectl": {"apply", "create", "delete", "replace", "patch", "scale", "rollout", "exec", "drain", "set"},
-    "terraform": {"apply", "destroy", "import", "taint"},
-    "tofu": {"apply", "destroy", "import", "taint"},
-    "pulumi": {"up", "destroy", "import"},
-    "ansible-playbook": None,
-    "ansible": None,
-    **dict.fromkeys(
-        ["lerna", "changeset", "gradle", "gradlew", "sbt", "vsce", "ovsx"], frozenset({"publish", "release"})
-    ),
-    **dict.fromkeys(["firebase", "serverless", "sls", "cdk", "sam", "eb"], frozenset({"deploy", "destroy", "remove"})),
-    **dict.fromkeys(["dotnet", "nuget", "cf", "oras", "crane"], frozenset({"push"})),
-    "oc": {"apply", "create", "delete", "replace", "patch", "scale", "rollout", "exec", "set"},
-    **dict.fromkeys(["goreleaser", "semantic-release", "np", "skopeo", "cosign", "argocd", "flux", "hub"], None),
-    **dict.fromkeys(["gsutil", "s3cmd", "rclone", "ftp", "lftp", "socat", "netcat", "mutt", "swaks", "doas"], None),
-    **dict.fromkeys(["aws", "gcloud", "az", "vercel", "netlify", "fly", "flyctl", "heroku", "wrangler"], None),
-    **dict.fromkeys(["ssh", "scp", "sftp", "rsync", "nc", "ncat", "telnet", "mail", "sendmail", "sudo", "su"], None),
+    program: set(actions.split()) for programs, actions in BLOCKED_ACTIONS.items() for program in programs.split()
 }
 PREFIXES = {"env", "nohup", "time", "timeout", "command", "exec", "xargs", "nice", "ionice", "stdbuf", "setsid",
             "builtin", "coproc", "busybox", "npx", "bunx", "if", "then", "do", "else", "elif", "while", "until", "!",
@@ -112,8 +102,7 @@ def leaving(text, depth=0):
     for program, arguments in words_of(text):
         if depth > 5:
             raise Refused("it is nested too deeply")
-        found = inside(program, arguments, depth) or uploads(program, arguments)
-        if found:
+        if found := inside(program, arguments, depth) or uploads(program, arguments):
             return found
         actions = [word for word in arguments if not word.startswith("-")]
         if program == "git" and any(word.startswith("alias.") for word in arguments):
@@ -124,7 +113,7 @@ def leaving(text, depth=0):
                 return f"python -m {module}"
         if program in LEAVES_THE_MACHINE:
             blocked = LEAVES_THE_MACHINE[program]
-            if blocked is None:
+            if not blocked:
                 return program
             named = {word.split(":")[-1] for word in actions[:4]} | set(actions[:4])
             if any("$" in word for word in actions[:1]):
@@ -197,8 +186,7 @@ def too_many_calls(event):
 
 def reason_to_block(event):
     given = event["tool_input"]
-    command = given.get("command")
-    if isinstance(command, str):
+    if isinstance(command := given.get("command"), str):
         if len(command) > LONGEST:
             return "this command is too long to be checked"
         try:
@@ -206,16 +194,16 @@ def reason_to_block(event):
         except Refused as error:
             return str(error)
         if found:
-            return f"`{found}` is not for an agent in CI: leave the result in the working tree, a later step decides"
+            return f"`{found}` is not allowed for an agent in CI: leave the result in the working tree for a later step"
         if ENVIRONMENT.search(command) or re.search(SECRET_FILE, command):
-            return "the secrets of a CI job are not for the agent"
+            return "the agent may not read the secrets of a CI job"
         if changes_pipeline(command):
-            return "the pipeline is not changed from inside the pipeline"
+            return "the agent may not change the pipeline that it runs in"
     path = given.get("file_path")
     if isinstance(path, str) and event["tool_name"] != "read_file":
         place = os.path.realpath(os.path.join(event["cwd"], path))
         if PIPELINE.search(place.casefold()):
-            return f"{path} belongs to the pipeline, which is not changed from inside the pipeline"
+            return f"{path} belongs to the pipeline, which the agent may not change"
     return None
 
 

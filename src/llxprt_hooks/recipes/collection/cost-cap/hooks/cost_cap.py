@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A budget for each session. AfterModel adds up what answers cost, BeforeModel stops the agent when it is used up.
 
-COST_CAP_TOKENS                     tokens of a session, 1000000 if nothing is set
-COST_CAP_USD                        or dollars; then these two are needed, as the price list of your model has them:
-COST_CAP_USD_PER_MILLION_INPUT      dollars for a million tokens of the prompt
-COST_CAP_USD_PER_MILLION_OUTPUT     dollars for a million tokens of the answer
+COST_CAP_TOKENS                     the budget of a session in tokens, 1000000 by default
+COST_CAP_USD                        the budget in dollars instead; also needs the prices of your model:
+COST_CAP_USD_PER_MILLION_INPUT      dollars per million tokens of the prompt
+COST_CAP_USD_PER_MILLION_OUTPUT     dollars per million tokens of the answer
 """
 
 import contextlib
@@ -116,7 +116,7 @@ def main():
         if spent >= WARN_AT * budget.limit and not used["warned"]:
             used["warned"] = True
             told = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
-            print(json.dumps({"systemMessage": f"{told} Finish what matters most, and be brief."}))
+            print(json.dumps({"systemMessage": f"{told} Finish the most important work, and be brief."}))
 
 
 main()

@@ -13,6 +13,7 @@ import ast
 import fnmatch
 import itertools
 import json
+import math
 import os
 import re
 import sys
@@ -39,6 +40,14 @@ MARK = re.compile("[\uf8fd-\uf8ff]")
 UNREADABLE_CHARACTER = re.compile("[\ue000-\uf8ff\ud800-\udfff\0]")
 
 
+def plain(word):
+    return word.translate(UNQUOTED)
+
+
+def is_unknown(word):
+    return MARK.search(word) or END in word
+
+
 class Unreadable(Exception):
     """Why a command line cannot be read for certain."""
 
@@ -51,6 +60,14 @@ class Command:
         self.assigned = []  # names and words of assignments; None for a value that cannot be known
         self.written_to = []  # targets of > and >>
         self.stdin = None  # ("text", text or None) or ("file", word)
+
+    def redirect(self, operator, target):
+        if operator == "<<<":
+            self.stdin = ("text", None if is_unknown(target) else plain(target))
+        elif ">" in operator:
+            self.written_to.append(target)
+        else:
+            self.stdin = ("file", target)
 
 
 # A script, as both readers give it, is a list of pairs: a pipeline (a list of commands) and the operator after it, or
@@ -106,8 +123,7 @@ def parameter(text, script, quoted):
         return expansion(text, quoted)
     if re.search(r"@[A-Za-z]$", text):
         raise Unreadable("it evaluates the text of a variable")
-    named = re.match(r"!?(\w+)(?:\[[^\]]*\])?:?=", text)
-    if named:
+    if named := re.match(r"!?(\w+)(?:\[[^\]]*\])?:?=", text):
         script.append(([assignment(named.group(1), None)], ""))
     return UNKNOWN if quoted else UNKNOWN_WORDS
 
@@ -179,8 +195,7 @@ class SmallReader:
         commands = []
         while True:
             self.blanks(newlines=True)
-            command = self.command()
-            if command:
+            if command := self.command():
                 commands.append(command)
             self.blanks(newlines=False)
             if self.peek("||") or not self.take(r"\|&?"):
@@ -311,7 +326,7 @@ class SmallReader:
         inner = SmallReader(text, self.depth + 1)
         found = inner.quoted("")
         self.script += inner.script
-        return MARK.search(found) or END in found
+        return is_unknown(found)
 
     def redirection(self, command):
         found = self.take(r"\d*(?![<>]\()(&>>?|<<<|<<-?|<>|>>|>\||>&|<&|>|<)")
@@ -323,17 +338,11 @@ class SmallReader:
             start = self.at
             delimiter = self.word()
             raw = self.text[start : self.at]
-            self.here_documents.append((command, delimiter.translate(UNQUOTED), raw == delimiter, operator))
+            self.here_documents.append((command, plain(delimiter), raw == delimiter, operator))
             return True
         if self.take(r"\d+-?(?=[\s;&|<>)]|$)|-(?=[\s;&|<>)]|$)") and operator in (">&", "<&"):
             return True
-        target = self.word()
-        if operator == "<<<":
-            command.stdin = ("text", None if MARK.search(target) or END in target else target.translate(UNQUOTED))
-        elif ">" in operator:
-            command.written_to.append(target)
-        else:
-            command.stdin = ("file", target)
+        command.redirect(operator, self.word())
         return True
 
     def newline(self):
@@ -567,14 +576,8 @@ class TreeReader:
             return
         target = self.word(targets[0])
         command.words += map(self.word, targets[1:])  # the grammar takes what follows for more targets
-        if operator == "<<<":
-            command.stdin = ("text", None if MARK.search(target) or END in target else target.translate(UNQUOTED))
-        elif operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", target):
-            return
-        elif ">" in operator:
-            command.written_to.append(target)
-        else:
-            command.stdin = ("file", target)
+        if operator not in (">&", "<&") or not re.fullmatch(r"\d+-?|-", target):
+            command.redirect(operator, target)
 
     def assignment(self, node, command):
         if node.type != "variable_assignment":
@@ -675,8 +678,6 @@ INTERPRETERS = {"python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "
                 "deno": "", "php": "rBRE", "lua": "e", "luajit": "e", "tclsh": "", "expect": "c", "osascript": "e",
                 "Rscript": "e", "julia": "eE", "groovy": "e", "guile": "c", "ghc": "e", "scala": "e", "elixir": "e",
                 "gdb": "", "lldb": ""}  # fmt: skip
-DOWNLOADERS = {"curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "links", "ftp", "tftp", "scp", "sftp",
-               "nc", "ncat", "netcat", "socat"}  # fmt: skip
 # Programs that run another one: their options with a value, and how many words come before that program.
 WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
             "ionice": ("cn", 0), "time": ("fo", 0), "timeout": ("ks", 1), "gtimeout": ("ks", 1), "stdbuf": ("ioe", 0),
@@ -750,8 +751,7 @@ class Judge:
             else:
                 for index, command in enumerate(pipeline):
                     self.operator = operator
-                    reason = self.command(command, pipeline[:index])
-                    if reason:
+                    if reason := self.command(command, pipeline[:index]):
                         return reason
         return None
 
@@ -768,10 +768,10 @@ class Judge:
                 if command.words and command.words[0] in SET_VARIABLES:
                     for word in command.words[1:]:
                         name, equals, value = word.partition("=")
-                        if MARK.search(name) or END in name:
+                        if is_unknown(name):
                             self.knows_values = False
                         else:
-                            self.may_be(name.translate(UNQUOTED).split("[")[0], value if equals else None)
+                            self.may_be(plain(name).split("[")[0], value if equals else None)
                     if "n" in short_options(command.words[1:]) and command.words[0] != "printf":
                         self.knows_values = False  # a variable under another name
                 if command.words and command.words[0] in ("source", "."):
@@ -818,27 +818,20 @@ class Judge:
 
     def command(self, command, upstream):
         for target in command.written_to:
-            for path in self.meanings(target):
-                reason = self.write(path, command)
-                if reason:
-                    return reason
+            if reason := first(self.write(path, command) for path in self.meanings(target)):
+                return reason
         for name, word in command.assigned:
             for value in self.meanings(word or "") if name in LOAD_CODE or RUN_THEIR_VALUE.fullmatch(name) else ():
                 if name in LOAD_CODE or MARK.search(value):
                     return f"{name} makes other programs load code"
-                reason = self.inside(plain(value))
-                if reason:
+                if reason := self.inside(plain(value)):
                     return reason
         alternatives = [self.meanings(word) for word in command.words]
         if count(alternatives) > MOST_MEANINGS:
             alternatives = [each if len(each) == 1 else [UNKNOWN_WORDS] for each in alternatives]
         self.current, self.upstream = command, upstream
-        for chosen in itertools.product(*alternatives):
-            words = [each for word in chosen for each in braces(word)]
-            reason = self.program(words)
-            if reason:
-                return reason
-        return None
+        chosen = itertools.product(*alternatives)
+        return first(self.program([each for word in words for each in braces(word)]) for words in chosen)
 
     def program(self, words):
         """Judge a program with its arguments."""
@@ -862,8 +855,7 @@ class Judge:
             return self.shell(program, words[1:])
         if program in INTERPRETERS:
             return self.interpreter(program, words[1:])
-        rule = RULES.get(program) or (disks if program.startswith("mkfs") else None)
-        if rule:
+        if rule := RULES.get(program) or (disks if program.startswith("mkfs") else None):
             return rule(self, words[1:])
         return None if program in JUST_TEXT else self.unknown(words)
 
@@ -871,10 +863,11 @@ class Judge:
         """A program without a rule may run another one that it is given, as `sudo` does."""
         for index, word in enumerate(words[1:], start=1):
             program = name(word)
-            if program in DESTRUCTIVE or (program in SHELLS and "c" in short_options(words[index + 1 : index + 2])):
-                reason = self.program(words[index:])
-                if reason:
-                    return reason
+            is_risky = program in DESTRUCTIVE or (
+                program in SHELLS and "c" in short_options(words[index + 1 : index + 2])
+            )
+            if is_risky and (reason := self.program(words[index:])):
+                return reason
         return None
 
     def wrapped(self, program, arguments):
@@ -886,10 +879,9 @@ class Judge:
         while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])) and words[0] != "--":
             option = words.pop(0)
             unsure = False
-            if "=" in option and not option.startswith("-"):
-                reason = self.command(assignment(*option.split("=", 1)), [])
-                if reason:
-                    return reason
+            is_assignment = "=" in option and not option.startswith("-")
+            if is_assignment and (reason := self.command(assignment(*option.split("=", 1)), [])):
+                return reason
             if program == "env" and re.match(r"-\w*S|--split", option):
                 return self.inside(" ".join(map(plain, [option.partition("S")[2].lstrip("="), *words])))
             if program == "env" and re.match(r"-C|--chdir", option):
@@ -908,11 +900,7 @@ class Judge:
         if program == "flock" and words[1:2] == ["-c"]:
             words = ["sh", *words[1:]]
             before = 0
-        for start in {before, before + 1} if unsure else {before}:
-            reason = self.program(words[start:])
-            if reason:
-                return reason
-        return None
+        return first(self.program(words[start:]) for start in ({before, before + 1} if unsure else {before}))
 
     def ran(self, path, text):
         """Judge a file that this command line has written and now runs."""
@@ -933,10 +921,7 @@ class Judge:
         if PROCESS in path:
             return f"{program} would run what another program prints: save it to a file and check it first"
         text = self.written.get(self.place(path))
-        if text is not None:
-            known = text if program in SHELLS else ""
-            return self.ran(path, known)
-        return None
+        return None if text is None else self.ran(path, text if program in SHELLS else "")
 
     def shell(self, program, arguments):
         operand, rest = None, list(arguments)
@@ -953,7 +938,7 @@ class Judge:
                 if MARK.search(text):
                     return f"{program} -c runs a text that depends on an expansion: write the command out"
                 if "{}" in text and self.replaces:
-                    return f"{program} -c runs a text that is put together from names of files"
+                    return f"{program} -c runs a text that contains file names"
                 return self.inside(plain(text))
             elif word in ("--version", "--help"):
                 return None
@@ -1056,8 +1041,7 @@ class Judge:
     def write(self, path, command=None):
         """Why nothing should be written to this path; what is written is kept in mind."""
         place = self.place(path)
-        mark = MARK.search(place)
-        if mark:
+        if mark := MARK.search(place):
             whole_variable = path in (UNKNOWN, UNKNOWN_WORDS) and not any(each is None for each in self.values.values())
             below = place[: mark.start()].startswith(self.project + "/")
             return None if whole_variable or below else f"{shown(path)} depends on an expansion, and may be anything"
@@ -1079,10 +1063,6 @@ class Judge:
 # Small helpers.
 
 
-def plain(word):
-    return word.translate(UNQUOTED)
-
-
 def shown(path):
     return MARK.sub("…", plain(path))[:80]
 
@@ -1094,10 +1074,7 @@ def name(word):
 
 
 def count(alternatives):
-    number = 1
-    for each in alternatives:
-        number *= len(each)
-    return number
+    return math.prod(map(len, alternatives))
 
 
 def braces(word):
@@ -1147,6 +1124,10 @@ def value_of(arguments, *options):
 
 def first(reasons):
     return next((reason for reason in reasons if reason), None)
+
+
+def because(what, reasons):
+    return first(f"{what}: {why}" for why in reasons if why)
 
 
 def is_fork_bomb(text):
@@ -1223,8 +1204,6 @@ def is_harmless_python(text):
 
 # The rules: each gets the judge and the arguments of its program, and gives a reason or None.
 
-LIST_ALL = "list the files by name"
-
 
 def rm(judge, arguments):
     targets = operands(arguments)
@@ -1233,7 +1212,7 @@ def rm(judge, arguments):
     reasons = [judge.too_much(target) for target in targets]
     if not recursive:  # `rm .` does nothing
         reasons = [why for why, target in zip(reasons, targets) if why and not re.fullmatch(r"\.{1,2}/?", target)]
-    return first(f"it would delete too much: {why}" for why in reasons if why)
+    return because("it would delete too much", reasons)
 
 
 def write_to(position):
@@ -1241,7 +1220,7 @@ def write_to(position):
 
     def rule(judge, arguments):
         targets = list(value_of(arguments, "-t", "--target-directory")) or operands(arguments)[position]
-        return first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+        return because("it writes where it should not", map(judge.write, targets))
 
     return rule
 
@@ -1289,8 +1268,7 @@ def chmod(judge, arguments):
         return "it changes who may read or write a whole tree"
     if re.fullmatch(r"[0-7]?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", mode) and not mode.startswith("0"):
         return "it lets a program run with another user's rights"
-    reasons = (judge.too_much(place, whole_is_fine=True) for place in places)
-    return first(f"it changes too much: {why}" for why in reasons if why)
+    return because("it changes too much", (judge.too_much(place, whole_is_fine=True) for place in places))
 
 
 def dd(judge, arguments):
@@ -1319,20 +1297,15 @@ def found_by(arguments):
 
 def find(judge, arguments):
     paths = list(found_by(arguments))
-    if "-delete" in arguments:
-        reason = rm(judge, ["-r", *paths])
-        if reason:
-            return reason
-    for target in value_of(arguments, "-fprint", "-fprintf", "-fls", "-fprint0"):
-        reason = judge.write(target)
-        if reason:
-            return reason
+    if "-delete" in arguments and (reason := rm(judge, ["-r", *paths])):
+        return reason
+    if reason := first(map(judge.write, value_of(arguments, "-fprint", "-fprintf", "-fls", "-fprint0"))):
+        return reason
     for index, word in enumerate(arguments):
         if re.fullmatch(r"-(?:exec|execdir|ok|okdir)", word):
             rest = arguments[index + 1 :]
             end = next((i for i, each in enumerate(rest) if each in (";", "\\;", "+")), len(rest))
-            reason = over_files(judge, rest[:end], paths)
-            if reason:
+            if reason := over_files(judge, rest[:end], paths):
                 return reason
     return None
 
@@ -1340,7 +1313,7 @@ def find(judge, arguments):
 def over_files(judge, words, paths):
     """Judge a command that `find` or `xargs` runs for some paths."""
     if any(word != "{}" and "{}" in plain(word) for word in words[1:]) and name((words or [""])[0]) in SHELLS:
-        return "it runs a text that is put together from names of files"
+        return "it runs a text that contains file names"
     judge.replaces = True
     at = [index for index, word in enumerate(words) if plain(word) == "{}"]
     filled = [each for word in words for each in (paths if plain(word) == "{}" else [word])]
@@ -1374,7 +1347,7 @@ def piped_paths(judge):
     ):
         return [UNKNOWN]
     program, arguments = (name(source[0]), source[1:]) if source else ("", [])
-    if any(END in word or MARK.search(word) for word in arguments):
+    if any(map(is_unknown, arguments)):
         return [UNKNOWN]
     if program == "find":
         narrowed = any(re.search(r"\w{2}", word) for words in filters for word in operands(words[1:]))
@@ -1434,15 +1407,13 @@ def git_action(judge, action, rest):
         texts = list(value_of(rest, "--exec", "-x")) if action == "rebase" else []
         if rest[:1] in (["run"], ["foreach"]):
             texts = [" ".join(word for word in rest[1:] if word != "--recursive")]
-        reason = first(judge.inside(text) for text in texts)
-        if reason:
+        if reason := first(map(judge.inside, texts)):
             return reason
     if action == "push":
         refspecs = [word for word in targets if word.startswith("+")]
-        if "f" in short or (force and not all(word.startswith("--force-") for word in rest if "--forc" in word)):
-            return FORCED_PUSH
-        if has(rest, "--mirror") or refspecs or has(rest, "--prune"):
-            return FORCED_PUSH
+        forced = force and not all(word.startswith("--force-") for word in rest if "--forc" in word)
+        if "f" in short or forced or has(rest, "--mirror") or refspecs or has(rest, "--prune"):
+            return "a forced push overwrites what others have pushed; --force-with-lease does not"
         if "d" in short or has(rest, "--delete") or any(re.match(r":.", word) for word in targets):
             return "it deletes a branch or tag on the server"
         return None
@@ -1471,9 +1442,6 @@ def git_action(judge, action, rest):
     return f"git {action} in this form throws work away: commit or stash it first" if lost.get(action) else None
 
 
-FORCED_PUSH = "a forced push overwrites what others have pushed; --force-with-lease does not"
-
-
 def kill(judge, arguments):
     targets = [word for word in arguments[1:] if word == "-1"] or (["-1"] if arguments[-2:] == ["--", "-1"] else [])
     return "it would end every process of the user" if targets else None
@@ -1492,8 +1460,8 @@ def mv(judge, arguments):
     if any(judge.place(target) == "/dev/null" for target in targets):
         return "moving something to /dev/null destroys it, and perhaps /dev/null"
     texts = [judge.written.get(judge.place(source)) for source in sources]
-    reason = first(f"it would take away too much: {why}" for why in map(judge.too_much, sources) if why)
-    reason = reason or first(f"it writes where it should not: {why}" for why in map(judge.write, targets) if why)
+    reason = because("it would take away too much", map(judge.too_much, sources))
+    reason = reason or because("it writes where it should not", map(judge.write, targets))
     for target in targets:
         judge.written.pop(judge.place(target), None)
         if texts[:1] not in ([None], []):
@@ -1533,14 +1501,7 @@ def download(judge, arguments):
     links = [word for word in operands(arguments) if re.search(r"[:.]", word)]
     to += [os.path.basename(link.split("?")[0].rpartition(":")[2]) for link in links]
     reasons = [judge.write(each) for each in to if each not in ("-", "") and ("/" in each or "." in each or each in to)]
-    return first(f"it writes where it should not: {why}" for why in reasons if why and "expansion" not in why)
-
-
-def connect(judge, arguments):
-    text = plain(" ".join(arguments))
-    if re.search(r"(?i)(?:^| )-\w*[ec]\b ?\S|--(?:sh-)?exec|exec:|system:", text):
-        return "it connects a program to the network"
-    return None
+    return because("it writes where it should not", (why for why in reasons if why and "expansion" not in why))
 
 
 def sql(judge, arguments):
@@ -1570,9 +1531,7 @@ def tar(judge, arguments):
         reason = first(judge.write(place + "/x") for place in places) or ("P" in flags and "it may write anywhere")
         return f"it unpacks where it should not: {reason}" if reason else None
     if has(arguments, "--remove-files"):
-        return first(
-            f"tar would take away too much: {why}" for why in map(judge.too_much, operands(arguments)[1:]) if why
-        )
+        return because("tar would take away too much", map(judge.too_much, operands(arguments)[1:]))
     return None
 
 
@@ -1583,13 +1542,12 @@ def unzip(judge, arguments):
 def rsync(judge, arguments):
     given = operands(arguments)
     remote = [word for word in given if re.match(r"[\w.@-]+:", word)]
-    reason = text_rule("-e", "--rsh", "--rsync-path")(judge, arguments)
-    if reason:
+    if reason := text_rule("-e", "--rsh", "--rsync-path")(judge, arguments):
         return reason
     if any(has([word], "--delete") or word.startswith("--del") for word in arguments) or has(
         arguments, "--remove-source-files"
     ):
-        return first(f"rsync would delete too much: {why}" for why in map(judge.too_much, given[-1:]) if why) or (
+        return because("rsync would delete too much", map(judge.too_much, given[-1:])) or (
             "rsync --delete on another machine: ask the user" if given[-1:] == remote[-1:] and remote else None
         )
     return None if not given or given[-1] in remote else first(judge.write(place) for place in given[-1:])
@@ -1651,24 +1609,22 @@ def npx(judge, arguments):
     return judge.program(given) or database_tool(judge, given)
 
 
-def database_tool(judge, arguments):
-    text = plain(" ".join(arguments))
-    if re.search(
-        r"\bdb:(?:drop|reset|purge|truncate|wipe)|migrate:(?:fresh|reset|refresh)|migrate reset"
-        r"|--force-reset|\b(?:flush|reset_db|sqlflush)\b.*|downgrade base",
-        text,
-    ):
-        return "it would delete data in a database"
-    return None
+def text_matches(pattern, reason):
+    """A rule for programs whose arguments, as one text, say enough."""
+    return lambda judge, arguments: reason if re.search(pattern, plain(" ".join(arguments))) else None
 
 
-def manage(judge, arguments):
-    return database_tool(judge, arguments)
-
-
-def evaluates(judge, arguments):
-    """Builtins that evaluate an index inside a name: `a[$(command)]`."""
-    return "it evaluates text as code" if any(re.search(r"\$\(|`", plain(word)) for word in arguments) else None
+connect = text_matches(
+    r"(?i)(?:^| )-\w*[ec]\b ?\S|--(?:sh-)?exec|exec:|system:", "it connects a program to the network"
+)
+database_tool = text_matches(
+    r"\bdb:(?:drop|reset|purge|truncate|wipe)|migrate:(?:fresh|reset|refresh)|migrate reset"
+    r"|--force-reset|\b(?:flush|reset_db|sqlflush)\b.*|downgrade base",
+    "it would delete data in a database",
+)
+evaluates = text_matches(
+    r"\$\(|`", "it evaluates text as code"
+)  # builtins evaluate an index in a name: `a[$(command)]`
 
 
 def text_rule(*options):
@@ -1705,20 +1661,16 @@ def editor(judge, arguments):
 def make(judge, arguments):
     if any(word.startswith("--eval") for word in arguments) or "-" in value_of(arguments, "-f", "--file"):
         return "make would run rules that are not in a file"
-    for word in arguments:
-        if re.match(r"SHELL=|\.SHELLFLAGS=", word):
-            return "it makes make use another shell"
-    return None
+    other_shell = any(re.match(r"SHELL=|\.SHELLFLAGS=", word) for word in arguments)
+    return "it makes make use another shell" if other_shell else None
 
 
 def crontab(judge, arguments):
-    if "l" in short_options(arguments):
-        return None
-    return "it changes jobs that run later, when nobody watches"
+    return None if "l" in short_options(arguments) else "it changes jobs that run later, when nobody watches"
 
 
-def words_rule(*forbidden, reason):
-    return lambda judge, arguments: reason if set(map(plain, arguments)) & set(forbidden) else None
+def words_rule(forbidden, reason):
+    return lambda judge, arguments: reason if set(map(plain, arguments)) & set(forbidden.split()) else None
 
 
 def always(reason):
@@ -1729,137 +1681,75 @@ SET_VARIABLES = {"read", "mapfile", "readarray", "printf", "getopts", "let", "un
                  "readonly", "export"}  # fmt: skip
 STOPS = "it would stop the machine"
 ADMINISTERS = "it changes the users, packages, network or kernel of the machine: ask the user to do it"
-RULES = {
-    **dict.fromkeys(["rm", "shred", "srm", "wipe", "unlink", "trash"], rm),
-    **dict.fromkeys(["chmod", "chown", "chgrp", "setfacl", "chattr"], chmod),
-    **dict.fromkeys(["tee", "truncate", "touch"], write_to(slice(0, None))),
-    **dict.fromkeys(["cp", "ln", "install", "link"], cp),
-    "sed": sed,
-    "gsed": sed,
+# Programs that share a rule, and the rule.
+RULES_OF_PROGRAMS = {
+    "rm shred srm wipe unlink trash": rm,
     "rimraf": lambda judge, arguments: rm(judge, ["-r", *arguments]),
-    **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
-    "dd": dd,
-    "dcfldd": dd,
+    "chmod chown chgrp setfacl chattr": chmod,
+    "tee truncate touch": write_to(slice(0, None)),
+    "cp ln install link": cp,
+    "mv": mv,
+    "dd dcfldd": dd,
+    "sed gsed": sed,
+    "awk gawk mawk nawk": awk,
     "find": find,
     "xargs": xargs,
+    "cd pushd chdir": cd,
+    "popd": unknown_folder,
+    "mkdir": mkdir,
     "git": git_clone_or_other,
     "kill": kill,
-    "pkill": pkill,
-    "killall": pkill,
+    "pkill killall": pkill,
     "killall5": always("it would end every process"),
-    "mv": mv,
     "rsync": rsync,
-    "tar": tar,
-    "bsdtar": tar,
+    "tar bsdtar": tar,
     "unzip": unzip,
-    **dict.fromkeys(["cd", "pushd", "chdir"], cd),
-    "mkdir": mkdir,
-    "popd": unknown_folder,
-    **dict.fromkeys(["curl", "wget", "aria2c", "fetch", "http", "https", "xh", "scp", "sftp"], download),
-    **dict.fromkeys(["nc", "ncat", "netcat", "socat"], connect),
+    "curl wget aria2c fetch http https xh scp sftp": download,
+    "nc ncat netcat socat": connect,
     "ssh": ssh,
-    **dict.fromkeys(["docker", "podman", "docker-compose", "nerdctl"], docker),
-    **dict.fromkeys(
-        ["aws", "gcloud", "az", "gsutil", "heroku", "fly", "flyctl", "vercel", "doctl", "linode-cli"], cloud
-    ),
-    **dict.fromkeys(
-        [
-            "mke2fs",
-            "mkswap",
-            "wipefs",
-            "fdisk",
-            "sfdisk",
-            "cfdisk",
-            "gdisk",
-            "sgdisk",
-            "parted",
-            "blkdiscard",
-            "cryptsetup",
-            "lvremove",
-            "vgremove",
-            "pvremove",
-            "zpool",
-            "zfs",
-            "mdadm",
-            "hdparm",
-            "nvme",
-            "badblocks",
-            "diskutil",
-            "swapoff",
-            "umount",
-            "mount",
-            "losetup",
-        ],
-        disks,
-    ),
-    **dict.fromkeys(["shutdown", "reboot", "halt", "poweroff", "telinit", "kexec"], always(STOPS)),
-    **dict.fromkeys(["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb"], sql),
-    **dict.fromkeys(
-        [
-            "userdel",
-            "usermod",
-            "useradd",
-            "groupdel",
-            "passwd",
-            "chpasswd",
-            "visudo",
-            "chsh",
-            "iptables",
-            "ip6tables",
-            "nft",
-            "ufw",
-            "sysctl",
-            "modprobe",
-            "rmmod",
-            "insmod",
-            "setenforce",
-            "update-alternatives",
-        ],
-        always(ADMINISTERS),
-    ),
-    **dict.fromkeys(
-        ["apt", "apt-get", "dnf", "yum", "zypper", "apk"],
-        words_rule("remove", "purge", "autoremove", "erase", "del", reason=ADMINISTERS),
-    ),
+    "docker podman docker-compose nerdctl": docker,
+    "aws gcloud az gsutil heroku fly flyctl vercel doctl linode-cli": cloud,
+    "mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted blkdiscard cryptsetup lvremove vgremove pvremove "
+    "zpool zfs mdadm hdparm nvme badblocks diskutil swapoff umount mount losetup": disks,
+    "shutdown reboot halt poweroff telinit kexec": always(STOPS),
+    "init": words_rule("0 6", STOPS),
+    "systemctl": words_rule("poweroff reboot halt rescue emergency isolate kexec suspend", STOPS),
+    "loginctl": words_rule("poweroff reboot halt terminate-user kill-user", STOPS),
+    "userdel usermod useradd groupdel passwd chpasswd visudo chsh iptables ip6tables nft ufw sysctl modprobe rmmod "
+    "insmod setenforce update-alternatives": always(ADMINISTERS),
+    "apt apt-get dnf yum zypper apk": words_rule("remove purge autoremove erase del", ADMINISTERS),
     "pacman": lambda judge, arguments: ADMINISTERS if short_options(arguments).startswith("R") else None,
     "dpkg": lambda judge, arguments: ADMINISTERS if set(short_options(arguments)) & set("rP") else None,
-    "init": words_rule("0", "6", reason=STOPS),
-    "systemctl": words_rule(
-        "poweroff", "reboot", "halt", "rescue", "emergency", "isolate", "kexec", "suspend", reason=STOPS
-    ),
-    "loginctl": words_rule("poweroff", "reboot", "halt", "terminate-user", "kill-user", reason=STOPS),
+    "psql mysql mariadb sqlite3 mongosh mongo redis-cli cqlsh duckdb": sql,
     "dropdb": always("it would delete a database"),
     "dropuser": always("it would delete a database user"),
-    "mysqladmin": words_rule("drop", reason="it would delete a database"),
-    **dict.fromkeys(["rails", "rake", "prisma", "alembic", "sequelize", "knex", "typeorm", "artisan"], database_tool),
-    "terraform": words_rule("destroy", "-destroy", "rm", reason="it would delete infrastructure"),
-    "tofu": words_rule("destroy", reason="it would delete infrastructure"),
-    "pulumi": words_rule("destroy", reason="it would delete infrastructure"),
-    "cdk": words_rule("destroy", reason="it would delete infrastructure"),
-    "kubectl": words_rule("delete", "drain", reason="it would delete things in a cluster"),
-    "helm": words_rule("uninstall", "delete", reason="it would delete things in a cluster"),
-    "gh": words_rule("delete", reason="it would delete things on the server"),
-    "npm": words_rule("unpublish", reason="it takes a package away from others"),
-    **dict.fromkeys(["cargo", "gem"], words_rule("yank", reason="it takes a package away from others")),
-    **dict.fromkeys(["npx", "bunx", "pnpx"], npx),
+    "mysqladmin": words_rule("drop", "it would delete a database"),
+    "rails rake prisma alembic sequelize knex typeorm artisan": database_tool,
+    "terraform": words_rule("destroy -destroy rm", "it would delete infrastructure"),
+    "tofu pulumi cdk": words_rule("destroy", "it would delete infrastructure"),
+    "kubectl": words_rule("delete drain", "it would delete things in a cluster"),
+    "helm": words_rule("uninstall delete", "it would delete things in a cluster"),
+    "gh": words_rule("delete", "it would delete things on the server"),
+    "npm": words_rule("unpublish", "it takes a package away from others"),
+    "cargo gem": words_rule("yank", "it takes a package away from others"),
+    "npx bunx pnpx": npx,
     "eval": always("eval runs text as code: write the command out"),
-    **dict.fromkeys(["source", "."], source),
+    "source .": source,
     "trap": text_rule(),
     "alias": alias,
     "hash": lambda judge, arguments: "it gives a command another program" if "p" in short_options(arguments) else None,
     "enable": lambda judge, arguments: "it loads code into the shell" if "f" in short_options(arguments) else None,
-    **dict.fromkeys(
-        ["test", "[", "let", "printf", "read", "unset", "declare", "typeset", "local", "export"], evaluates
-    ),
-    **dict.fromkeys(["bind", "complete", "compgen", "fc"], always("it changes what the shell runs later")),
-    **dict.fromkeys(["su", "runuser", "sg", "script"], text_rule("-c", "--command")),
+    "test [ let printf read unset declare typeset local export": evaluates,
+    "bind complete compgen fc": always("it changes what the shell runs later"),
+    "su runuser sg script": text_rule("-c", "--command"),
     "nix-shell": text_rule("--run", "--command"),
-    **dict.fromkeys(["at", "batch"], always("it runs commands later, when nobody watches")),
+    "at batch": always("it runs commands later, when nobody watches"),
     "crontab": crontab,
-    **dict.fromkeys(["tmux", "screen"], always("what runs in another terminal is not checked: run it here")),
-    **dict.fromkeys(["vim", "vi", "nvim", "ex", "view", "ed", "emacs"], editor),
-    **dict.fromkeys(["make", "gmake"], make),
+    "tmux screen": always("what runs in another terminal is not checked: run it here"),
+    "vim vi nvim ex view ed emacs": editor,
+    "make gmake": make,
 }
+RULES = {program: rule for programs, rule in RULES_OF_PROGRAMS.items() for program in programs.split()}
 
 
 def main():

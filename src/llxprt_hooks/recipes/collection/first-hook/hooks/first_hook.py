@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Your first hook. It runs before a tool writes a file, and it may forbid that.
+"""Your first hook. It runs before a tool writes a file, and can block that.
 
-A hook gets a JSON object on stdin and answers with its exit code and with what it prints:
+A hook reads a JSON object from stdin and answers with its exit code and its output:
 
-    exit 0, nothing printed    go on
-    exit 0, text printed       go on, and the model reads the text with the tool's result
+    exit 0, no output          the tool runs
+    exit 0, text on stdout     the tool runs, and the model reads the text with the tool's result
     exit 2, text on stderr     the tool does not run, and the model reads the text instead
     anything else              the hook has failed, and the tool runs anyway
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# BeforeTool: keeps a snapshot of the working tree before a tool changes something.
+# BeforeTool: saves a snapshot of the working tree before a tool changes something.
 #
 # The snapshots are commits at refs/llxprt/checkpoints, each with the one before it as its parent. HEAD, the branches,
 # the index and the stash are not touched, and `git push` does not send them. What .gitignore names is not in them.

@@ -22,8 +22,7 @@ RUN_NOTHING = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=c
 
 def is_approved(project):
     """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
-    if said is not None:
+    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
         return said == "1"
     return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """BeforeTool: asks a service whether a tool may run.
 
-POLICY_SERVICE_URL       where the question is posted
+POLICY_SERVICE_URL       the address of the service
 POLICY_SERVICE_TOKEN     sent as a bearer token, if set
-POLICY_SERVICE_TIMEOUT   seconds to wait for the answer, 2 if not set; keep it below the hook's `timeout`
-POLICY_SERVICE_ON_ERROR  `deny` (also if not set) or `allow`: what counts when there is no usable answer
+POLICY_SERVICE_TIMEOUT   seconds to wait for the answer, 2 by default; keep it below the hook's `timeout`
+POLICY_SERVICE_ON_ERROR  what to do without a valid answer: `deny` (the default) or `allow` the call
 
 The question is {"tool_name", "tool_input", "session_id", "cwd"}; the answer {"decision": "allow" | "deny", "reason"}.
 """
@@ -30,8 +30,7 @@ def ask(url, event):
     """The decision and its reason; raises OSError or ValueError where there is no usable answer."""
     question = {name: event[name] for name in ("tool_name", "tool_input", "session_id", "cwd")}
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    token = os.environ.get("POLICY_SERVICE_TOKEN")
-    if token:
+    if token := os.environ.get("POLICY_SERVICE_TOKEN"):
         headers["Authorization"] = f"Bearer {token}"
     request = urllib.request.Request(url, json.dumps(question).encode(), headers)
     seconds = float(os.environ.get("POLICY_SERVICE_TIMEOUT") or 2)

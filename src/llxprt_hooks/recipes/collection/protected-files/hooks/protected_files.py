@@ -20,7 +20,7 @@ SECRET = [".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks
           ".ssh/*", ".gnupg/*", ".aws/*", ".kube/config", ".docker/config.json"]  # fmt: skip
 NOT_SECRET = [".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"]
 
-# Read, but not written: what tools of their own write, what holds the history, and the hooks themselves.
+# May be read but not written: files that other programs maintain, the git history, and the hooks themselves.
 READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
              "poetry.lock", "pdm.lock", "uv.lock", "pipfile.lock", "cargo.lock", "gemfile.lock", "composer.lock",
              "go.sum", "flake.lock", ".git/*", ".llxprt/*"]  # fmt: skip
@@ -40,6 +40,7 @@ WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", 
                     "python3", "node", "ruby", "php", "awk", "gawk", "sponge", "tar", "unzip", "split", "rename",
                     "rmdir", "mkdir", "curl", "wget", "scp", "jq", "yq", "sh", "bash", "busybox", "bsdtar", "cpio",
                     "sqlite3", "chattr", "setfacl", "crudini", "git-apply", "ditto", "mkfifo"}  # fmt: skip
+WRAPPERS = {"sudo", "env", "command", "exec", "nohup", "time", "xargs", "then", "do", "else", "if", "while", "!", "{"}
 GIT_WRITES = {"rm", "mv", "checkout", "restore", "apply", "am", "clean", "config"}
 # Programs that only say or ask for names; for these the words do not count, but redirections do.
 NAMES_ONLY = {"echo", "printf", "ls", "stat", "test", "[", "[[", "which", "mkdir", "basename", "dirname", "realpath"}
@@ -104,9 +105,9 @@ def protection(path, folder, writing):
         return None
     for each in names(path, folder):
         if is_secret(each):
-            return f"{path} may hold secrets, so tools do not touch it: ask the user for what you need from it"
+            return f"{path} may hold secrets, so tools may not read or change it: ask the user for what you need"
         if writing and matches(each, READ_ONLY):
-            return f"{path} is not for you to change: use the program that maintains it, or ask the user"
+            return f"{path} is protected from changes: use the program that maintains it, or ask the user"
     return None
 
 
@@ -215,8 +216,7 @@ def pattern_matches(word, folder, writing):
         return None  # nothing but a variable
     beginning = re.match(r"[^*?]*", last).group()
     before = re.match(r"[^*?\[]*(?=/)", pattern)
-    reason = protection(before.group(), folder, writing) if before and before.group() else None
-    if reason:
+    if before and before.group() and (reason := protection(before.group(), folder, writing)):
         return reason
     fixed = [name for name in SECRET if "*" not in name and "/" not in name] + [".ssh", ".aws", ".gnupg"]
     fixed += [".llxprt", ".git", *(name for name in READ_ONLY if "*" not in name)] if writing else []
@@ -246,24 +246,8 @@ def word_protection(word, folder, writing):
 
 
 def program_of(words):
-    wrappers = {
-        "sudo",
-        "env",
-        "command",
-        "exec",
-        "nohup",
-        "time",
-        "xargs",
-        "then",
-        "do",
-        "else",
-        "if",
-        "while",
-        "!",
-        "{",
-    }
     for index, word in enumerate(words):
-        if os.path.basename(word) not in wrappers and not re.match(r"\w+=|-", word):
+        if os.path.basename(word) not in WRAPPERS and not re.match(r"\w+=|-", word):
             return os.path.basename(word), words[index + 1 :]
     return "", []
 
@@ -294,7 +278,7 @@ def check_command(text, folder):
     if len(text) > LONGEST:
         return "this command is too long to be checked"
     if OWN_COMMANDS.search(text):
-        return "the hooks of this agent are for the user to switch on and off, not for you"
+        return "only the user may turn the hooks of this agent on or off"
     seen = set()
     # Names may be handed on, and files be written, by another part of the command than the one that names them.
     hands_on = re.search(r"\bxargs\b|\$\(|`", text)
@@ -312,8 +296,7 @@ def check_command(text, folder):
         seen.add(key)
         if program in ("cd", "pushd") and rest:
             folder = os.path.normpath(os.path.join(folder, os.path.expanduser(rest[-1])))
-            inside = protection(folder, folder, writing=False)
-            if inside:
+            if inside := protection(folder, folder, writing=False):
                 return inside
             continue
         git_action = next((word for word in rest if not word.startswith("-")), "") if program == "git" else ""
@@ -323,11 +306,9 @@ def check_command(text, folder):
         names_only = (program in NAMES_ONLY and not hands_on) or git_action in GIT_NAMES_ONLY or "--cached" in rest
         names_only = names_only or (program == "find" and not re.search(r"-(?:exec|ok|delete)|xargs", text))
         for word in dict.fromkeys([*written, *read] if names_only else words):
-            reason = word_protection(word, folder, writes or word in written)
-            if reason:
+            if reason := word_protection(word, folder, writes or word in written):
                 return reason
-        reason = reads_folder(program, rest, text, folder)
-        if reason:
+        if reason := reads_folder(program, rest, text, folder):
             return reason
     return None
 
@@ -341,8 +322,7 @@ def judge(tool, given, folder):
     """Why a call is blocked, or None."""
     writing = tool not in READING_TOOLS
     for path in paths(given):
-        reason = protection(path, folder, writing)
-        if reason:
+        if reason := protection(path, folder, writing):
             return reason
     inside = given.get("dir_path") if isinstance(given.get("dir_path"), str) else ""
     place = os.path.join(folder, inside)

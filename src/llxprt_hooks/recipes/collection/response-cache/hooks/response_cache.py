@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Answers a question that was asked before without calling the model.
 
-Hooks see the text of a conversation, not the calls of tools in it, so two requests that look the same may not be the
+Hooks see the text of a conversation, not the tool calls in it, so two requests that look the same may not be the
 same, and an answer that looks complete may also ask for a tool. Only questions that were answered without any tool are
 kept, and a session in which a tool has run takes no further part:
 
 BeforeModel   answers from the cache, or notes the question as open. If one is still open, the last answer led to
-              another request: a tool has run, and the session is left alone from here on.
+              another request: a tool has run, and the session is ignored from now on.
 AfterModel    notes whether the answer to the open question was complete.
 AfterAgent    the prompt is done with and no further request came: the answer is kept, as it was shown.
 """

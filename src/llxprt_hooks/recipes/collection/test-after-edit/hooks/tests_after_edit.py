@@ -24,8 +24,7 @@ NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ic
 
 def is_approved(project):
     """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
-    if said is not None:
+    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
         return said == "1"
     return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 

@@ -64,8 +64,7 @@ def existing(names, project):
 
 def is_approved(project):
     """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    said = os.environ.get("LLXPRT_PROJECT_TRUSTED")
-    if said is not None:
+    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
         return said == "1"
     return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 
@@ -102,16 +101,16 @@ def main():
     tests = list(existing(names, project))
     if not tests:
         print(
-            f"Test first: there is no test for {path}. Write one ({names[0]}, say), run it and see it fail, then come "
-            "back to this change.",
+            f"Test first: there is no test for {path}. Write one, for example {names[0]}, run it and see it fail. "
+            "Then repeat this change.",
             file=sys.stderr,
         )
         sys.exit(2)
     if MODE == "changed" and not any(is_changed(test, project) for test in tests):
         shown = ", ".join(os.path.relpath(test, project) for test in tests[:3])
         print(
-            f"Test first: {shown} is as in the last commit. Add a case that shows what this change is for, run it and "
-            "see it fail, then come back.",
+            f"Test first: {shown} has not changed since the last commit. Add a test for this change, run it and see "
+            "it fail. Then repeat this change.",
             file=sys.stderr,
         )
         sys.exit(2)

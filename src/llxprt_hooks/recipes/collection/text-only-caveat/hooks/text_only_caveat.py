@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""BeforeModel: says so when this project's hooks cannot see all of a request.
+"""BeforeModel: tells the model when this project's hooks cannot see all of a request.
 
-Hooks are shown the text of messages. Images, files, calls of tools and what tools returned are not in it. Where a
-request seems to have such parts, the model is told that nobody has checked them.
+Hooks see the text of messages, but no images, files, tool calls or tool results. If a request seems to have such parts,
+the model is told that nobody has checked them.
 """
 
 import fcntl
@@ -44,20 +44,18 @@ def reason(event):
     messages = event["llm_request"].get("messages", [])
     repeated = seen_before(event, messages)
     if repeated or not messages or messages[-1]["role"] == "model":
-        return "They were not shown what tools were asked for and what they returned."
+        return "They did not see the tool calls and their results."
     roles = [message["role"] for message in messages]
     if any(first == second == "model" for first, second in zip(roles, roles[1:])):
-        return "They were not shown the calls of tools between the answers, and what the tools returned."
-    found = MENTIONS.search(messages[-1]["content"])
-    if found:
-        return f"The last message speaks of {found.group()!r}: what is not text in it they were not shown."
+        return "They did not see the tool calls between the answers, and their results."
+    if found := MENTIONS.search(messages[-1]["content"]):
+        return f"The last message mentions {found.group()!r}, which they may not have seen."
     return None
 
 
 def main():
     event = json.loads(sys.stdin.buffer.read())
-    why = reason(event)
-    if why:
+    if why := reason(event):
         print(json.dumps({"systemMessage": CAVEAT.format(why=why)}))
 
 
