@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from importlib import metadata
 from importlib.abc import Loader, MetaPathFinder
@@ -182,11 +183,30 @@ def leave_out_the_base_of_all(app: Sphinx, document: nodes.document) -> None:
             content.pop(0)
 
 
+def write_defaults_as_code(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Write `...` for a default without a literal: Sphinx cannot parse `<factory>`, and cuts at every comma."""
+    if signature in {"(**__)", "(*args, **kwargs)"}:  # of a stand-in, of a protocol: says nothing
+        return "", returns
+    signature = signature and re.sub(r"<class '(\w+)'>", r"\1", signature)
+    return signature and re.sub(r"<factory>|<function [\w.]+(?:<lambda>)?(?: at \w+)?>", "...", signature), returns
+
+
+def leave_out_what_namedtuple_says(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, text: list[str]
+) -> None:
+    if text and text[0].startswith("Alias for field number"):
+        text.clear()
+
+
 def setup(app: Sphinx) -> None:
     app.add_lexer("jsonc", JsonLexer)  # which knows comments, but not this name
     app.connect("doctree-read", lead_to_the_including_page)
     app.connect("doctree-read", link_names_to_the_reference)
     app.connect("doctree-read", leave_out_the_base_of_all)
+    app.connect("autodoc-process-signature", write_defaults_as_code)
+    app.connect("autodoc-process-docstring", leave_out_what_namedtuple_says)
     app.connect("env-updated", name_included_pages)
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)

@@ -14,6 +14,7 @@ import pytest
 
 from llxprt_hooks import __version__
 from tests.docs.docs_pages import ROOT, sections
+from tests.docs.docs_screens import check_screen, typed
 
 pytestmark = pytest.mark.slow
 
@@ -25,11 +26,14 @@ class Environment:
     folder: Path
     home: Path
 
-    def run(self, *command: str, cwd: Path | None = None) -> str:
+    @property
+    def variables(self) -> dict[str, str]:
+        return {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
+
+    def run(self, *command: str) -> str:
         """Run a command, first looked up in the environment, and return its output."""
-        environment = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
         done = subprocess.run(
-            ["/usr/bin/env", *command], cwd=cwd or self.home, env=environment, capture_output=True, text=True
+            ["/usr/bin/env", *command], cwd=self.home, env=self.variables, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -117,9 +121,10 @@ def test_the_quick_start_of_readme(installed: Environment, tmp_path: Path) -> No
             (tmp_path / file).write_text(block.text, encoding="utf-8")
             (tmp_path / file).chmod(0o644)
         elif "output" in block.words:
-            assert printed == block.text
+            check_screen(block.text, printed, folder=tmp_path, home=installed.home)
         else:
-            printed = installed.run("sh", "-c", block.text, cwd=tmp_path)
+            replies = [block.words["answer"]]
+            printed = typed(block.text, replies, folder=tmp_path, environment=installed.variables)
 
 
 def test_a_missing_extra_is_reported_and_its_command_works_without_an_index_that_has_the_package(

@@ -6,6 +6,7 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ``python``                  a complete program: run by a fresh interpreter, must end well
 ``sh``                      run by bash, stderr shown with stdout, as a terminal does
 ``sh exits=N``              the same, with that exit status instead of 0
+``sh answer=y``             run on a terminal, with this answer to the one question that is asked
 ``sh setup``                run at the start of every section of the page, which then has its folder and variables
 ``… file=PATH``             written to PATH (``~`` is a home of its own) and not run; a script with ``#!`` is executable
 ``… needs=PROGRAM``         the section is skipped where there is no such program

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pexpect
+
+from tests.support.processes import DEADLINE
 
 HOME = "/home/ada"
 """The reader's home directory, as the pages have it."""
@@ -18,6 +23,12 @@ VARYING = (
 )
 """All that differs from one run to the next, besides folders; the page and the run are compared without it."""
 
+TERMINAL = {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "1000", "LINES": "50"}
+"""Without colours, and too wide for any line to be broken: where it is depends on the folder's name."""
+
+QUESTION = "[y/N]: "
+"""What the reader types at a question stands on the page's screen, behind it."""
+
 LEFT_OUT = "…\n"
 """A line of a screen that stands for one line or more."""
 
@@ -29,6 +40,29 @@ def check_screen(screen: str, printed: str, *, folder: Path, home: Path) -> None
     parts = re.split(f"(?m)^{LEFT_OUT}", shown)
     matches = re.fullmatch("(?:.*\n)+?".join(map(re.escape, parts)), printed)
     assert matches, f"the page has\n{shown}\nbut this was printed\n{printed}"
+
+
+def typed(commands: str, replies: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> str:
+    """What commands print on a terminal, replies to their questions included."""
+    child = pexpect.spawn(
+        "bash",
+        ["-c", commands],
+        cwd=str(folder),
+        env={**environment, **TERMINAL},
+        encoding="utf-8",
+        timeout=DEADLINE,
+    )
+    printed = ""
+    for reply in replies:
+        child.expect_exact(QUESTION)
+        printed += f"{child.before}{QUESTION}"
+        child.sendline(reply)
+    child.expect(pexpect.EOF)
+    printed += child.before or ""
+    child.close()
+    printed = printed.replace("\r\n", "\n")
+    assert child.exitstatus == 0, printed
+    return printed
 
 
 def _constant(text: str) -> str:

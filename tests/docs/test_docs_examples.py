@@ -19,7 +19,7 @@ from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
 from llxprt_hooks.trust import status
 from tests.docs.docs_pages import PAGES, WALKTHROUGHS, Block, Section, every_section, sections
-from tests.docs.docs_screens import check_screen
+from tests.docs.docs_screens import check_screen, typed
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
 """Languages of blocks that are for the eye."""
@@ -96,6 +96,10 @@ async def _program(run: SectionRun, block: Block) -> None:
 
 
 async def _shell(run: SectionRun, block: Block) -> None:
+    if "answer" in block.words:
+        environment = os.environ if run.environment is None else run.environment
+        run.printed = typed(block.text, [block.words["answer"]], folder=run.folder, environment=environment)
+        return
     run.execute("bash", "-c", block.text, stderr=subprocess.STDOUT, status=int(block.words.get("exits", 0)))
 
 

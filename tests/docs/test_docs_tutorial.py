@@ -6,18 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
 
 from tests.docs.docs_pages import WALKTHROUGHS, Block, sections
-from tests.docs.docs_screens import check_screen
-from tests.support.processes import DEADLINE
+from tests.docs.docs_screens import QUESTION, check_screen, typed
 
 if TYPE_CHECKING:
     from tests.support.project import Project
-
-QUESTION = "[y/N]: "
-"""What the reader types at a question stands on the page's screen, behind it."""
 
 FOR_THE_EYE = {"yaml"}
 """Languages of blocks that are not a step."""
@@ -62,37 +57,9 @@ def take(step: Block, screen: Block | None, *, folder: Path, project: Project) -
         return
     assert step.info == "sh", "the reader can only type commands and write files"
     expected = screen.text if screen else ""
-    printed = typed(step.text, answers(expected), folder=folder, project=project)
+    printed = typed(step.text, answers(expected), folder=folder, environment=project.environment())
     check_screen(expected, printed, folder=folder, home=project.home)
-
-
-def typed(commands: str, replies: list[str], *, folder: Path, project: Project) -> str:
-    """What commands print on a terminal, replies to their questions included."""
-    child = pexpect.spawn(
-        "bash",
-        ["-c", commands],
-        cwd=str(folder),
-        env=environment(project),
-        encoding="utf-8",
-        timeout=DEADLINE,
-    )
-    printed = ""
-    for reply in replies:
-        child.expect_exact(QUESTION)
-        printed += f"{child.before}{QUESTION}"
-        child.sendline(reply)
-    child.expect(pexpect.EOF)
-    printed += child.before or ""
-    child.close()
-    printed = printed.replace("\r\n", "\n")
-    assert child.exitstatus == 0, printed
-    return printed
 
 
 def answers(screen: str) -> list[str]:
     return [line.partition(QUESTION)[2] for line in screen.splitlines() if QUESTION in line]
-
-
-def environment(project: Project) -> dict[str, str]:
-    """A terminal without colours, too wide for any line to be broken: where it is depends on the folder's name."""
-    return project.environment(TERM="dumb", NO_COLOR="1", COLUMNS="1000", LINES="50")
