@@ -12,7 +12,8 @@ import pytest
 pytest_plugins = ["tests.support.fixtures"]
 
 # Workers that run tests side by side inherit the size of a terminal, which programs under test would take for theirs.
-for variable in ("COLUMNS", "LINES"):
+# With PYTHONPATH no hook runs warm, and tests of warm hooks would wait forever.
+for variable in ("COLUMNS", "LINES", "PYTHONPATH"):
     os.environ.pop(variable, None)
 
 # Hooks say ``python3``. That is the one of this environment, and not a version manager's script, which starts slowly.

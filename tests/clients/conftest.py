@@ -8,6 +8,10 @@ from tests.clients.api_server import APIServer
 from tests.clients.drivers import DRIVERS, Driver, driving
 
 
+@pytest.fixture(autouse=True)
+def _few_certificates(few_certificates: None) -> None: ...
+
+
 @pytest.fixture
 def server() -> Iterator[APIServer]:
     with APIServer().running() as server:

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def _few_certificates(few_certificates: None) -> None: ...
+
+
 @pytest.fixture
 def own_loop() -> Iterator[None]:
     """An event loop for ``run_sync``, which otherwise makes one and never closes it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import settings
 
@@ -31,3 +32,18 @@ def nats_server() -> Iterator[NatsServer]:
     server.start()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the first certificate of the usual ones."""
+    first, end, _ = Path(certifi.where()).read_text(encoding="utf-8").partition("-----END CERTIFICATE-----\n")
+    file = tmp_path_factory.mktemp("certificates") / "one.pem"
+    file.write_text(first + end, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def few_certificates(one_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new client reads all certificates, which takes longer than most tests. Servers without TLS need none."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
