@@ -11,9 +11,10 @@ import anthropic
 import openai
 import pytest
 
-from llxprt_hooks import TranslationError
+from llxprt_hooks import Config, TranslationError
+from llxprt_hooks.integrations.openai import OpenAIHooks
 from llxprt_hooks.model import resolve_translator
-from tests.clients.api_server import ANSWERS, Call, Reply
+from tests.clients.api_server import ANSWERS, APIServer, Call, Reply
 from tests.clients.drivers import DRIVERS, ChatDriver, Driver, MessagesDriver, ResponsesDriver
 
 QUEUED = {"id": "resp_1", "object": "response", "status": "queued", "output": [], "background": True, "model": "m"}
@@ -219,3 +220,15 @@ def test_with_model_hooks_other_endpoints_work(driver: Driver) -> None:
     driver.server.will_say(stored({"id": "batch_1"}), stored({"data": [{"id": "batch_1"}], "has_more": False}))
     assert driver.run(batches.retrieve("batch_1")).id == "batch_1"
     assert "batch_1" in everything(driver, batches.list())
+
+
+def test_hooks_that_only_observe_keep_nothing_from_being_sent(server: APIServer) -> None:
+    observing = [{"hooks": [{"type": "command", "command": "exit 2", "mode": "observe"}]}]
+    config = Config(enable_hooks=True, hooks={"BeforeModel": observing, "AfterModel": observing})
+    client = OpenAIHooks(config=config).wrap(openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0))
+    server.will_say(stored({"id": "batch_1", "object": "batch"}), stored(QUEUED), stored(ANSWER))
+    batch = client.batches.create(input_file_id="file_1", endpoint="/v1/responses", completion_window="24h")
+    assert batch.id == "batch_1"
+    assert client.responses.create(model="m", input="hi", background=True).status == "queued"
+    assert "the model's answer" in str(client.responses.retrieve("resp_1"))
+    client.close()

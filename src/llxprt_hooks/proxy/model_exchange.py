@@ -15,8 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.model.wire.sse import encode_json
+from llxprt_hooks.triggers.relevance import enforces
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
@@ -88,11 +90,12 @@ async def call_model(
             answer = translator.reason_response(call.request, reason)
         return exchange.answer(*_encoded(wire, answer, body), None)
     is_restricted = call.request is not body and call.restriction.allowed is not None
-    reads_answer = call.holds_back or (enforce is not None and is_restricted)
-    if reads_answer and wire.answers_later(call.request):
+    restricts_answer = enforce is not None and is_restricted
+    if wire.answers_later(call.request) and (restricts_answer or enforces(hooks.config, HookEventName.AFTER_MODEL)):
         raise UnseenError(
             "a request with `background` was not sent: hooks could not be shown the answer, which is fetched later"
         )
+    reads_answer = call.holds_back or restricts_answer
     response = await exchange.send(None if call.request is body else call.request)
     if not exchange.is_answer(response):
         return response
@@ -122,7 +125,7 @@ def check_not_bypassed(hooks: Hooks, translators: Iterable[AnyTranslator], metho
     """Raise ``UnseenError`` for a request that is not a model call, and by which hooks would miss what they are for."""
     for translator in translators:
         for bypass in () if translator.wire is None else translator.wire.bypasses:
-            if bypass.matches(method, path) and any(map(hooks.has_hooks_for, bypass.events)):
+            if bypass.matches(method, path) and any(enforces(hooks.config, event) for event in bypass.events):
                 raise UnseenError(bypass.reason)
 
 
