@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llxprt_hooks import Config
 from llxprt_hooks.settings import Document, Level, Problem, levels, merge_hooks, settings_file
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
@@ -244,6 +245,54 @@ def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, pr
     [notice] = load_settings(inner).notices
 
     assert f"Hooks in {project} do not apply to subdirectories" in notice
+
+
+NEVER = 'because no settings file has `"enableHooks": true`.'
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_hooks_that_no_file_turns_on_are_warned_of_at_load(
+    project: Path,
+    user_file: Path,
+    project_file: Path,
+    write: Write,
+    approved: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    if not approved:
+        monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    write(project_file, hooks("p") if approved else {"enableHooks": True, **hooks("p")})
+    write(user_file, hooks("u"))
+
+    Config.load(project)
+
+    last = caplog.messages[0]
+    if approved:
+        places = f"2 hooks in {project_file}, {user_file} do not run, and nothing is blocked in their place, "
+        assert last == places + NEVER
+    else:
+        assert last.startswith(f"1 hook in {user_file} does not run, and nothing is blocked in its place, because ")
+        assert last.endswith('because no settings file that applies has `"enableHooks": true`.')
+
+
+SILENT: dict[str, dict[str, Any]] = {
+    "turned off": {"enableHooks": False, **hooks("u")},
+    "turned off by an alias": {"hooksConfig": {"enabled": False}, **hooks("u")},
+    "turned on": {"enableHooks": True, **hooks("u")},
+    "no usable hook": {"hooks": {"BeforeTool": []}},
+    "disabled": {"hooksConfig": {"disabled": ["u"]}, **hooks("u")},
+}
+
+
+@pytest.mark.parametrize("content", SILENT.values(), ids=SILENT)
+def test_what_the_user_decided_is_not_warned_of(
+    project: Path, user_file: Path, write: Write, content: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, content)
+
+    assert Config.load(project).settings is not None
+    assert caplog.messages == []
 
 
 def test_a_folder_in_the_users_home_is_in_no_project(home: Path, user_file: Path, write: Write) -> None:

@@ -293,4 +293,6 @@ def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: H
         return []
     if not plan:
         return [f"no hook is configured for {event_name}"]
+    if settings.never_enabled:  # this is among the warnings
+        return []
     return [why_off(settings) or "no hook was chosen; the plan shows why"]
