@@ -309,12 +309,22 @@ def _not_running(count: int) -> tuple[str, str]:
     return f"{count} hooks", "do not run, and nothing is blocked in their place"
 
 
+def missing_project(project_dir: str | os.PathLike[str]) -> str | None:
+    """Return why a project has no hooks at all, if its folder is missing."""
+    project = absolute_project(project_dir)
+    if project.is_dir():
+        return None
+    what = "is not a directory" if project.exists() else "does not exist"
+    name = escape_for_terminal(str(project))
+    return f"{name} {what}: no project hooks were loaded, and nothing is blocked in their place."
+
+
 def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:
     """Warn about a missing project folder, or one nested in a project whose hooks are not applied."""
     if settings is not None:
         return
-    if not project.is_dir():
-        yield f"{escape_for_terminal(str(project))} is not a directory; no project hooks are loaded."
+    if missing := missing_project(project):
+        yield missing
         return
     home = home_folder()
     for folder in project.parents:
@@ -322,5 +332,8 @@ def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[s
             return
         if (folder / FOLDER / FILE_NAME).is_file():
             name = escape_for_terminal(str(folder))
-            yield f"Hooks in {name} do not apply to subdirectories. Run from there, or pass -C {name}."
+            yield (
+                f"Hooks in {name} do not apply to subdirectories: they do not run here, and nothing is blocked in "
+                f"their place. Load that folder, or pass `-C {name}` on the command line."
+            )
             return
