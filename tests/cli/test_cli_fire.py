@@ -102,6 +102,17 @@ def test_a_block_wins_over_settings_that_cannot_be_parsed(world: CliProject) -> 
     assert world.run("fire", "BeforeTool").status == 2
 
 
+@pytest.mark.parametrize("event", ["BeforTool", "BeforeTool"])
+def test_json_of_a_project_that_is_not_approved_is_not_a_success(world: CliProject, event: str) -> None:
+    world.configure(**{event: "true"})
+
+    run = world.run("fire", "BeforeTool", "--json", approved=False)
+
+    what = "1 hook is" if event == "BeforeTool" else "the hook settings of this project are"
+    assert f"hooks could not be run: {what} not approved" in run.sentence()
+    assert (run.status, run.json["success"], run.json["blocked"]) == (1, False, False)
+
+
 def test_hooks_of_other_events_need_no_approval(world: CliProject) -> None:
     world.configure(AfterTool="true")
 
