@@ -131,6 +131,17 @@ def test_require_hook_fails_where_no_hook_runs(world: CliProject, tool: str, sta
     assert world.run("fire", "BeforeTool", "--tool", tool).status == 0
 
 
+@pytest.mark.parametrize("failing", [{"command": "exit 1"}, {"command": "sleep 60", "timeout": 50}])
+def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing: dict[str, Any]) -> None:
+    world.configure(BeforeTool=failing)
+    alone = world.run("fire", "BeforeTool", "--require-hook")
+    world.configure(BeforeTool=[failing, "true"])
+
+    assert alone.status == 1
+    assert alone.sentence() == "Error: --require-hook was given, but every hook that ran has failed"
+    assert world.run("fire", "BeforeTool", "--require-hook").status == 0
+
+
 def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
     world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
 
