@@ -362,6 +362,19 @@ def test_exit_status_says_what_hooks_decided(
     assert run.stderr == ""
 
 
+@pytest.mark.parametrize("command", ["echo no >&2; exit 2", DENY])
+@pytest.mark.parametrize("event", ["BeforeAgent", "AfterTool"])
+def test_a_block_where_nothing_can_be_blocked_is_said_to_have_no_effect(
+    world: CliProject, event: str, command: str
+) -> None:
+    world.configure(**{event: command})
+
+    run = world.run("fire", event)
+
+    assert run.status == 0
+    assert f"  means: would block, but {event} cannot be blocked\n" in run.stdout
+
+
 @pytest.mark.requirement("HOOK-182")
 def test_ask_allows_and_the_author_is_told_so(world: CliProject) -> None:
     world.configure(BeforeTool="""echo '{"decision": "ask"}'""")

@@ -237,7 +237,10 @@ def meaning(result: HookExecutionResult) -> str:
     if not _counts(result):
         goes_ahead = result.event_name.spec.can_block
         return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
-    found = effects(result.event_name, result.output) if result.output else []
+    output = result.output
+    found = effects(result.event_name, output) if output else []
+    if output and output.is_blocking_decision() and not is_blocked(result.event_name, output):
+        found.insert(0, f"would block, but {result.event_name} cannot be blocked")
     return "; ".join(found) or "allowed, nothing changed"
 
 
