@@ -78,6 +78,16 @@ def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> 
 
     assert run.status == 0
     assert "`llxprt-hooks validate` finds a problem: " in run.stderr
+    assert run.stdout.splitlines()[-1] == (
+        "approved, but `llxprt-hooks validate` finds a problem: not every hook will work as meant"
+    )
+
+
+def test_an_approval_without_problems_says_until_when_it_counts(guarded: CliProject) -> None:
+    run = guarded.run("trust", "--yes", approved=False)
+
+    said = f"approved: the hooks of {guarded.root} will run. After any change, approve again"
+    assert run.stdout.splitlines()[-1] == said
 
 
 def test_before_you_are_asked_you_are_told_of_problems(guarded: CliProject) -> None:

@@ -87,6 +87,11 @@ def approve(status: TrustStatus, *, ask: bool) -> bool:
     return True
 
 
+def approved(status: TrustStatus) -> str:
+    """Return what an approval means."""
+    return f"approved: the hooks of {status.project} will run. After any change, approve again"
+
+
 def is_interactive() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
