@@ -316,6 +316,19 @@ def test_commands_without_a_file_are_listed(world: CliProject) -> None:
     assert [line.partition(": ")[2] for line in listed] == ["eslint --fix", "make lint"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["$LLXPRT_PROJECT_DIR/hooks/guard.sh", 'sh "${CLAUDE_PROJECT_DIR}"/hooks/guard.sh -v', "'./hooks/guard.sh'; true"],
+)
+def test_a_script_that_does_not_exist_is_named(world: CliProject, command: str) -> None:
+    world.configure(BeforeTool=command)
+
+    shown = world.run("trust", "--dry-run", approved=False).stdout
+
+    assert f"  hooks/guard.sh does not exist; once it does, approve again: {command}\n" in shown
+    assert "not part of this approval" not in shown
+
+
 def test_an_approval_of_an_earlier_version_is_not_shown_as_a_change(guarded: CliProject) -> None:
     record = {"hash": "0" * 64, "approved_at": "2026-01-02T03:04:05.678Z", "parts": {"guard.sh": "0" * 64}}
     guarded.put("trust", {str(guarded.root): record})
