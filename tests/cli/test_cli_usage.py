@@ -26,6 +26,12 @@ def test_help_of_every_command_has_an_example_that_can_be_copied(call: Call, nam
 STATED = {
     "what the refusal is worth": ("trust", "This stops accidents, not attacks: a command that unsets the variable"),
     "what an approval does not cover": ("trust", "that a script sources or starts are not covered: keep them below"),
+    "how a program is logged": ("log", "`Hooks(Config.load(project, observer=HookLog(project)))`"),
+    "how a program is inspected": ("inspect", "`Hooks(Config.load(project, observer=HookLog(project)))`"),
+    "what is kept": (
+        "run",
+        "keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you",
+    ),
     "what may change": ("trust", "below `.llxprt/` except `.llxprt/state/`"),
 }
 

@@ -22,9 +22,10 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     """Approve the hooks of a project, after showing what they run.
 
     Hooks of a project run only after you approve them. The approval covers exactly what is shown: after any change to
-    the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script they name, you have to approve
-    them again. You are then shown what has changed. Files outside `.llxprt/` that a script sources or starts are not
-    covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the project.
+    the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script they name, you have to
+    approve them again. You are then shown what has changed. Files outside `.llxprt/` that a script sources or starts
+    are not covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the
+    project.
 
     On a terminal the command asks you first. Without a terminal it approves only with --yes.
 
