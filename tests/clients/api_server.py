@@ -61,11 +61,16 @@ class APIServer:
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # one packet for head and body: no delayed acknowledgement
 
+            def do_GET(self) -> None:
+                self._answer(b"")
+
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
+                self._answer(self.rfile.read(int(self.headers["content-length"])))
+
+            def _answer(self, body: bytes) -> None:
                 server.bodies.append(body)
                 server.paths.append(self.path)
-                request = json.loads(body)
+                request = json.loads(body or b"{}")
                 server.requests.append(request)
                 reply = server.replies.pop(0) if server.replies else Reply()
                 kind, content = _content(self.path.partition("?")[0], request, reply)
@@ -113,7 +118,7 @@ class APIServer:
 
 def _content(path: str, request: dict[str, Any], reply: Reply) -> tuple[str, bytes]:
     if reply.body is not None:
-        return "application/json", reply.body
+        return "text/event-stream" if reply.body.startswith(b"event: ") else "application/json", reply.body
     if reply.status != 200:
         return "application/json", json.dumps({"error": {"message": "sorry", "type": "overloaded_error"}}).encode()
     name = next((name for end, name in TRANSLATORS.items() if path.endswith(end)), None)

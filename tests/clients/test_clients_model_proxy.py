@@ -679,31 +679,65 @@ def test_a_request_to_approve_a_tool_of_a_refused_server_is_text() -> None:
     ]
 
 
+RESTRICTED = {"toolConfig": {"mode": "NONE"}}
+
+
 @pytest.mark.parametrize(
-    ("event", "status", "sent"), [("AfterModel", 400, 0), ("BeforeToolSelection", 400, 0), ("BeforeModel", 200, 1)]
+    ("event", "output", "status"),
+    [
+        ("AfterModel", {}, 400),
+        ("BeforeToolSelection", RESTRICTED, 400),
+        ("BeforeModel", {"llm_request": RESTRICTED}, 400),
+        ("BeforeToolSelection", {}, 200),
+        ("BeforeModel", {}, 200),
+    ],
 )
 async def test_an_answer_in_the_background_does_not_avoid_the_hooks(
-    upstream: Upstream, event: str, status: int, sent: int
+    upstream: Upstream, event: str, output: dict[str, Any], status: int
 ) -> None:
     hooks = Hooks()
-    hooks.on(event, lambda payload: None)
-    upstream.answer = upstream.say({"object": "response", "status": "queued", "output": []})
-    async with proxied(upstream.url, hooks) as proxy:
-        request = {"model": "m", "input": "hi", "background": True}
-        response = await proxy.client.post(f"{proxy.openai}/responses", json=request)
-    assert (response.status_code, len(upstream.heads)) == (status, sent)
-
-
-async def test_an_answer_in_the_background_does_not_avoid_a_restriction(upstream: Upstream) -> None:
-    hooks = Hooks()
-    restricted = {"hookSpecificOutput": {"llm_request": {"toolConfig": {"mode": "NONE"}}}}
-    hooks.on("BeforeModel", lambda payload: restricted)
+    hooks.on(event, lambda payload: {"hookSpecificOutput": output})
     upstream.answer = upstream.say({"object": "response", "status": "queued", "output": []})
     async with proxied(upstream.url, hooks) as proxy:
         request = {"model": "m", "input": "hi", "background": True, "tools": [{"type": "local_shell"}]}
         response = await proxy.client.post(f"{proxy.openai}/responses", json=request)
+    assert (response.status_code, len(upstream.heads)) == (status, 1 if status == 200 else 0)
+
+
+async def test_an_answer_that_is_not_there_yet_does_not_avoid_a_restriction(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: {"hookSpecificOutput": {"llm_request": RESTRICTED}})
+    upstream.answer = upstream.say({"object": "response", "status": "queued", "output": []})
+    async with proxied(upstream.url, hooks) as proxy:
+        request = {"model": "m", "input": "hi", "tools": [{"type": "local_shell"}]}
+        response = await proxy.client.post(f"{proxy.openai}/responses", json=request)
     assert response.status_code == 502
     assert "in the background" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "event"),
+    [
+        ("POST", "/openai/v1/batches", "BeforeModel"),
+        ("POST", "/anthropic/v1/messages/batches?beta=true", "BeforeModel"),
+        ("POST", "/anthropic/v1//Messages/./batches/", "BeforeModel"),
+        ("GET", "/anthropic/v1/messages/batches/b_1/results", "AfterModel"),
+        ("GET", "/openai/v1/responses/resp_1?stream=true", "AfterModel"),
+        ("GET", "/openai/v1/chat/completions/c_1", "AfterModel"),
+    ],
+)
+async def test_no_other_request_brings_prompts_or_answers_past_the_hooks(
+    upstream: Upstream, method: str, path: str, event: str
+) -> None:
+    hooks = Hooks()
+    upstream.answer = upstream.say({})
+    async with proxied(upstream.url, hooks) as proxy:
+        url = proxy.openai.removesuffix("/openai/v1") + path
+        assert (await proxy.client.request(method, url, json={})).status_code == 200
+        hooks.on(event, lambda payload: None)
+        refused = await proxy.client.request(method, url, json={})
+    assert (refused.status_code, len(upstream.heads)) == (400, 1)
+    assert "hooks could not be shown" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("api", CALLS)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
@@ -437,3 +440,48 @@ async def test_parallel_agents_whose_calls_have_the_same_id(plugin: HooksPlugin)
         agents.append(LlmAgent(name=name, model=Model(answers=[[part], say("done")]), tools=[Files().write_file]))
     await run(ParallelAgent(name="both", sub_agents=agents), plugin)
     assert sorted(payload["tool_input"]["path"] for payload in seen) == ["one", "two"]
+
+
+class LiveConnection(BaseLlmConnection):
+    async def send_history(self, history: list[types.Content]) -> None: ...
+
+    async def send_content(self, content: types.Content) -> None: ...
+
+    async def send_realtime(self, blob: types.Blob) -> None: ...
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse(content=types.Content(role="model", parts=call()))
+        yield LlmResponse(content=types.Content(role="model", parts=say("live")), turn_complete=True)
+        await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+class LiveModel(Model):
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+        yield LiveConnection()
+
+
+@pytest.mark.parametrize(("event", "warnings"), [("AfterModel", 1), ("AfterTool", 0)])
+async def test_a_live_session_has_tool_hooks_and_is_reported_if_there_are_model_hooks(
+    plugin: HooksPlugin, caplog: pytest.LogCaptureFixture, event: str, warnings: int
+) -> None:
+    seen: list[Any] = []
+    plugin.hooks.on(event, lambda payload: seen.append(payload["hook_event_name"]))
+    plugin.hooks.on("BeforeTool", lambda payload: deny("no"))
+    files = Files()
+    agent = LlmAgent(name="live", model=LiveModel(answers=[]), tools=[files.write_file])
+    runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
+    session = await runner.session_service.create_session(app_name="app", user_id="u", session_id="s1")
+    queue = LiveRequestQueue()
+    queue.send_content(types.Content(role="user", parts=say("hi")))
+    seen_events: list[Event] = []
+    async with aclosing(runner.run_live(session=session, live_request_queue=queue)) as events:
+        async for answer in events:
+            seen_events.append(answer)
+            if "live" in texts(seen_events) and results(seen_events):
+                break
+    await runner.close()
+    assert (seen, files.written, results(seen_events)) == ([], [], [{"error": "no"}])
+    assert sum("without model hooks" in record.getMessage() for record in caplog.records) == warnings

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI
 from pydantic import BaseModel, SecretStr
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
@@ -28,8 +29,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RequestUsage, UsageLimits
@@ -37,6 +40,8 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 from llxprt_hooks import Config, HookEventName, allow, context, deny, rewrite, stop
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped, _HookedModel
+from tests.clients.api_server import ANSWERS, APIServer
+from tests.clients.api_server import Reply as APIReply
 
 Reply = str | list[ToolCallPart]
 
@@ -718,3 +723,25 @@ async def test_a_stop_in_a_toolset_without_the_capability_ends_the_run() -> None
     agent: Agent[None, str] = Agent(script.model, toolsets=[HookedToolset(toolset, capability.hooks)])
     with pytest.raises(HookStopped, match="enough"):
         await agent.run("Go")
+
+
+async def test_hooks_see_an_answer_that_is_made_in_the_background_once_it_is_there() -> None:
+    pending = {"id": "resp_1", "object": "response", "status": "queued", "output": [], "background": True, "model": "m"}
+    pending |= {"created_at": 1, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    done = {**pending, **ANSWERS["openai-responses"]("the secret")}
+    seen: list[str] = []
+
+    def redact(payload: dict[str, Any]) -> dict[str, Any]:
+        seen.append(payload["llm_response"]["text"])
+        return {"hookSpecificOutput": {"llm_response": {"text": "redacted"}}}
+
+    capability = HooksCapability()
+    capability.hooks.on("AfterModel", redact)
+    with APIServer().running() as server:
+        server.will_say(*(APIReply(body=json.dumps(answer).encode()) for answer in (pending, pending, done)))
+        settings = OpenAIResponsesModelSettings(openai_background=True)
+        async with AsyncOpenAI(api_key="key", base_url=f"{server.url}/v1", max_retries=0) as client:
+            model = OpenAIResponsesModel("m", provider=OpenAIProvider(openai_client=client))
+            result = await Agent(model, capabilities=[capability], model_settings=settings).run("hi")
+    assert (result.output, seen) == ("redacted", ["the secret"])
+    assert [path.partition("?")[0] for path in server.paths] == ["/v1/responses", *["/v1/responses/resp_1"] * 2]

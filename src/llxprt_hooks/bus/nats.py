@@ -27,11 +27,11 @@ from llxprt_hooks.bus.nats_connection import (
     NatsAddress,
     NatsUnavailableError,
     nats_client,
-    server_problem,
     subject_problem,
 )
 from llxprt_hooks.bus.nats_subscription import NatsSubscription
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.settings.nats_address import server_problem
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

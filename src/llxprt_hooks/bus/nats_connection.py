@@ -11,7 +11,6 @@ import re
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -36,7 +35,6 @@ DEFAULT_SUBJECT: Final = "llxprt.hooks"
 QUEUE_GROUP: Final = "llxprt-hooks"
 """Of the subscribers in this group, one gets each request."""
 
-_SCHEMES: Final = ("nats", "tls")
 _SUBJECT: Final = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 
 
@@ -52,24 +50,6 @@ class NatsAddress(msgspec.Struct, frozen=True):
 
 class NatsUnavailableError(ConnectionError):
     """No server could be reached, or none accepted the credentials."""
-
-
-def server_problem(server: str) -> str | None:
-    """Return why a string is not the address of a NATS server, as the end of a sentence; else None.
-
-    >>> server_problem("nats://127.0.0.1:4222"), server_problem("http://example.com")
-    (None, 'expected an address such as "nats://host:4222" or "tls://host:4222"')
-    """
-    try:
-        parts = urlsplit(server)
-        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        return 'expected an address such as "nats://host:4222" or "tls://host:4222"'
-    if "@" in server:  # it would be shown wherever the address is
-        return "it must not contain a password or token; put credentials in a file, and name it in `credentials`"
-    return None
 
 
 def subject_problem(subject: str) -> str | None:

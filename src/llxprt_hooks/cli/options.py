@@ -41,7 +41,7 @@ class NatsType(click.ParamType[tuple[str, ...]]):
     name = "addresses"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        from llxprt_hooks.bus.nats_connection import server_problem
+        from llxprt_hooks.settings.nats_address import server_problem
 
         servers = tuple(server.strip() for server in str(value).split(","))
         for server in servers:

@@ -179,6 +179,11 @@ class HookEventHandler:
         plan = self._planner.create_execution_plan(event_name, subject)
         return plan is not None and plan.fail_closed
 
+    def enforces(self, event_name: HookEventName, subject: str | None = None) -> bool:
+        """Whether a hook that would run can change anything: one that only observes cannot."""
+        plan = self._planner.create_execution_plan(event_name, subject)
+        return plan is not None and not plan.observes_only
+
     def runs_in_process(self, event_name: HookEventName, subject: str | None = None) -> bool:
         """Whether a hook that would run is part of this process, so that its event loop matters."""
         plan = self._planner.create_execution_plan(event_name, subject)

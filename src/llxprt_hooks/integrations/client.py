@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from llxprt_hooks.engine.session import StopRequested, current_session
+from llxprt_hooks.events import MODEL_EVENTS
 from llxprt_hooks.integrations import http_transport
 from llxprt_hooks.integrations.base import Integration
 from llxprt_hooks.integrations.http_transport import ModelCalls
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.model_exchange import MODEL_EVENTS, call_model
+from llxprt_hooks.proxy.model_exchange import call_model, check_not_bypassed
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
@@ -77,10 +78,17 @@ class ClientHooks(Integration, ModelCalls):
         return self.translator_for(request.method, request.url.path)
 
     def translator_for(self, method: str, path: str) -> AnyTranslator | None:
-        """Return the translator of the API that a request is for; None if it is not a model call."""
+        """Return the translator of the API that a request is for; None if it is not a model call.
+
+        Raises an error that passes through the SDK if the request is another way to the model (D-91).
+        """
         for translator in self._translators:
             if translator.wire is not None and translator.wire.matches(method, path):
                 return translator
+        try:
+            check_not_bypassed(self.hooks, self._translators, method, path)
+        except TranslationError as error:
+            raise self.for_sdk(error) from None
         return None
 
     async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:

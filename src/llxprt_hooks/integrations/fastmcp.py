@@ -1,4 +1,4 @@
-"""Hooks for servers made with FastMCP.
+"""Hooks for servers made with FastMCP::
 
     from fastmcp import FastMCP
     from llxprt_hooks.integrations.fastmcp import HooksMiddleware

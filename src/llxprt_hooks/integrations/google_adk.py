@@ -22,7 +22,7 @@ from pydantic_core import to_jsonable_python
 
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
+from llxprt_hooks.integrations.base import Integration, log, marks_of, reason_instead, with_changes
 from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.google_genai import sendable_tool_config
 from llxprt_hooks.model.restriction import Restriction
@@ -100,6 +100,8 @@ class HooksPlugin(Integration, BasePlugin):
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         if self.hooks.config.enable_hooks:
             run = self._begin(invocation_context)
+            if invocation_context.live_request_queue is not None and self.has_hooks(*MODEL_EVENTS):
+                log.warning("a live session runs without model hooks: the framework does not show it to them")
             if not run.is_nested:
                 with self._sessions.active(run.session):
                     prompt = _text(invocation_context.user_content)

@@ -1,4 +1,4 @@
-"""Hooks for servers made with the ``mcp`` package.
+"""Hooks for servers made with the ``mcp`` package::
 
     from mcp.server import MCPServer
     from llxprt_hooks.integrations.mcp import HooksMiddleware

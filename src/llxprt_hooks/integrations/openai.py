@@ -8,8 +8,9 @@
         message = client.chat.completions.create(model=…, messages=messages, tools=…).choices[0].message
         messages += [message, *hooks.run_tool_calls(message.tool_calls, {"read_file": read_file})]
 
-The hooks are in the HTTP client, so ``create``, ``parse``, ``stream`` and the raw responses all have them. Realtime and
-other websockets, batches and background responses do not go through it as model calls.
+The hooks are in the HTTP client, so ``create``, ``parse``, ``stream`` and the raw responses all have them. Batches,
+background responses and stored answers raise if hooks would have to be shown them (D-91). Realtime and other websockets
+do not go through the HTTP client.
 """
 
 from __future__ import annotations

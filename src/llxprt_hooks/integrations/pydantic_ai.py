@@ -384,6 +384,9 @@ class _HookedModel(WrapperModel):
         return call, None if result is None else self._answer(result, request)
 
     async def _finish(self, call: HookedModelCall[PydanticAIRequest], response: ModelResponse) -> ModelResponse:
+        if response.state == "suspended" and not response.parts:
+            call.passed_on()
+            return response  # the model answers in the background: the framework asks again until there is an answer
         with self._capability.active():
             result = await call.after(response)
         if result.stop_reason is None and not result.suppress_output and result.response is response:

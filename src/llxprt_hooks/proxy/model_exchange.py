@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.model import TranslationError
 from llxprt_hooks.model.wire.sse import encode_json
+from llxprt_hooks.triggers.relevance import enforces
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
@@ -26,10 +28,13 @@ if TYPE_CHECKING:
 
 ResponseT = TypeVar("ResponseT")
 
-MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 STREAM, JSON = "text/event-stream; charset=utf-8", "application/json"
 # Headers that describe the bytes of a body.
 BODY_HEADERS = (b"content-length", b"content-encoding", b"transfer-encoding")
+
+
+class UnseenError(TranslationError):
+    """Hooks are configured for a request, and cannot be shown it or its answer. It was not sent."""
 
 
 class Exchange(ABC, Generic[ResponseT]):
@@ -84,11 +89,17 @@ async def call_model(
             reason = result.reason or result.stop_reason or ""
             answer = translator.reason_response(call.request, reason)
         return exchange.answer(*_encoded(wire, answer, body), None)
+    is_restricted = call.request is not body and call.restriction.allowed is not None
+    restricts_answer = enforce is not None and is_restricted
+    if wire.answers_later(call.request) and (restricts_answer or enforces(hooks.config, HookEventName.AFTER_MODEL)):
+        raise UnseenError(
+            "a request with `background` was not sent: hooks could not be shown the answer, which is fetched later"
+        )
+    reads_answer = call.holds_back or restricts_answer
     response = await exchange.send(None if call.request is body else call.request)
     if not exchange.is_answer(response):
         return response
-    is_restricted = call.request is not body and call.restriction.allowed is not None
-    if not call.holds_back and (enforce is None or not is_restricted):
+    if not reads_answer:
         call.passed_on()
         return response
     content = await exchange.read(response)
@@ -108,6 +119,14 @@ async def call_model(
     if final is answer:
         return exchange.replay(response)
     return exchange.answer(*_encoded(wire, final, call.request), response)
+
+
+def check_not_bypassed(hooks: Hooks, translators: Iterable[AnyTranslator], method: str, path: str) -> None:
+    """Raise ``UnseenError`` for a request that is not a model call, and by which hooks would miss what they are for."""
+    for translator in translators:
+        for bypass in () if translator.wire is None else translator.wire.bypasses:
+            if bypass.matches(method, path) and any(enforces(hooks.config, event) for event in bypass.events):
+                raise UnseenError(bypass.reason)
 
 
 def _encoded(wire: Wire, answer: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[bytes, str]:

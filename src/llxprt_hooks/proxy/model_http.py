@@ -26,11 +26,17 @@ from urllib.parse import urlsplit
 import httpx
 import uvicorn
 
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import TranslationError, resolve_translator
 from llxprt_hooks.proxy.model_answers import without_calls
-from llxprt_hooks.proxy.model_exchange import MODEL_EVENTS, AsyncExchange, call_model, json_body
+from llxprt_hooks.proxy.model_exchange import (
+    AsyncExchange,
+    UnseenError,
+    call_model,
+    check_not_bypassed,
+    json_body,
+)
 from llxprt_hooks.proxy.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -77,8 +83,6 @@ SESSION_HEADER: Final = b"x-llxprt-session-id"
 LOOPBACK: Final = "127.0.0.1"
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _SESSION_EVENTS: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END)
-_ANSWER_EVENTS: Final = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.AFTER_MODEL)
-"""The events that concern the answer of a model."""
 _HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade".split()
 )
@@ -91,10 +95,6 @@ _PIECE: Final = 16 * 1024
 _CONNECT_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 3
 """How long running calls may continue after the proxy was told to end."""
-
-
-class _UnreadableRequestError(Exception):
-    """Hooks are configured for a request, and cannot be shown it."""
 
 
 class UpstreamError(ValueError):
@@ -215,7 +215,7 @@ class ModelProxy:
             return await connection.answer(404, {"error": {"message": message}})
         try:
             response = await self._call(api, connection)
-        except (_UnreadableRequestError, httpx.InvalidURL) as error:
+        except (UnseenError, httpx.InvalidURL) as error:
             return await connection.answer(400, api.error(400, f"llxprt-hooks model-proxy: {error}"))
         except TranslationError as error:
             message = f"llxprt-hooks model-proxy: hooks cannot be shown the answer: {error}"
@@ -269,6 +269,8 @@ class ModelProxy:
         target = upstream.raw_path.rstrip(b"/") + connection.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
         name = self._model_api(connection.method, url.path)
+        if name is None:
+            check_not_bypassed(self._hooks, self._translators.values(), connection.method, _normalized(url.path))
         if name is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=connection.body())
             return await self.handle_async_request(request)
@@ -282,11 +284,7 @@ class ModelProxy:
         try:
             translator.read_request(body)
         except TranslationError as error:
-            raise _UnreadableRequestError(f"hooks cannot be shown this request, so it was not sent: {error}") from error
-        if body.get("background") and self._concerns(_ANSWER_EVENTS):
-            raise _UnreadableRequestError(
-                "a request with `background` was not sent: hooks could not be shown the answer, which is fetched later"
-            )
+            raise UnseenError(f"hooks cannot be shown this request, so it was not sent: {error}") from error
         if self._agent is None and session.stop_reason is not None and _is_prompt(translator, body):
             session.resume()
         request = httpx.Request(connection.method, url, headers=_readable(connection), content=content)
@@ -395,9 +393,7 @@ def _decoded(content: bytes, encoding: str) -> bytes:
 def _check_size(content: bytearray) -> None:
     if len(content) > LARGEST_REQUEST:
         size = f"{LARGEST_REQUEST // 1024**2} MiB"
-        raise _UnreadableRequestError(
-            f"a request of more than {size} was not sent, because hooks would have to read it"
-        )
+        raise UnseenError(f"a request of more than {size} was not sent, because hooks would have to read it")
 
 
 def _hostname(url: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.nats_address import server_problem
 
 if TYPE_CHECKING:
     from llxprt_hooks.settings.hook_fields import FieldReader
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 DEFAULT_STREAM: Final = "LLXPRT_HOOKS"
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
-_SERVER: Final = re.compile(r"(?:nats|tls|ws|wss)://[^@\s/]+")
 _NOT_AUDITED: Final = "until this is fixed, no records are sent"
 
 
@@ -42,12 +42,8 @@ def read_audit(reader: FieldReader, config: Node | None) -> AuditRule | None:
     if nats is None or not servers:
         reader.report(nats or audit, f'"audit" must name "servers" under "nats"; {_NOT_AUDITED}')
         return None
-    if not all(_SERVER.fullmatch(server) for server in servers):
-        reader.report(
-            nats,
-            '"servers" must list addresses such as "tls://host:4222", without a password or token, which belong in a '
-            f'file that "credentials" names; {_NOT_AUDITED}',
-        )
+    if problem := next(filter(None, map(server_problem, servers)), None):
+        reader.report(nats, f'"servers": {problem}; {_NOT_AUDITED}')
         return None
     stream = reader.member(nats, "stream", Kind.STRING)
     if stream and not _STREAM_NAME.fullmatch(str(stream.scalar)):

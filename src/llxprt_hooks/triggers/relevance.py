@@ -38,6 +38,12 @@ def is_hooked(config: Config, tool_name: str) -> bool:
         return True
 
 
+def enforces(config: Config, event_name: HookEventName) -> bool:
+    """Whether any hook would run for an event, and not only to observe."""
+    handler = handler_for(config, event_name) if has_hooks_for(config, event_name) else None
+    return handler is not None and handler.enforces(event_name)
+
+
 def has_hooks_for(config: Config, event_name: HookEventName, subject: str | None = None) -> bool:
     """Whether any hook would run for an event; ``subject`` is what its matchers are matched against."""
     try:

@@ -20,7 +20,6 @@ from llxprt_hooks.bus.nats_connection import (
     NatsAddress,
     NatsUnavailableError,
     nats_client,
-    server_problem,
     subject_problem,
 )
 from llxprt_hooks.bus.patience import patience_headers
@@ -30,6 +29,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import HookVerdict, timed_out
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.nats_address import server_problem
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, shown_addresses
 from llxprt_hooks.text import without_credentials
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llxprt_hooks.model.wire.base import Assembler, Wire, extended
+from llxprt_hooks.model.wire.base import Assembler, Wire, extended, fetches, sends
 
 # What a message is sent with at its end, and not at its start.
 ENDING = ("stop_reason", "stop_sequence", "stop_details", "container")
@@ -16,6 +16,10 @@ class MessagesWire(Wire):
     """The HTTP side of the Messages API."""
 
     path = "/v1/messages"
+    bypasses = (
+        sends("/messages/batches", "a batch"),
+        fetches("/messages/batches/[^/]+/results", "the result of a batch"),
+    )
 
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _MessagesAssembler()

@@ -7,11 +7,14 @@ without streaming, or None if the stream has not come to its end: then nothing o
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field, is_copyable
 from llxprt_hooks.model.wire.sse import SSEParser, encode_json
@@ -80,11 +83,39 @@ class Assembler(ABC):
         """Return the response, if it is complete."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """Requests that send prompts, or fetch answers, outside of a model call: hooks cannot be shown them (D-91)."""
+
+    method: str
+    path: re.Pattern[str]
+    """The end of the path."""
+    reason: str
+    events: tuple[HookEventName, ...] = MODEL_EVENTS
+    """The events that would not fire."""
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether an HTTP request is one of these. The query is not part of the path."""
+        return method.upper() == self.method and self.path.search(path.rstrip("/")) is not None
+
+
+def sends(path: str, reason: str) -> Bypass:
+    """Return the requests that send prompts, by the end of their path, which is a regular expression."""
+    return Bypass("POST", re.compile(f"{path}$"), f"{reason} was not sent: hooks could not be shown its prompts")
+
+
+def fetches(path: str, reason: str, method: str = "GET") -> Bypass:
+    """Return the requests that fetch answers which the API has stored."""
+    reason = f"{reason} was not fetched: hooks could not be shown the answers in it"
+    return Bypass(method, re.compile(f"{path}$"), reason, (HookEventName.AFTER_MODEL,))
+
+
 class Wire(ABC):
     """The HTTP side of one API."""
 
     path: ClassVar[str]
     """The end of the path that requests are posted to."""
+    bypasses: ClassVar[tuple[Bypass, ...]] = ()
 
     @abstractmethod
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
@@ -97,6 +128,10 @@ class Wire(ABC):
     def matches(self, method: str, path: str) -> bool:
         """Whether an HTTP request is a model call of this API. The query is not part of the path."""
         return method.upper() == "POST" and path.rstrip("/").endswith(self.path)
+
+    def answers_later(self, request: Mapping[str, Any]) -> bool:
+        """Whether the response to a request has no answer yet, and the program fetches it with another request."""
+        return False
 
     def is_streamed(self, request: Mapping[str, Any]) -> bool:
         """Whether the answer to a request is a stream."""

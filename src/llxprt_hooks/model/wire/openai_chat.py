@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llxprt_hooks.model.wire.base import DONE, Assembler, Wire, extended
+from llxprt_hooks.model.wire.base import DONE, Assembler, Wire, extended, fetches, sends
 from llxprt_hooks.model.wire.sse import encode_json
 
 
@@ -13,6 +13,11 @@ class ChatWire(Wire):
     """The HTTP side of Chat Completions."""
 
     path = "/chat/completions"
+    bypasses = (
+        sends("/batches", "a batch"),  # of any of OpenAI's APIs
+        fetches("/chat/completions(/[^/]+)?", "a stored completion"),
+        fetches("/chat/completions/[^/]+", "a stored completion", "POST"),
+    )
 
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _ChatAssembler((request or {}).get("n"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from llxprt_hooks.model.wire.base import Assembler, Wire
+from llxprt_hooks.model.wire.base import Assembler, Wire, fetches
 
 FINAL = ("response.completed", "response.incomplete", "response.failed")
 
@@ -15,6 +15,14 @@ class ResponsesWire(Wire):
     """The HTTP side of the Responses API."""
 
     path = "/responses"
+    bypasses = (
+        fetches("/responses/[^/]+(/input_items)?", "a stored response"),
+        fetches("/responses/[^/]+/cancel", "a response that is cancelled", "POST"),
+        fetches("/conversations/[^/]+/items(/[^/]+)?", "a stored conversation"),
+    )
+
+    def answers_later(self, request: Mapping[str, Any]) -> bool:
+        return bool(request.get("background"))
 
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _ResponsesAssembler()
