@@ -22,7 +22,7 @@ from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.shell.environment import process_environment, without_relative_path
-from llxprt_hooks.trust.load import extension_hook_set, load_settings
+from llxprt_hooks.trust.load import extension_hook_set, load_settings, missing_project
 from llxprt_hooks.trust.status import TrustState, has_approval
 from llxprt_hooks.trust.watch import SettingsWatch
 
@@ -110,14 +110,16 @@ class Config:
         """Read the settings files of system, user and project, and the extensions.
 
         A broken file is reported in ``config.settings.problems``, and the other files apply; with ``strict``,
-        ``SettingsError`` is raised for a file that exists and cannot be read or parsed. Hooks of a project run only if
-        the user has approved them; skipped ones are listed in ``config.settings.notices``. With ``watch`` the files are
-        read again when they change.
+        ``SettingsError`` is raised for a file that exists and cannot be read or parsed, and for a folder that does not
+        exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
+        ``config.settings.notices``. With ``watch`` the files are read again when they change.
         """
         watched = SettingsWatch(project_dir) if watch else None
         settings = load_settings(project_dir)
         if strict:
             settings.require_readable(*Level)
+            if missing := missing_project(project_dir):
+                raise SettingsError((missing,))
         config = cls(
             session_id=session_id,
             working_dir=project_dir,

@@ -46,7 +46,7 @@ def test_with_the_agents_variable_nothing_changes(guarded: CliProject, arguments
     run = guarded.run(*arguments, approved=False, LLXPRT_AGENT="1")
 
     assert run.status == 1
-    assert "Only a person can change or approve hooks" in run.stderr
+    assert "Change or approve hooks yourself, in a terminal of your own." in run.sentence()
     assert files_in(guarded.folder) == before
 
 

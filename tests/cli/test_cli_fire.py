@@ -102,6 +102,17 @@ def test_a_block_wins_over_settings_that_cannot_be_parsed(world: CliProject) -> 
     assert world.run("fire", "BeforeTool").status == 2
 
 
+@pytest.mark.parametrize("event", ["BeforTool", "BeforeTool"])
+def test_json_of_a_project_that_is_not_approved_is_not_a_success(world: CliProject, event: str) -> None:
+    world.configure(**{event: "true"})
+
+    run = world.run("fire", "BeforeTool", "--json", approved=False)
+
+    what = "1 hook is" if event == "BeforeTool" else "the hook settings of this project are"
+    assert f"hooks could not be run: {what} not approved" in run.sentence()
+    assert (run.status, run.json["success"], run.json["blocked"]) == (1, False, False)
+
+
 def test_hooks_of_other_events_need_no_approval(world: CliProject) -> None:
     world.configure(AfterTool="true")
 
@@ -118,6 +129,17 @@ def test_require_hook_fails_where_no_hook_runs(world: CliProject, tool: str, sta
     assert run.status == status
     assert ("--require-hook" in run.stderr) == bool(status)
     assert world.run("fire", "BeforeTool", "--tool", tool).status == 0
+
+
+@pytest.mark.parametrize("failing", [{"command": "exit 1"}, {"command": "sleep 60", "timeout": 50}])
+def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing: dict[str, Any]) -> None:
+    world.configure(BeforeTool=failing)
+    alone = world.run("fire", "BeforeTool", "--require-hook")
+    world.configure(BeforeTool=[failing, "true"])
+
+    assert alone.status == 1
+    assert alone.sentence() == "Error: --require-hook was given, but every hook that ran has failed"
+    assert world.run("fire", "BeforeTool", "--require-hook").status == 0
 
 
 def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
@@ -338,6 +360,19 @@ def test_exit_status_says_what_hooks_decided(
     assert run.status == status
     assert run.json["blocked"] is (status == 2)
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["echo no >&2; exit 2", DENY])
+@pytest.mark.parametrize("event", ["BeforeAgent", "AfterTool"])
+def test_a_block_where_nothing_can_be_blocked_is_said_to_have_no_effect(
+    world: CliProject, event: str, command: str
+) -> None:
+    world.configure(**{event: command})
+
+    run = world.run("fire", event)
+
+    assert run.status == 0
+    assert f"  means: would block, but {event} cannot be blocked\n" in run.stdout
 
 
 @pytest.mark.requirement("HOOK-182")

@@ -47,7 +47,8 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
 
     assert listed.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     for told in (listed.stderr, fired.stdout):
-        assert "hooks.BeforTool: discarded: no such event, did you mean `BeforeTool`?" in told
+        assert "hooks.BeforTool: discarded: no such event, so its hooks never run, and nothing is blocked" in told
+        assert "in their place; did you mean `BeforeTool`?" in told
         assert "do not apply, because this project is not approved" in told
 
 
@@ -142,8 +143,8 @@ def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: CliProject)
 
     run = world.run("list", "-C", str(below))
 
-    assert f"Hooks in {world.root} do not apply to subdirectories." in run.stderr
-    assert f"pass -C {world.root}." in run.stderr
+    assert f"Hooks in {world.root} do not apply to subdirectories: " in run.stderr
+    assert f"pass `-C {world.root}` on the command line." in run.stderr
 
 
 def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: CliProject) -> None:

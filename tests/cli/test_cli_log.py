@@ -206,7 +206,7 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, com
 
     assert run.status == 0
     assert run.stdout == ""
-    assert "`Config.load(project, observer=HookLog(project))`" in run.stderr
+    assert "`Hooks(Config.load(project, observer=HookLog(project)))`" in run.stderr
 
 
 def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:

@@ -78,6 +78,16 @@ def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> 
 
     assert run.status == 0
     assert "`llxprt-hooks validate` finds a problem: " in run.stderr
+    assert run.stdout.splitlines()[-1] == (
+        "approved, but `llxprt-hooks validate` finds a problem: not every hook will work as meant"
+    )
+
+
+def test_an_approval_without_problems_says_until_when_it_counts(guarded: CliProject) -> None:
+    run = guarded.run("trust", "--yes", approved=False)
+
+    said = f"approved: the hooks of {guarded.root} will run. After any change, approve again"
+    assert run.stdout.splitlines()[-1] == said
 
 
 def test_before_you_are_asked_you_are_told_of_problems(guarded: CliProject) -> None:
@@ -304,6 +314,19 @@ def test_commands_without_a_file_are_listed(world: CliProject) -> None:
 
     listed = [line for line in shown if "not part of this approval" in line]
     assert [line.partition(": ")[2] for line in listed] == ["eslint --fix", "make lint"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["$LLXPRT_PROJECT_DIR/hooks/guard.sh", 'sh "${CLAUDE_PROJECT_DIR}"/hooks/guard.sh -v', "'./hooks/guard.sh'; true"],
+)
+def test_a_script_that_does_not_exist_is_named(world: CliProject, command: str) -> None:
+    world.configure(BeforeTool=command)
+
+    shown = world.run("trust", "--dry-run", approved=False).stdout
+
+    assert f"  hooks/guard.sh does not exist; once it does, approve again: {command}\n" in shown
+    assert "not part of this approval" not in shown
 
 
 def test_an_approval_of_an_earlier_version_is_not_shown_as_a_change(guarded: CliProject) -> None:

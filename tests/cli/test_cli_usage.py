@@ -23,6 +23,24 @@ def test_help_of_every_command_has_an_example_that_can_be_copied(call: Call, nam
     assert (run.status, run.stderr) == (0, "")
 
 
+STATED = {
+    "what the refusal is worth": ("trust", "This stops accidents, not attacks: a command that unsets the variable"),
+    "what an approval does not cover": ("trust", "that a script sources or starts are not covered: keep them below"),
+    "how a program is logged": ("log", "`Hooks(Config.load(project, observer=HookLog(project)))`"),
+    "how a program is inspected": ("inspect", "`Hooks(Config.load(project, observer=HookLog(project)))`"),
+    "what is kept": (
+        "run",
+        "keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you",
+    ),
+    "what may change": ("trust", "below `.llxprt/` except `.llxprt/state/`"),
+}
+
+
+@pytest.mark.parametrize(("name", "statement"), STATED.values(), ids=STATED)
+def test_help_states(call: Call, name: str, statement: str) -> None:
+    assert statement in " ".join(call(name, "--help").stdout.split())
+
+
 def test_help_lists_every_command_with_a_whole_sentence(world: CliProject) -> None:
     listing = world.run("--help").stdout
 

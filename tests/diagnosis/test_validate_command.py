@@ -81,6 +81,26 @@ Found 1 error and 1 warning; checked .llxprt/settings.json.
     )
 
 
+@pytest.mark.parametrize(
+    ("fields", "consequence"),
+    [
+        ({"failClosed": True}, "if it times out, the call is blocked."),
+        ({}, "if a hook times out, the call goes ahead."),
+        ({"failClosed": True, "mode": "observe"}, "if a hook times out, the call goes ahead."),
+    ],
+)
+def test_a_short_timeout_is_said_to_block_where_it_does(
+    place: DiagnosedProject, fields: dict[str, object], consequence: str
+) -> None:
+    hook = {"type": "command", "command": "true", "timeout": 600, **fields}
+    place.write(place.project_file, json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+
+    diagnostics = json.loads(run(place, "validate", "--json").stdout)["diagnostics"]
+
+    [why] = [each["why"] for each in diagnostics if each["code"] == "timeout-seconds"]
+    assert why.endswith(consequence)
+
+
 def test_for_programs(place: DiagnosedProject) -> None:
     place.write(place.project_file, BROKEN)
 

@@ -28,7 +28,7 @@ from llxprt_hooks.trust.scripts import CoveredFiles
 from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
-    from tests.events.events_project import EventsProject, Ready
+    from tests.events.events_project import EventsProject, Ready, Texts
 
 SCRIPT = ".llxprt/hooks/guard.sh"
 
@@ -89,6 +89,17 @@ async def test_a_script_that_changed_in_the_session_does_not_run_and_blocks(
     assert "RAN" not in result.llm_content
     assert f"{name} has changed since the project was approved" in result.llm_content
     assert "`llxprt-hooks trust`" in result.llm_content
+
+
+async def test_the_warning_says_why_a_changed_script_blocks(project: EventsProject, warnings_of_engine: Texts) -> None:
+    config = guarded(project)
+    overwrite(project)
+
+    await tool(config)
+
+    [warning] = warnings_of_engine()
+    assert "The call is blocked, because the agent itself may have changed the script" in warning
+    assert "failClosed" not in warning
 
 
 async def test_a_script_that_changes_while_its_hook_waits_for_another_does_not_run(project: EventsProject) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from llxprt_hooks import Config, Hooks, SettingsError
 from llxprt_hooks.settings import Document, Level, Problem, levels, merge_hooks, settings_file
 from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import TrustState, grant_trust, revoke_trust, trust_status
@@ -243,7 +244,89 @@ def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, pr
 
     [notice] = load_settings(inner).notices
 
-    assert f"Hooks in {project} do not apply to subdirectories" in notice
+    assert notice == (
+        f"Hooks in {project} do not apply to subdirectories: they do not run here, and nothing is blocked in their "
+        f"place. Load that folder, or pass `-C {project}` on the command line."
+    )
+
+
+@pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
+def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = tmp_path / "misspelled"
+    if kind == "is not a directory":
+        missing.write_text("")
+
+    Hooks.load(missing)
+
+    [warning] = caplog.messages
+    assert warning == f"{missing} {kind}: no project hooks were loaded, and nothing is blocked in their place."
+    with pytest.raises(SettingsError, match=kind):
+        Hooks.load(missing, strict=True)
+
+
+def test_an_unknown_event_is_said_to_run_nothing(
+    project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {"enableHooks": True, "hooks": {"BeforTool": [group("u")], "Wherever": [group("u")]}})
+
+    system = Config.load(project).get_hook_system()
+    assert system is not None
+    system.ready_event_handler()
+
+    assert [message.partition(": ")[2] for message in caplog.messages] == [
+        f"{where}: discarded: no such event, so its hooks never run, and nothing is blocked in their place{hint}"
+        for where, hint in {"hooks.BeforTool": "; did you mean `BeforeTool`?", "hooks.Wherever": ""}.items()
+    ]
+
+
+NEVER = 'because no settings file has `"enableHooks": true`.'
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_hooks_that_no_file_turns_on_are_warned_of_at_load(
+    project: Path,
+    user_file: Path,
+    project_file: Path,
+    write: Write,
+    approved: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    if not approved:
+        monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
+    write(project_file, hooks("p") if approved else {"enableHooks": True, **hooks("p")})
+    write(user_file, hooks("u"))
+
+    Config.load(project)
+
+    last = caplog.messages[0]
+    if approved:
+        places = f"2 hooks in {project_file}, {user_file} do not run, and nothing is blocked in their place, "
+        assert last == places + NEVER
+    else:
+        assert last.startswith(f"1 hook in {user_file} does not run, and nothing is blocked in its place, because ")
+        assert last.endswith('because no settings file that applies has `"enableHooks": true`.')
+
+
+SILENT: dict[str, dict[str, Any]] = {
+    "turned off": {"enableHooks": False, **hooks("u")},
+    "turned off by an alias": {"hooksConfig": {"enabled": False}, **hooks("u")},
+    "turned on": {"enableHooks": True, **hooks("u")},
+    "no usable hook": {"hooks": {"BeforeTool": []}},
+    "disabled": {"hooksConfig": {"disabled": ["u"]}, **hooks("u")},
+}
+
+
+@pytest.mark.parametrize("content", SILENT.values(), ids=SILENT)
+def test_what_the_user_decided_is_not_warned_of(
+    project: Path, user_file: Path, write: Write, content: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, content)
+
+    assert Config.load(project).settings is not None
+    assert caplog.messages == []
 
 
 def test_a_folder_in_the_users_home_is_in_no_project(home: Path, user_file: Path, write: Write) -> None:

@@ -26,7 +26,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
     from llxprt_hooks.protocol.json_codec import decode_text, write_json
     from llxprt_hooks.settings.hook_groups import SWITCHES
     from llxprt_hooks.trust.fingerprint import without_secrets
-    from llxprt_hooks.trust.review import commands_without_file
+    from llxprt_hooks.trust.review import commands_without_file, missing_file
 
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
@@ -50,8 +50,11 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
             for switch in (key for key in SWITCHES if key in value):
                 print_line(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))
     for command in commands_without_file(status):
-        uncovered = "  not part of this approval, because no file of this project is named: "
-        print_line(console, (uncovered, "yellow"), escape_for_terminal(command))
+        missing = missing_file(status, command)
+        uncovered = "not part of this approval, because no file of this project is named"
+        if missing:
+            uncovered = f"{escape_for_terminal(missing)} does not exist; once it does, approve again"
+        print_line(console, (f"  {uncovered}: ", "yellow"), escape_for_terminal(command))
 
 
 def show_changes(console: Console, status: TrustStatus) -> None:
@@ -85,6 +88,11 @@ def approve(status: TrustStatus, *, ask: bool) -> bool:
     except TrustError as error:
         raise click.ClickException(str(error)) from error
     return True
+
+
+def approved(status: TrustStatus) -> str:
+    """Return what an approval means."""
+    return f"approved: the hooks of {status.project} will run. After any change, approve again"
 
 
 def is_interactive() -> bool:

@@ -34,8 +34,8 @@ def refuse_below_agent() -> None:
         return
     command = click.get_current_context().info_name
     raise click.ClickException(
-        f"`{command}` does nothing when an agent runs it ({found}). Only a person can change or approve hooks: "
-        "run it in a terminal of your own. Nothing was changed."
+        f"`{command}` does nothing when an agent runs it ({found}). Change or approve hooks yourself, in a "
+        "terminal of your own. Nothing was changed."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from llxprt_hooks.cli.approval import approve, is_interactive, show_changes
+from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_changes
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.inspection.switch import SwitchError, UnknownHookError
 from llxprt_hooks.text import closest
@@ -36,7 +36,7 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
     if was_approved and is_interactive():
         show_changes(stdout_console(), status)
         if approve(status, ask=True):
-            print_line(stdout_console(), f"approved: the hooks of {status.project} will run until they change")
+            print_line(stdout_console(), approved(status))
             return
     reason = "this change has ended the project's approval" if was_approved else NOT_TRUSTED_REASONS[status.state]
     warning = f"None of the project's hooks run, because {reason}. Run `llxprt-hooks trust` to approve them."

@@ -72,6 +72,12 @@ class Diagnostic:
     text: str
     """The source text of the finding, shortened; empty for a file as a whole."""
     source: Source | None = field(default=None, repr=False, compare=False)
+    own_why: str = ""
+    """Why it matters here, if the reason of the rule does not apply."""
+
+    @property
+    def why(self) -> str:
+        return self.own_why or self.rule.why
 
     @property
     def code(self) -> str:
@@ -92,7 +98,7 @@ class Diagnostic:
             "severity": self.severity.value,
             "code": self.code,
             "message": self.message,
-            "why": self.rule.why,
+            "why": self.why,
             "fix": self.fix,
             "text": self.text,
         }

@@ -244,8 +244,9 @@ class _Reader:
 
     def _unknown_event(self, key: str) -> Problem:
         close = closest(key, HookEventName)
-        hint = f", did you mean `{close}`?" if close else ""
-        return self._problem(("hooks", key), f"discarded: no such event{hint}")
+        hint = f"; did you mean `{close}`?" if close else ""
+        never = "its hooks never run, and nothing is blocked in their place"
+        return self._problem(("hooks", key), f"discarded: no such event, so {never}{hint}")
 
     def _usual(self, event_name: HookEventName, groups: object) -> list[HookDefinition]:
         """The hooks of an event if ``_carefully`` would find no problem in them: the same, several times as fast."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.executors.base import StartRefusedError
 from llxprt_hooks.engine.results import is_blocked, is_refusal
+from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
@@ -100,11 +102,20 @@ def _consequence(event_name: HookEventName, result: HookExecutionResult, *, goes
     if config.observe:
         return "This changes nothing, because it only observes"
     if is_blocked(event_name, result.output):
-        return "The call is blocked, because failClosed is set" if config.fail_closed else "The call is blocked"
+        return f"The call is blocked{_why_blocked(result)}"
     if not event_name.spec.can_block or not goes_ahead:
         return "It counts as not run"
     key = "fail_closed=True" if config.executor.fields is None else '"failClosed": true'
     return f"The call goes ahead; to block it instead, set {key}"
+
+
+def _why_blocked(result: HookExecutionResult) -> str:
+    """A hook that must not or cannot be started blocks, whether or not it has ``failClosed`` (D-28, D-60)."""
+    cause = result.error.__cause__ if result.error else None
+    if isinstance(cause, StartRefusedError):
+        return ", because the agent itself may have changed the script"
+    closed = result.hook_config.fail_closed and not is_out_of_stack(cause)
+    return ", because failClosed is set" if closed else ""
 
 
 def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:

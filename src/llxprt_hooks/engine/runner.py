@@ -89,12 +89,11 @@ class HookRunner:
         if self._observer is not None:
             started_hook = HookStarted(event_run.event_id, execution_id, event_run.event_name, config)
             notify(self._observer, "hook_started", started_hook)
-        refused = False
         try:
             of_hook = event_run.of_hook(config.scope, config.before_start)
             verdict = await config.executor.run(config.spec, of_hook, timeout_ms=config.timeout)
         except StartRefusedError as refusal:
-            refused = True
+            cause = refusal
             verdict = HookVerdict(False, error=str(refusal))
         except Exception as error:  # a hook that cannot be run has failed, and the call goes ahead (HOOK-110)
             cause = error
@@ -116,7 +115,7 @@ class HookRunner:
             execution_id=execution_id,
             warm=verdict.warm,
         )
-        must_block = refused or is_out_of_stack(cause)
+        must_block = isinstance(cause, StartRefusedError) or is_out_of_stack(cause)
         if must_block and event_run.event_name.spec.can_block:
             result = _blocked(result)
         elif config.fail_closed:

@@ -100,7 +100,7 @@ class Inventory:
     @property
     def warnings(self) -> list[str]:
         """Everything that is wrong, and what it means for the hooks."""
-        off = why_off(self.settings) if self.items else None
+        off = why_off(self.settings) if self.items and not self.settings.never_enabled else None
         return [*([off] if off else ()), *map(str, self.discarded), *self.settings.warnings]
 
     def of_event(self, event_name: HookEventName) -> list[Item]:

@@ -70,6 +70,8 @@ class Trial:
     hints: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     """Settings files that cannot be read, so that nobody knows which hooks they have."""
+    unclear: bool = False
+    """Whether settings that are not approved have hooks that cannot be used, for example those of an unknown event."""
 
     @property
     def not_run(self) -> str | None:
@@ -77,9 +79,10 @@ class Trial:
         if self.unreadable:
             return f"these settings cannot be read: {', '.join(self.unreadable)}"
         count = sum(hook.skip is Skip.NOT_APPROVED for hook in self.plan)
-        if not count:
+        if not count and not self.unclear:
             return None
-        return f"{count} hook{' is' if count == 1 else 's are'} not approved; `llxprt-hooks trust` approves hooks"
+        what = f"{count} hook{' is' if count == 1 else 's are'}" if count else "the hook settings of this project are"
+        return f"{what} not approved; `llxprt-hooks trust` approves hooks"
 
     @property
     def running(self) -> list[PlannedHook]:
@@ -127,7 +130,7 @@ class Trial:
             "blocked": self.blocked,
             "should_stop": self.should_stop,
             "reason": self.reason,
-            "success": self.result.success if self.result else True,
+            "success": self.not_run is None and (self.result is None or self.result.success),
             "hints": [*self.failures, *self.hints],
         }
 
@@ -214,15 +217,16 @@ class LoadedHooks:
     ) -> Trial:
         plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
         settings = loaded_settings(self.config)
+        unusable = unapproved_hooks(settings)[1]
         hints = [
-            *map(str, (*unapproved_hooks(settings)[1], *self.registry.problems)),
+            *map(str, (*unusable, *self.registry.problems)),
             *settings.warnings,
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
         ]
         unreadable = [str(each.file) for each in settings.unreadable.values()]
-        return Trial(event_name, plan, result, hints, unreadable)
+        return Trial(event_name, plan, result, hints, unreadable, unclear=bool(unusable))
 
 
 def meaning(result: HookExecutionResult) -> str:
@@ -233,7 +237,10 @@ def meaning(result: HookExecutionResult) -> str:
     if not _counts(result):
         goes_ahead = result.event_name.spec.can_block
         return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
-    found = effects(result.event_name, result.output) if result.output else []
+    output = result.output
+    found = effects(result.event_name, output) if output else []
+    if output and output.is_blocking_decision() and not is_blocked(result.event_name, output):
+        found.insert(0, f"would block, but {result.event_name} cannot be blocked")
     return "; ".join(found) or "allowed, nothing changed"
 
 
@@ -293,4 +300,6 @@ def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: H
         return []
     if not plan:
         return [f"no hook is configured for {event_name}"]
+    if settings.never_enabled:  # this is among the warnings
+        return []
     return [why_off(settings) or "no hook was chosen; the plan shows why"]

@@ -12,7 +12,7 @@ from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
-from llxprt_hooks.settings.hook_fields import MANAGED, MANAGED_ONLY, read_hook_fields
+from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, MANAGED, MANAGED_ONLY, read_hook_fields
 from llxprt_hooks.settings.levels import (
     FILE_NAME,
     FOLDER,
@@ -94,6 +94,8 @@ class Settings:
     problems: tuple[Problem, ...]
     unreadable: Mapping[Level, Problem]
     """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
+    never_enabled: str | None
+    """Which hooks do not run because no file turns hooks on or off: somebody may have forgotten to (D-92)."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     trust: TrustStatus
@@ -112,7 +114,7 @@ class Settings:
         """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
         ignored = {*self.unreadable.values(), *(self.trust.problems if self.trust.state is TrustState.REFUSED else ())}
         problems = (f"{each}. {_IGNORED}" if each in ignored else str(each) for each in self.problems)
-        return (*problems, *self.notices)
+        return (*problems, *([self.never_enabled] if self.never_enabled else ()), *self.notices)
 
     @property
     def not_approved(self) -> str | None:
@@ -152,17 +154,22 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     others = [source for source in sources if not source.managed]
     managed_only = any(each.managed and fields.managed_only for each, fields in read)
     others_enabled = merge_switches(fields.enabled for _, fields in effective) and not managed_only
+    disabled = merge_lists(fields.disabled for _, fields in effective)
+    of_others = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
+    never_enabled = None
+    if not managed_only and all(fields.enabled is None for _, fields in effective):
+        applies = " that applies" if any(fields.enabled for _, fields in read) else ""
+        never_enabled = _never_enabled(of_others, disabled, f"no settings file{applies}")
     skipped: tuple[HookSet, ...] = ()
     if managed_only or (managed and not others_enabled):
-        skipped = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
-        others, extensions = [], ()
+        skipped, others, extensions = of_others, [], ()
 
     settings = Settings(
         enabled=others_enabled or bool(managed),
         enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
         managed_only=managed_only,
         sources=(*managed, *others),
-        disabled=merge_lists(fields.disabled for _, fields in effective),
+        disabled=disabled,
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
         audit=next((fields.audit for _, fields in reversed(effective) if fields.audit), None),
@@ -176,6 +183,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
             )
         ),
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
+        never_enabled=never_enabled,
         notices=(*_notices(trust), *_elsewhere(project, of_project)),
         trust=trust,
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
@@ -280,21 +288,43 @@ def _notices(trust: TrustStatus) -> tuple[str, ...]:
         return ()
     hooks = trust.statement.get("hooks")
     usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
-    subject, consequence = {
-        0: ("The hook settings", "do not apply"),
-        1: ("1 hook", "does not run, and nothing is blocked in its place"),
-    }.get(usable, (f"{usable} hooks", "do not run, and nothing is blocked in their place"))
+    subject, consequence = _not_running(usable) if usable else ("The hook settings", "do not apply")
     unusable = len(trust.commands) - usable if usable else 0
     more = f" {unusable} more cannot be used: see `llxprt-hooks validate`." if unusable else ""
     return (f"{subject} in {escape_for_terminal(str(trust.file))} {consequence}, because {reason}{more}",)
+
+
+def _never_enabled(hook_sets: Iterable[HookSet], disabled: tuple[str, ...], nothing: str) -> str | None:
+    found = [hook for each in hook_sets for hook in read_definitions(each)[0] if hook.config.identity not in disabled]
+    if not found:
+        return None
+    subject, consequence = _not_running(len(found))
+    places = ", ".join(dict.fromkeys(escape_for_terminal(hook.origin) for hook in found))
+    return f'{subject} in {places} {consequence}, because {nothing} has `"{ENABLING_KEYS[0][0]}": true`.'
+
+
+def _not_running(count: int) -> tuple[str, str]:
+    if count == 1:
+        return "1 hook", "does not run, and nothing is blocked in its place"
+    return f"{count} hooks", "do not run, and nothing is blocked in their place"
+
+
+def missing_project(project_dir: str | os.PathLike[str]) -> str | None:
+    """Return why a project has no hooks at all, if its folder is missing."""
+    project = absolute_project(project_dir)
+    if project.is_dir():
+        return None
+    what = "is not a directory" if project.exists() else "does not exist"
+    name = escape_for_terminal(str(project))
+    return f"{name} {what}: no project hooks were loaded, and nothing is blocked in their place."
 
 
 def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:
     """Warn about a missing project folder, or one nested in a project whose hooks are not applied."""
     if settings is not None:
         return
-    if not project.is_dir():
-        yield f"{escape_for_terminal(str(project))} is not a directory; no project hooks are loaded."
+    if missing := missing_project(project):
+        yield missing
         return
     home = home_folder()
     for folder in project.parents:
@@ -302,5 +332,8 @@ def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[s
             return
         if (folder / FOLDER / FILE_NAME).is_file():
             name = escape_for_terminal(str(folder))
-            yield f"Hooks in {name} do not apply to subdirectories. Run from there, or pass -C {name}."
+            yield (
+                f"Hooks in {name} do not apply to subdirectories: they do not run here, and nothing is blocked in "
+                f"their place. Load that folder, or pass `-C {name}` on the command line."
+            )
             return

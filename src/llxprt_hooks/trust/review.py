@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
+from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.trust.approved_texts import MAX_TEXT, read_text
 from llxprt_hooks.trust.command_names import CommandNames
 from llxprt_hooks.trust.errors import ScriptsError
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.status import TrustStatus
 
 NOT_TEXT: Final = f"(no text, or larger than {MAX_TEXT // 1024} KiB)"
+_IN_PROJECT: Final = re.compile(rf"""(?:{PROJECT_DIR_REFERENCE.pattern}"?|(?<![^\s"'])\.)/([^\s"'`$;|&<>()]+)""")
 _SETTINGS: Final = f"{FOLDER}/{FILE_NAME}"
 
 
@@ -48,6 +52,15 @@ def commands_without_file(status: TrustStatus) -> list[str]:
         if hook.script_texts and not any(map(names.include_path, status.scripts)):
             found.append(hook.command)
     return list(dict.fromkeys(found))
+
+
+def missing_file(status: TrustStatus, command: str) -> str | None:
+    """Return the first file of the project that a command names and that does not exist.
+
+    Only names that begin with the project folder or ``./`` are recognized: others can be anything.
+    """
+    names = (found[1] for found in _IN_PROJECT.finditer(command))
+    return next((name for name in names if not os.path.lexists(status.project / name)), None)
 
 
 def _names(texts: tuple[str, ...]) -> CommandNames:

@@ -59,7 +59,7 @@ def test_the_commands_for_people_do_nothing_for_the_agent(project: AgentProject,
 
     run = after(project, f"{HIDDEN} llxprt-hooks {command}; {HIDDEN} sh -c 'llxprt-hooks {command}'")
 
-    assert run.calls[0]["result"].count("Only a person can change or approve hooks") == 2
+    assert run.calls[0]["result"].count("Change or approve hooks yourself") == 2
     assert run.statuses[1] == "blocked"
     assert project.project_file.read_bytes() == before
     assert project.trust_state() == "trusted"

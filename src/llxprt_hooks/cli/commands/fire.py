@@ -53,7 +53,9 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     metavar="ID",
     help="Send what a recorded execution was sent. EVENT may be omitted. Only `run --log-payloads` records it.",
 )
-@click.option("--require-hook", is_flag=True, help="Exit with 1 if no hook runs, as in CI.")
+@click.option(
+    "--require-hook", is_flag=True, help="Exit with 1 if no hook runs, as in CI. A failed one counts as not run."
+)
 @click.option(
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
 )
@@ -80,7 +82,8 @@ def command(
 
     Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
     because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 if nothing blocked, also if a
-    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran.
+    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook
+    that failed or timed out counts as not run.
 
     \b
     Examples:
@@ -88,7 +91,7 @@ def command(
       llxprt-hooks fire AfterModel --dry-run
       llxprt-hooks fire BeforeTool --input @recorded.json --json
       llxprt-hooks fire --from-log 1f3a9c02
-      llxprt-hooks fire BeforeTool --require-hook && echo allowed
+      llxprt-hooks fire BeforeTool --require-hook
     """
     fields: dict[str, Any] = {}
     if recorded is not None:
@@ -139,6 +142,8 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
         raise click.ClickException(f"hooks could not be run: {trial.not_run}")
     if require_hook and not trial.running:
         raise click.ClickException("--require-hook was given, but no hook runs for this event")
+    if require_hook and trial.results and all(result.error for result in trial.results):
+        raise click.ClickException("--require-hook was given, but every hook that ran has failed")
     return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 
 

@@ -45,8 +45,8 @@ def command(
     The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
     hooks that never fire. It can fire a recorded event again, with changes. It reads the log that `llxprt-hooks log`
     shows: `run`, `serve` and the proxies write it, and your own program with
-    `Config.load(project, observer=HookLog(project))`. Only this machine can open the page, and only with the token in
-    the address.
+    `Hooks(Config.load(project, observer=HookLog(project)))`. Only this machine can open the page, and only with the
+    token in the address.
 
     With --record, agents record payloads while the inspector runs, including agents that are already running.
     Payloads contain the data that an agent works on.

@@ -89,8 +89,8 @@ def command(
     the reason or what the hook changed.
 
     `run`, `serve` and the proxies record executions in ~/.llxprt/logs, in a file of limited size that only you can
-    read. Your own program does with `Config.load(project, observer=HookLog(project))`. The input of hooks is recorded
-    only with `run --log-payloads`, or `HookLog(project, payloads=True)`. You can combine filters.
+    read. Your own program does with `Hooks(Config.load(project, observer=HookLog(project)))`. The input of hooks is
+    recorded only with `run --log-payloads`, or `HookLog(project, payloads=True)`. You can combine filters.
 
     `llxprt-hooks log verify` checks the audit trail that `hooksConfig.audit` sends to a NATS server: with --nats, the
     records of all agents there, otherwise those on this machine that wait to be sent. It exits with 1 if a record is
@@ -137,7 +137,7 @@ def nothing_found(project: str | None) -> str:
     if not log_file().exists():
         return (
             "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
-            "your own program does with `Config.load(project, observer=HookLog(project))`"
+            "your own program does with `Hooks(Config.load(project, observer=HookLog(project)))`"
         )
     return "no recorded execution matches" + (" in this project; --all looks in all projects" if project else "")
 

@@ -64,7 +64,8 @@ def command(
 ) -> int:
     """Run the agent: on a prompt, on piped input, or in an interactive session.
 
-    The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set.
+    The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set. The agent
+    keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you can read.
 
     Exit status: 0 if the agent answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent, 1 if the
     model could not be called, 64 for wrong usage, 130 after Ctrl-C.

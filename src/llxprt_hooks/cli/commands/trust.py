@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from llxprt_hooks.cli.approval import approve, is_interactive, show_approval, show_changes
+from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_approval, show_changes
 from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
@@ -22,14 +22,17 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     """Approve the hooks of a project, after showing what they run.
 
     Hooks of a project run only after you approve them. The approval covers exactly what is shown: after any change to
-    the project's hooks, to a file below .llxprt, or to a script they name, you have to approve them again. You are then
-    shown what has changed. Approvals are stored in your own folder, ~/.llxprt, never in the project.
+    the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script they name, you have to
+    approve them again. You are then shown what has changed. Files outside `.llxprt/` that a script sources or starts
+    are not covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the
+    project.
 
     On a terminal the command asks you first. Without a terminal it approves only with --yes.
 
     An agent must not approve its own hooks: the command refuses if LLXPRT_AGENT=1 is set, or if `llxprt-hooks run` is
-    among its parent processes. Any other program that may run commands as you can approve with --yes. If that is an
-    agent of your own, set LLXPRT_AGENT=1 for what it starts.
+    among its parent processes. This stops accidents, not attacks: a command that unsets the variable and detaches
+    itself can still approve. Any other program that may run commands as you can approve with --yes. If that is an agent
+    of your own, set LLXPRT_AGENT=1 for what it starts.
 
     \b
     Examples:
@@ -47,7 +50,7 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
         return ExitStatus.OK
     show_approval(console, status, with_scripts=show)
     show_changes(console, status)
-    _warn(directory)
+    problems = _warn(directory)
     nobody_to_ask = not yes and not is_interactive()
     if dry_run or status.state is TrustState.TRUSTED or (show and nobody_to_ask):
         print_line(console, f"{status.project}: {TRUST_WORDS[status.state]}")
@@ -61,16 +64,22 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
         print_line(console, "nothing was approved")
         return ExitStatus.FAILED
     off = why_off(take_inventory(directory).settings)
-    outcome = f"approved, but {off}" if off else f"approved: the hooks of {status.project} will run until they change"
-    print_line(console, outcome)
+    if off:
+        print_line(console, f"approved, but {off}")
+    elif problems:
+        count = "a problem" if problems == 1 else f"{problems} problems"
+        print_line(console, f"approved, but `llxprt-hooks validate` finds {count}: not every hook will work as meant")
+    else:
+        print_line(console, approved(status))
     return ExitStatus.OK
 
 
-def _warn(directory: str) -> None:
-    """Warn about problems that keep approved hooks from working."""
+def _warn(directory: str) -> int:
+    """Warn about problems that keep approved hooks from working; their number."""
     from llxprt_hooks.diagnosis import Severity, diagnose, inspect_project
 
     found = [each for each in diagnose(inspect_project(Path(directory))) if each.severity is not Severity.HINT]
     if found:
         count = "a problem" if len(found) == 1 else f"{len(found)} problems, the first"
         print_wrapped(stderr_console(), (f"`llxprt-hooks validate` finds {count}: {found[0].message}", "yellow"))
+    return len(found)

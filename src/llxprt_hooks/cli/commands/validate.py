@@ -137,7 +137,7 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
         print_line(console, (f"{number} | ", "dim"), before, (meant, color), after)
         marks = " " * cell_len(before), ("^" * max(1, cell_len(meant)), color)
         print_line(console, (" " * len(number) + " | ", "dim"), *marks)
-    _print_advice(console, "why: ", diagnostic.rule.why)
+    _print_advice(console, "why: ", diagnostic.why)
     _print_advice(console, "fix: ", diagnostic.fix)
 
 

@@ -48,7 +48,7 @@ def command(
     In a terminal, j and k choose an event, Enter shows its hooks with their output and what was decided, and q quits.
     Otherwise, events that end from now on are printed, until Ctrl-C. The events come from the log that
     `llxprt-hooks log` shows: `run`, `serve` and the proxies write it, and your own program with
-    `Config.load(project, observer=HookLog(project))`. `llxprt-hooks inspect` shows them in the browser.
+    `Hooks(Config.load(project, observer=HookLog(project)))`. `llxprt-hooks inspect` shows them in the browser.
 
     With --nats, it shows the audit trail of all agents instead of the local log. That has no ends of events, so a line
     is printed whenever a hook has ended.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
@@ -100,7 +101,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
-    timeout, written = node.scalar, hook.file.document.found(node)
+    timeout, written, why = node.scalar, hook.file.document.found(node), ""
     if not 0 < timeout < float("inf"):
         rule, message = Rule.TIMEOUT_NOT_POSITIVE, f"{written} is not a valid timeout"
         fix = "Write milliseconds: 60000 is one minute."
@@ -108,12 +109,14 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         rule, seconds = Rule.TIMEOUT_SECONDS, f"{timeout / _SECOND:g} s"
         message = f"{written} is {seconds}, which looks like a number of seconds"
         fix = f"For {written} s write {timeout * _SECOND:.0f}."
+        if hook.config and hook.config.blocks_on_failure and hook.event and hook.event.spec.can_block:
+            why = "Timeouts are in milliseconds here, in seconds in Claude Code; if it times out, the call is blocked."
     elif timeout > _LONGEST_TIMEOUT:
         rule, message = Rule.TIMEOUT_LONG, f"{written} is {_duration(timeout)}"
         fix = "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten."
     else:
         return
-    yield hook.file.at(rule, node, message, fix)
+    yield replace(hook.file.at(rule, node, message, fix), own_why=why)
 
 
 def _duration(milliseconds: float) -> str:
