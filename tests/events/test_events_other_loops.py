@@ -114,6 +114,7 @@ def test_the_engine_reports_a_failure(config: Config) -> None:
     assert [NEEDS_ASYNCIO in str(error) for error in result.errors] == [True]
 
 
+@pytest.mark.slow
 async def test_a_child_forked_by_a_running_task_is_blocked_and_its_parent_is_guarded(tmp_path: Path) -> None:
     deny = {"type": "command", "command": "sleep 0.3; exit 2"}
     config = Config(enable_hooks=True, working_dir=tmp_path, hooks={"BeforeTool": [{"hooks": [deny]}]})

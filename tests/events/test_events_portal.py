@@ -252,6 +252,7 @@ def test_a_guard_holds_when_no_descriptor_is_left() -> None:
     assert printed == "guarded\nguarded\n"
 
 
+@pytest.mark.slow
 def test_a_hook_that_forks_does_not_end_the_call_of_its_parent() -> None:
     """The copy of the loop in the child runs the hook's end, too."""
     printed = program("""
@@ -370,10 +371,12 @@ FORKING = """
 """
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_a_loop_of_its_own() -> None:
     assert sorted(program(FORKING).split("\n")) == sorted(["no", "child no", "parent no", "no", ""])
 
 
+@pytest.mark.slow
 def test_events_that_nobody_waits_for_are_finished_at_exit(project: EventsProject) -> None:
     ended = project.root / "ended"
     output = program(f"""
@@ -394,6 +397,7 @@ def test_events_that_nobody_waits_for_are_finished_at_exit(project: EventsProjec
     assert ended.exists()
 
 
+@pytest.mark.slow
 def test_a_program_that_uses_no_hooks_starts_no_thread() -> None:
     assert (
         program("""
@@ -559,6 +563,7 @@ def test_everything_else_is_there_too(project: EventsProject) -> None:
     until(lambda: hooks.sync.settle() == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ending",
     [

@@ -167,6 +167,7 @@ async def test_connections_are_reused(server: HookServer) -> None:
     assert len({request.port for request in server.received}) == 1
 
 
+@pytest.mark.slow
 async def test_no_more_requests_run_at_once_than_processes_would(server: HookServer) -> None:
     held = threading.Event()
 
@@ -186,6 +187,7 @@ async def test_no_more_requests_run_at_once_than_processes_would(server: HookSer
     assert (at_once, len(server.received)) == (64, 80)
 
 
+@pytest.mark.slow
 def test_connections_end_with_their_loop(server: HookServer) -> None:
     for _ in range(2):
         asyncio.run(fired(config_of(server.url)))

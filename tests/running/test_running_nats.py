@@ -213,6 +213,7 @@ async def test_a_worker_that_does_not_answer_is_a_failure_at_the_timeout(nats_se
     assert len(received) == 1
 
 
+@pytest.mark.slow
 async def test_with_retry_another_worker_gets_the_request(nats_server: NatsServer, subject: str) -> None:
     requests: list[dict[str, Any]] = []
 
@@ -273,6 +274,7 @@ async def test_a_server_that_is_not_there_is_a_failure(subject: str) -> None:
     server.close()
 
 
+@pytest.mark.slow
 async def test_a_lost_connection_comes_back(own_server: NatsServer, subject: str) -> None:
     config = config_of(own_server, subject)
     async with worker(own_server, subject, decided()):
@@ -303,6 +305,7 @@ async def test_a_connection_that_the_server_closed_for_good_is_opened_again(
         assert (await fired(config_of(nats_server, subject))).final_output is not None
 
 
+@pytest.mark.slow
 def test_connections_end_with_their_loop(own_server: NatsServer, subject: str) -> None:
     for _ in range(2):
         asyncio.run(fired(config_of(own_server, subject)))
@@ -531,6 +534,7 @@ async def test_no_credentials_are_sent_without_encryption(user: tuple[str, Path]
     assert set(heard) == {b""}
 
 
+@pytest.mark.slow
 async def test_no_credentials_are_sent_without_encryption_when_a_connection_comes_back(
     encrypted_server: tuple[NatsServer, Path], user: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ print(output.decision, output.reason)
 """
 
 
+@pytest.mark.slow
 def test_more_hooks_at_once_than_there_are_descriptors_for() -> None:
     told = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=60, check=False)
 
@@ -78,6 +79,7 @@ def test_no_call_of_a_flood_gets_past_a_guard(descriptors: int, threads: int) ->
     assert told.stdout == "400 400\n", told.stderr
 
 
+@pytest.mark.slow
 async def test_a_configuration_limits_how_many_hooks_run_at_once(project: Path) -> None:
     command = "touch running.$$; ls running.* | wc -l >> seen; sleep 0.05; rm running.$$"
     hooks = [{"type": "command", "command": f"{command} # {number}"} for number in range(9)]
@@ -193,6 +195,7 @@ def without(what: str, failing: str) -> list[str]:
     return told.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-110")
 @pytest.mark.parametrize(
     ("what", "reasons"),
@@ -210,6 +213,7 @@ def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks_if_it_fails
     assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), lines
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-110")
 @pytest.mark.parametrize("what", ["descriptors", "processes"])
 def test_any_other_hook_that_cannot_be_started_for_lack_of_resources_fails_open(what: str) -> None:
@@ -256,6 +260,7 @@ print(sorted(set(ended)), sorted(seen - {"{}"}))
 """
 
 
+@pytest.mark.slow
 def test_near_the_end_of_the_stack_no_guard_is_skipped_or_sees_less_than_the_tool_gets() -> None:
     """An agent that calls agents can get there, and the model decides how deep they are nested."""
     told = subprocess.run(
@@ -360,6 +365,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["ignored", "reaped by another thread"])
 def test_a_lost_exit_status_is_a_failure_and_loses_no_explicit_refusal(how: str, project: Path) -> None:
     told = subprocess.run(

@@ -63,6 +63,7 @@ class TestTimeIsOver:
         assert result.output is None
         assert "1500" in str(result.error)
 
+    @pytest.mark.slow
     @pytest.mark.requirement("HOOK-119")
     async def test_a_hook_out_of_time_never_blocks_whatever_it_says_at_the_end(
         self, project: Path, caplog: pytest.LogCaptureFixture

@@ -91,6 +91,7 @@ class TestScripts:
         assert trust_status(project).state is TrustState.CHANGED
         assert load_settings(project).sources == ()
 
+    @pytest.mark.slow
     @given(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=40))
     @example("a>b.sh")
     @example('it\'s "a\\b".sh')

@@ -54,6 +54,7 @@ async def assert_decides_once(hook: WarmHook) -> None:
     assert (hook.folder / "runs").read_text() == "x"
 
 
+@pytest.mark.slow
 async def test_script_that_is_offered_while_the_interpreter_leaves_runs_once(
     hook: WarmHook, change_zygote: ChangeZygote
 ) -> None:
@@ -337,6 +338,7 @@ async def test_interpreter_that_is_dropped_ends_although_a_forked_process_lives(
         child.wait()
 
 
+@pytest.mark.slow
 async def test_many_different_interpreters_in_turn_are_not_started_each_time(
     hook: WarmHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:

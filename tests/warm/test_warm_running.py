@@ -147,6 +147,7 @@ async def test_hook_whose_interpreter_is_killed_fails_and_does_not_run_on(hook: 
     until(lambda: not any(map(lives, pids_in(hook.folder / "pids", 1))))
 
 
+@pytest.mark.slow
 async def test_interpreter_that_does_not_answer_is_passed_over_and_the_script_runs_once(
     hook: WarmHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
