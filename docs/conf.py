@@ -200,6 +200,13 @@ def leave_out_what_namedtuple_says(
         text.clear()
 
 
+def keep_options_in_one_piece(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
+    """Mark options and the command's name: a browser would break them after each hyphen."""
+    words = r'<span class="pre">(\[?-[^<]{1,20}|llxprt-hooks)</span>'
+    if "body" in context:
+        context["body"] = re.sub(words, r'<span class="pre unbroken">\1</span>', context["body"])
+
+
 def setup(app: Sphinx) -> None:
     app.add_lexer("jsonc", JsonLexer)  # which knows comments, but not this name
     app.connect("doctree-read", lead_to_the_including_page)
@@ -208,5 +215,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", write_defaults_as_code)
     app.connect("autodoc-process-docstring", leave_out_what_namedtuple_says)
     app.connect("env-updated", name_included_pages)
+    app.connect("html-page-context", keep_options_in_one_piece)
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)

@@ -170,6 +170,18 @@ def test_output_is_marked(site: Path) -> None:
     assert page.count('class="output highlight-') == sum("output" in block.words for block in blocks) > 0
 
 
+def test_options_are_kept_in_one_piece(site: Path) -> None:
+    page = (site / "commands.html").read_text(encoding="utf-8")
+    assert '<span class="pre unbroken">--dry-run</span>' in page
+    assert '<span class="pre">--' not in page
+
+
+@pytest.mark.parametrize("package", ["mcp.server", "fastmcp"])
+def test_code_in_a_docstring_is_shown_as_code(site: Path, package: str) -> None:
+    page = (site / "api-integrations.html").read_text(encoding="utf-8")
+    assert re.search(rf"<pre>.*<span class=\"nn\">{re.escape(package)}</span>", page)
+
+
 def test_every_page_has_another_name_in_the_sidebar(site: Path) -> None:
     page = (site / "index.html").read_text(encoding="utf-8")
     names = re.findall(r'<li class="toctree-l1[^"]*"><a class="reference internal" href="[^"]+">(.*?)</a>', page)
