@@ -74,6 +74,7 @@ async def test_without_fail_closed_the_same_failures_allow(
     assert await fire_before_model_hook(unreadable, llm_request) == BeforeModelHookResult()
 
 
+@pytest.mark.slow
 def test_a_request_is_blocked_where_the_sdk_is_not_installed(project: EventsProject) -> None:
     program = f"""
 import asyncio, sys

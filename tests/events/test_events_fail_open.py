@@ -449,6 +449,7 @@ async def test_cancellation_in_the_tool_itself_passes_through_and_after_tool_doe
     assert project.runs("after") == 0
 
 
+@pytest.mark.slow
 async def test_a_time_limit_of_the_caller_is_kept(project: EventsProject) -> None:
     config = project.config({"BeforeTool": project.endless_hook("endless")})
     with pytest.raises(TimeoutError):

@@ -792,6 +792,7 @@ async def test_the_six_watching_events(project: EventsProject, event: str, field
     assert sent.items() <= project.payload().items()
 
 
+@pytest.mark.slow
 def test_an_event_is_not_lost_with_the_loop_of_its_caller(project: EventsProject) -> None:
     hooks = Hooks(project.config({"AfterAgent": project.hook(first="sleep 0.3")}))
 

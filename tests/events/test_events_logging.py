@@ -476,6 +476,7 @@ def test_switching_debug_on_twice_shows_each_record_once_and_off_again_shows_non
     assert "never" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_logger_of_the_engine_is_in_the_namespace() -> None:
     code = (
         "import logging, llxprt_hooks\n"
@@ -594,6 +595,7 @@ assert not connections, connections
 """
 
 
+@pytest.mark.slow
 def test_no_record_of_an_event_leaves_the_machine(project: EventsProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBUG", "llxprt:*")
     code = LOCAL % {"hooks": hooks_of({"BeforeTool": project.hook("a"), "AfterTool": project.hook("b", exit_code=1)})}

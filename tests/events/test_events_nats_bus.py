@@ -197,6 +197,7 @@ async def test_a_request_that_is_too_large_is_not_sent(bus: NatsMessageBus) -> N
     assert await failure(bus, {**FLAT, "input": "x" * 2**21}) == "unavailable"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
@@ -234,6 +235,7 @@ async def test_bytes_that_are_not_a_message_get_an_error(
     await client.close()
 
 
+@pytest.mark.slow
 async def test_a_subscriber_that_fails_or_answers_something_else_leaves_nothing_behind(
     nats_server: NatsServer, subject: str
 ) -> None:

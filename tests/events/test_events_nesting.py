@@ -171,6 +171,7 @@ async def test_a_model_request_is_cut_for_hooks_and_blocked_if_one_must_not_fail
         assert TOO_DEEP in json.dumps(project.payload())
 
 
+@pytest.mark.slow
 def test_a_value_of_many_equal_parts_is_looked_at_once_per_level() -> None:
     shared: Any = "core"
     for _ in range(30):

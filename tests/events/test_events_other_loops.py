@@ -155,6 +155,7 @@ interpreters.run_string(interpreters.create(), code.format(path=sys.path))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="newer ones cannot import the package at all, which is an error"
 )

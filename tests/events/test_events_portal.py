@@ -118,6 +118,7 @@ def test_an_error_of_the_tool_passes_through() -> None:
         hooks.sync.run_tool("any", {}, fails)
 
 
+@pytest.mark.slow
 def test_many_threads_at_once(project: EventsProject) -> None:
     hooks = Hooks(project.config({"BeforeTool": project.hook()}))
     hooks.on("BeforeTool", lambda payload: rewrite(seen=payload["tool_input"]["number"]))
@@ -185,6 +186,7 @@ def test_ctrl_c_ends_the_hook_before_it_is_raised(project: EventsProject) -> Non
     assert hooks.sync.run_tool is not None
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_the_call_has_begun() -> None:
     """The loop is busy, so the call is still waiting to be started."""
     busy, interrupted = threading.Event(), threading.Event()
@@ -213,6 +215,7 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd, so calls open nothing")
 def test_a_call_leaves_no_descriptor_open() -> None:
     async def slow(payload: dict[str, Any]) -> None:
@@ -232,6 +235,7 @@ def test_a_call_leaves_no_descriptor_open() -> None:
     until(lambda: descriptors() == before)
 
 
+@pytest.mark.slow
 def test_a_guard_holds_when_no_descriptor_is_left() -> None:
     printed = program("""
         import os, resource
@@ -280,6 +284,7 @@ def test_a_hook_that_forks_does_not_end_the_call_of_its_parent() -> None:
     assert printed == "guarded\n"
 
 
+@pytest.mark.slow
 def test_green_threads_wait_for_each_other_with_their_own_locks() -> None:
     """gevent replaces the lock of ``threading``: a call of the system would stop all of its threads."""
     printed = program("""

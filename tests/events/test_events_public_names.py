@@ -352,6 +352,7 @@ def test_dir_lists_names_that_were_not_loaded_yet() -> None:
     assert set(NAMES) <= set(listed)
 
 
+@pytest.mark.slow
 def test_a_star_import_brings_every_name() -> None:
     given = fresh_interpreter("from llxprt_hooks import *; print(*dir())").split()
     assert set(NAMES) <= set(given)
@@ -373,10 +374,12 @@ IMPORT_EVERYTHING = "import sys, llxprt_hooks\nfor name in llxprt_hooks.__all__:
 NO_SDK = "assert not [name for name in sys.modules if name.split('.')[0] == 'google'], sorted(sys.modules)\n"
 
 
+@pytest.mark.slow
 def test_loading_every_public_name_imports_no_sdk() -> None:
     fresh_interpreter(IMPORT_EVERYTHING + NO_SDK)
 
 
+@pytest.mark.slow
 def test_firing_tool_events_imports_no_sdk(project: EventsProject) -> None:
     hooks = hooks_of({"BeforeTool": project.hook("before", {"decision": "allow"}), "AfterTool": project.hook("after")})
     fresh_interpreter(
@@ -390,6 +393,7 @@ def test_firing_tool_events_imports_no_sdk(project: EventsProject) -> None:
     assert (project.runs("before"), project.runs("after")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_model_data_in_hook_format_needs_no_sdk(project: EventsProject) -> None:
     hooks = hooks_of({"BeforeModel": project.hook()})
     message = {

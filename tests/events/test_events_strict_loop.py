@@ -99,6 +99,7 @@ def test_a_program_that_cannot_be_started_directly_is_left_to_the_shell(tmp_path
     assert strictly(config_of(tmp_path, "./text")).llm_content == "no"
 
 
+@pytest.mark.slow
 def test_many_events_at_once_are_all_blocked(tmp_path: Path, guard: str) -> None:
     config = config_of(tmp_path, guard)
 

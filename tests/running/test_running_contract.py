@@ -289,6 +289,7 @@ echo done
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HOOK-125")
 async def test_a_hook_has_no_terminal_even_where_the_program_has_one(project: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"

@@ -399,6 +399,7 @@ def test_without_httpx_the_hook_fails_and_names_the_extra(monkeypatch: pytest.Mo
     assert "pip install 'llxprt-hooks[http]'" in error
 
 
+@pytest.mark.slow
 def test_httpx_is_imported_when_a_hook_needs_it() -> None:
     program = "import sys, llxprt_hooks.engine.executors; print('httpx' in sys.modules, 'nats' in sys.modules)"
 

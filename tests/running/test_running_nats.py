@@ -228,6 +228,7 @@ async def test_with_retry_another_worker_gets_the_request(nats_server: NatsServe
     assert requests[0] == requests[1]
 
 
+@pytest.mark.slow
 async def test_the_attempts_share_the_timeout(nats_server: NatsServer, subject: str) -> None:
     async with worker(nats_server, subject, lambda _: None) as received:
         assert "timed out after 300 ms" in await failure(config_of(nats_server, subject, timeout=300, retry=2))

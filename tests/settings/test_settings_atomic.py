@@ -104,6 +104,7 @@ def test_a_reader_sees_the_old_or_the_new(folder: Path) -> None:
     assert seen <= set(versions)
 
 
+@pytest.mark.slow
 def test_a_lock_is_waited_for_but_not_for_ever(folder: Path) -> None:
     file = folder / "a"
     holder = subprocess.Popen(

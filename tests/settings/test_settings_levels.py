@@ -560,6 +560,7 @@ def test_a_million_mistakes_are_not_all_listed(project: Path, user_file: Path, w
     ]
 
 
+@pytest.mark.slow
 def test_a_million_values_are_not_read(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, '{"a": [' + "1," * 1_000_000 + "]}")
 

@@ -361,6 +361,7 @@ async def test_many_different_interpreters_in_turn_are_not_started_each_time(
     assert len(started) == 5
 
 
+@pytest.mark.slow
 async def test_memory_of_a_script_has_no_variable_that_only_another_may_have(
     hook: WarmHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +406,7 @@ async def test_environment_that_no_program_can_have_is_not_offered(hook: WarmHoo
     assert offer is None
 
 
+@pytest.mark.slow
 async def test_interpreter_that_was_killed_is_named_as_the_reason(hook: WarmHook) -> None:
     await hook.warm()
     zygote = hook.zygote()

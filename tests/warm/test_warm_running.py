@@ -130,6 +130,7 @@ async def test_interpreter_that_always_crashes_is_given_up(hook: WarmHook) -> No
     assert crashes == 3
 
 
+@pytest.mark.slow
 async def test_hook_whose_interpreter_is_killed_fails_and_does_not_run_on(hook: WarmHook) -> None:
     await hook.warm()
     zygote = hook.zygote()
