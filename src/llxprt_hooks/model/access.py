@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 
 def field(value: Any, name: str) -> Any:
     """Return a field of an object or a dict, which may spell it ``top_k`` or ``topK``; None if it is missing."""
-    if isinstance(value, (dict, Mapping)):
+    if _is_mapping(value.__class__):
         return value.get(spelling(value, name))
     return getattr(value, name, None)
 
@@ -49,6 +49,12 @@ def described(value: object) -> str:
         names = (name if name.isprintable() else repr(name) for name in map(str, value))
         return f"an object with the fields {', '.join(names) or '(none)'}"
     return f"of type {type(value).__name__}"
+
+
+@lru_cache(256)
+def _is_mapping(kind: type) -> bool:
+    """Whether a type is a mapping. The answer is kept: a large request asks for every field of every part."""
+    return issubclass(kind, Mapping)
 
 
 @cache
