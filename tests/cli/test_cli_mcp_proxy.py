@@ -537,6 +537,7 @@ def test_what_is_not_approved_is_said(project: Project) -> None:
     command = [*PROXY, "-C", str(project.root), "--", sys.executable, str(SERVER), str(project.note("received"))]
     line = json.dumps(call("guarded")).encode() + b"\n"
     ended = subprocess.run(command, input=line, capture_output=True, env=project.environment())
+    assert ended.stderr.count(b"not approved. ") == 1
     assert b"llxprt-hooks trust" in ended.stderr
     assert json.loads(ended.stdout)["result"]["content"][0]["text"] == "ran guarded {}"
 

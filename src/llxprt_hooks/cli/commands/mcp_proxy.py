@@ -12,7 +12,8 @@ import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.text import PROSE, escape_for_terminal
+from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
+from llxprt_hooks.text import escape_for_terminal
 
 _CLIENTS = ("claude", "cursor", "vscode")
 
@@ -73,24 +74,10 @@ def _alias(text: str) -> tuple[str, str]:
 
 
 def _run(directory: str, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.inspection.log import HookLog
-    from llxprt_hooks.integrations.unsupported import unsupported_hooks
     from llxprt_hooks.proxy.mcp_stdio import run_proxy
 
-    config = Config.load(directory, observer=HookLog(directory))
-    hooks = Hooks(config)
-    settings = config.settings
-    for line in settings.warnings if settings else ():
-        _warn(line)
-    for line in unsupported_hooks("mcp-proxy", hooks):
-        _warn(line)
+    hooks = load_hooks(directory, "mcp-proxy")
     return run_proxy(hooks, server, server_name=server_name, aliases=aliases)
-
-
-def _warn(message: str) -> None:
-    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
@@ -109,7 +96,7 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
     except (OSError, UnicodeError, JsoncError) as error:
         raise click.ClickException(f"{file}: {error}") from error
     for skipped in change.skipped:
-        _warn(f"skipped {skipped}")
+        warn(f"skipped {skipped}")
     if not change.changed:
         click.echo(f"Nothing to do in {file}.", err=True)
         return ExitStatus.OK

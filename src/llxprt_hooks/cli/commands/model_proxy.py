@@ -8,13 +8,14 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
+from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
+from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -86,7 +87,7 @@ def command(
     except model_http.UpstreamError as error:
         raise click.UsageError(f"--upstream: {error}") from error
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    hooks = _hooks(directory)
+    hooks = load_hooks(directory, "model-proxy")
     number = port if port is not None else 0 if agent else _PORT
     serving = model_http.serving(hooks, upstreams, host=host, port=number, allowed_hosts=names)
     try:
@@ -106,26 +107,6 @@ class _CannotListenError(Exception):
     pass
 
 
-def _hooks(directory: str) -> Any:
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.inspection.log import HookLog
-    from llxprt_hooks.integrations.unsupported import unsupported_hooks
-
-    config = Config.load(directory, observer=HookLog(directory))
-    hooks = Hooks(config)
-    settings = config.settings
-    for line in settings.warnings if settings else ():
-        _warn(line)
-    for line in unsupported_hooks("model-proxy", hooks):
-        _warn(line)
-    return hooks
-
-
-def _warn(message: str) -> None:
-    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
-
-
 async def _run_alone(serving: Serving) -> int:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -135,7 +116,7 @@ async def _run_alone(serving: Serving) -> int:
         for variable, url in running.base_urls.items():
             click.echo(f"export {variable}={url}")
         sys.stdout.flush()
-        _warn("the model proxy is running; Ctrl-C ends it")
+        warn("the model proxy is running; Ctrl-C ends it")
         await ended.wait()
     finally:
         await serving.__aexit__(None, None, None)
@@ -176,7 +157,7 @@ async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
     try:
         process = await asyncio.create_subprocess_exec(*agent, env=environment)
     except OSError as error:
-        _warn(f"cannot start {agent[0]}: {error.strerror}")
+        warn(f"cannot start {agent[0]}: {error.strerror}")
         return status_of_failed_start(error)
     for missed in early:
         deliver(missed)

@@ -1,0 +1,33 @@
+"""What the two proxies begin with: the hooks of a folder, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from llxprt_hooks.text import PROSE, escape_for_terminal
+
+if TYPE_CHECKING:
+    from llxprt_hooks.hooks import Hooks
+
+
+def load_hooks(directory: str, proxy: str) -> Hooks:
+    """Load the hooks of a folder, and print what will not work in this proxy, each line once."""
+    from llxprt_hooks.config import Config
+    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.inspection.inventory import without_warnings
+    from llxprt_hooks.inspection.log import HookLog
+    from llxprt_hooks.integrations.unsupported import unsupported_hooks
+
+    with without_warnings():
+        config = Config.load(directory, observer=HookLog(directory))
+    hooks = Hooks(config)
+    for line in (*(config.settings.warnings if config.settings else ()), *unsupported_hooks(proxy, hooks)):
+        warn(line)
+    return hooks
+
+
+def warn(message: str) -> None:
+    """Print a line beside the proxy's own output."""
+    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
