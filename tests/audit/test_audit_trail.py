@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 AGENT = """
 import asyncio, os, sys, time
 from llxprt_hooks import Config
+from llxprt_hooks.audit import trail
 
+trail.LAST_CHANCE = 30.0  # a busy machine may need more than the two seconds
 config = Config.load(".")
 
 async def main(count):
@@ -234,6 +236,9 @@ def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: N
     guarded = f"import atexit, blockbuster\nwith blockbuster.blockbuster_ctx():\n    {run}"
     # A process that has used blockbuster crashes when the interpreter is taken down.
     code = AGENT.replace(run, guarded).replace("print(number, flush=True)", "pass")
+    # The thread is slow, so the program ends before all records are written.
+    slow = "record = trail.AuditTrail._record\ntrail.AuditTrail._record = lambda *of: time.sleep(0.2) or record(*of)\n"
+    code = code.replace("config =", f"{slow}config =")
     _run(sandbox, "3", code=f"{code}\natexit._run_exitfuncs()\nos._exit(0)")
     assert [record["seq"] for record in _stream(server)] == [1, 2, 3]
 

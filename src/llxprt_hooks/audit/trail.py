@@ -110,6 +110,11 @@ class AuditTrail(HookObserver):
             "input_digest": hashlib.sha256(write_payload(result.hook_input)).hexdigest(),
         }
 
+    def flush(self) -> None:
+        """Wait until what a thread was to write is in the file."""
+        if self._later is not None:
+            self._later.shutdown()
+
     def close(self) -> None:
         """Wait a moment for the rest to be sent."""
         if self._agent is not None:
@@ -287,6 +292,8 @@ class _Loop(asyncio.SelectorEventLoop):
 @atexit.register
 def _close_all() -> None:
     global _ending
+    for trail in _trails:
+        trail.flush()
     _ending = True
     for trail in _trails:
         trail.close()
