@@ -87,7 +87,10 @@ async def test_it_reads_settings_files(project: EventsProject, monkeypatch: pyte
 
 
 GUARD = {"type": "command", "command": "true", "name": "guard"}
-GUARDED = {"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": "^write_file$", "hooks": [GUARD]}]}}
+GUARDED: dict[str, Any] = {
+    "enableHooks": True,
+    "hooks": {"BeforeTool": [{"matcher": "^write_file$", "hooks": [GUARD]}]},
+}
 """Settings with a guard for one tool."""
 
 
