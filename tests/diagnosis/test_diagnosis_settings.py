@@ -40,13 +40,13 @@ CASES = {
     "an empty file": ("syntax", "«»", "`{}`"),
     # Keys.
     "a duplicate event": ("duplicate-key", settings(f'"BeforeTool": [{GROUP}],\n«"BeforeTool"»: []'), "Merge"),
-    "a misspelt key of a hook": ("misspelt-key", field('«"timout"»: 5'), "timeout"),
-    "a key in capitals": ("misspelt-key", group('«"Matcher"»: "glob"'), "`matcher`"),
-    "another word for a key": ("misspelt-key", group('«"tools"»: "glob"'), "`matcher`"),
-    "a misspelt required key": ("misspelt-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
-    "a misspelt switch": ("misspelt-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
-    "a misspelt top-level key": ("misspelt-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
-    "a misspelt key beside the right one": ("unknown-key", '{ "hooks": {}, «"hook"»: {} }', "`hooks`, which is"),
+    "a misspelled key of a hook": ("misspelled-key", field('«"timout"»: 5'), "timeout"),
+    "a key in capitals": ("misspelled-key", group('«"Matcher"»: "glob"'), "`matcher`"),
+    "another word for a key": ("misspelled-key", group('«"tools"»: "glob"'), "`matcher`"),
+    "a misspelled required key": ("misspelled-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
+    "a misspelled switch": ("misspelled-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
+    "a misspelled top-level key": ("misspelled-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
+    "a misspelled key beside the right one": ("unknown-key", '{ "hooks": {}, «"hook"»: {} }', "`hooks`, which is"),
     "an unknown key of a group": ("unknown-key", group('«"priority"»: 1'), "`sequential`"),
     "an unknown key of a hook": ("unknown-key", field('«"retry"»: 1'), "`timeout`"),
     "a key of Gemini CLI": ("unknown-key", field('«"env"»: {}'), "NAME=value"),
@@ -87,7 +87,7 @@ CASES = {
     "an event without counterpart": ("unknown-event", settings(f'«"SubagentStop"»: [{GROUP}]'), "no counterpart"),
     "an event in another case": ("unknown-event", settings(f'«"beforeTool"»: [{GROUP}]'), "`BeforeTool`"),
     "an event with underscores": ("unknown-event", settings(f'«"after_tool"»: [{GROUP}]'), "`AfterTool`"),
-    "a misspelt event": ("unknown-event", settings(f'«"BeforeTol"»: [{GROUP}]'), "`BeforeTool`"),
+    "a misspelled event": ("unknown-event", settings(f'«"BeforeTol"»: [{GROUP}]'), "`BeforeTool`"),
     "an unheard-of event": ("unknown-event", settings(f'«"Whenever"»: [{GROUP}]'), "The events are `BeforeTool`"),
     "a type in another case": ("unknown-type", hook('"type": «"Command"», "command": "true"'), "`command`"),
     "another word for the type": ("unknown-type", hook('"type": «"shell"», "command": "true"'), "`command`"),
@@ -135,7 +135,7 @@ CASES = {
     "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
     "a file pattern": ("matcher-glob", group('"matcher": «"write_*"»'), "`^write_`"),
     "a tool in another case": ("matcher-matches-nothing", group('"matcher": «"Write_File"»'), "`write_file`"),
-    "a misspelt tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),
+    "a misspelled tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),
     "an unheard-of tool": ("matcher-matches-nothing", group('"matcher": «"launch_rocket"»'), "--tool"),
     "an unknown source": ("matcher-matches-nothing", group('"matcher": «"start"»', "SessionStart"), "`startup`"),
     "two sources": ("matcher-matches-nothing", group('"matcher": «"startup|resume"»', "SessionStart"), "for each"),
@@ -179,11 +179,11 @@ CASES = {
     "Claude's variable": ("foreign-variable", command("cat «${CLAUDE_PLUGIN_ROOT}»/x"), "${extensionPath}"),
     "Claude's input": ("foreign-variable", command("echo «$CLAUDE_TOOL_INPUT»"), "jq .tool_input"),
     "an extension's folder": ("foreign-variable", command("cat «${extensionPath}»/x"), "LLXPRT_PROJECT_DIR"),
-    "a letter too few": ("misspelt-variable", command('"«$LLXPRT_PROJCT_DIR»/ok.sh"'), "`$LLXPRT_PROJECT_DIR`"),
-    "half of the name": ("misspelt-variable", command("«$LLXPRT_PROJECT»/ok.sh"), "`$LLXPRT_PROJECT_DIR`"),
-    "half of an alias": ("misspelt-variable", command("cat «${CLAUDE_PROJECT}»/x"), "`$LLXPRT_PROJECT_DIR`"),
-    "another word at its end": ("misspelt-variable", command("cat «$GEMINI_PROJECT_ROOT»/x"), "`$LLXPRT_PROJECT_DIR`"),
-    "the name in lower case": ("misspelt-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "a letter too few": ("misspelled-variable", command('"«$LLXPRT_PROJCT_DIR»/ok.sh"'), "`$LLXPRT_PROJECT_DIR`"),
+    "half of the name": ("misspelled-variable", command("«$LLXPRT_PROJECT»/ok.sh"), "`$LLXPRT_PROJECT_DIR`"),
+    "half of an alias": ("misspelled-variable", command("cat «${CLAUDE_PROJECT}»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "another last word": ("misspelled-variable", command("cat «$GEMINI_PROJECT_ROOT»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "the name in lower case": ("misspelled-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
     "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
     "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
     "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
@@ -261,7 +261,7 @@ def test_nothing_is_found_in_what_is_right(place: DiagnosedProject, text: str) -
 
 def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     text = command("cat $LLXPRT_PROJECT/x")
-    assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
+    assert [each.code for each in place.diagnose_text(text)] == ["misspelled-variable"]
 
     monkeypatch.setenv("LLXPRT_PROJECT", "/srv")
 

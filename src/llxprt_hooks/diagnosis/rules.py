@@ -61,7 +61,7 @@ class Rule(Enum):
     DUPLICATE_KEY = _error(
         "Of duplicate keys only the last one applies; the hooks under the others are silently ignored."
     )
-    MISSPELT_KEY = _error("An unknown key is ignored, so the setting has no effect.")
+    MISSPELLED_KEY = _error("An unknown key is ignored, so the setting has no effect.")
     MISPLACED_KEY = _error("The key is ignored here.")
     UNKNOWN_KEY = _warning("An unknown key is ignored.")
     MISSING_KEY = _error("Without this key the entry is ignored, and nothing runs.")
@@ -110,7 +110,7 @@ class Rule(Enum):
     MATCHER_IGNORED = _warning("This event ignores matchers: the hooks run every time.")
     MATCHER_UNANCHORED = _hint("A matcher matches anywhere in a name.")
 
-    # Hooks among others.
+    # Several hooks.
     DUPLICATE_COMMAND = _warning(
         "The same command runs once for an event: the first one, with its timeout and name. If any has `failClosed`, "
         "it has it too, with the longest timeout."
@@ -141,7 +141,7 @@ class Rule(Enum):
     )
     QUOTED_VARIABLE = _warning("The shell expands nothing in single quotes: the program gets the literal text.")
     FOREIGN_VARIABLE = _warning("An unset variable expands to nothing, so the command does something else.")
-    MISSPELT_VARIABLE = _warning(
+    MISSPELLED_VARIABLE = _warning(
         "An unset variable expands to nothing, so the path is wrong, the hook fails, and calls go ahead."
     )
     PROGRAM_NOT_FOUND = _warning("A command that cannot be started fails each time, and calls go ahead.")

@@ -96,7 +96,7 @@ _ADVICE: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find unknown, misspelt, misplaced and missing keys, and values of the wrong type."""
+    """Find unknown, misspelled, misplaced and missing keys, and values of the wrong type."""
     shape = EXTENSION_HOOKS if file.role is Role.EXTENSION else SETTINGS
     return _object(file, shape, file.root)
 
@@ -176,7 +176,7 @@ _CHECKED_ELSEWHERE: Final = ("type", "timeout")
 
 
 def _hook_shape(hook: Node) -> Shape:
-    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelt."""
+    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelled."""
     node = hook.at("type")
     name = node.scalar if node else None
     if settings_executor(name) is not None:
@@ -223,7 +223,7 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
     if home is not None:
         yield file.at_key(Rule.MISPLACED_KEY, member, f"`{key}` has no effect here", home)
     elif typo_of is not None:
-        yield file.at_key(Rule.MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
+        yield file.at_key(Rule.MISSPELLED_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
     elif advice is not None:
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
     elif not shape.open and key not in _COMMENTS:
