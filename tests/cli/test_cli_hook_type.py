@@ -205,7 +205,7 @@ def test_the_engine_discards_what_is_wrong_and_says_where(
     [problem] = call("list", "--json").json["problems"]
 
     assert problem.startswith(f"{file}:1:")
-    assert ": hooks.BeforeTool[0].hooks[0]: discarded: " in problem
+    assert ": hooks.BeforeTool[0].hooks[0]: discarded, and nothing is blocked in its place: " in problem
     assert "`reason`" in problem
 
 

@@ -47,8 +47,8 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
 
     assert listed.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     for told in (listed.stderr, fired.stdout):
-        assert "hooks.BeforTool: discarded: no such event, so its hooks never run, and nothing is blocked" in told
-        assert "in their place; did you mean `BeforeTool`?" in told
+        assert "hooks.BeforTool: discarded, and nothing is blocked in its place: no such event" in told
+        assert "in its place: no such event; did you mean `BeforeTool`?" in told
         assert "do not apply, because this project is not approved" in told
 
 
@@ -250,6 +250,11 @@ def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: CliPro
 
     of_user, of_extension = call("list", "--json").json["problems"]
 
-    assert of_user.startswith(f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded: `type` must be ")
+    assert of_user.startswith(
+        f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded, and nothing is blocked in its place: `type` "
+    )
     assert of_extension.startswith(str(world.home / ".llxprt" / "extensions" / "x" / "hooks" / "hooks.json") + ":1:")
-    assert ": hooks.AfterTool[0].hooks[0]: discarded: it needs `command`" in of_extension
+    assert (
+        ": hooks.AfterTool[0].hooks[0]: discarded, and nothing is blocked in its place: it needs `command`"
+        in of_extension
+    )

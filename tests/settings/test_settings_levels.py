@@ -276,7 +276,7 @@ def test_an_unknown_event_is_said_to_run_nothing(
     system.ready_event_handler()
 
     assert [message.partition(": ")[2] for message in caplog.messages] == [
-        f"{where}: discarded: no such event, so its hooks never run, and nothing is blocked in their place{hint}"
+        f"{where}: discarded, and nothing is blocked in its place: no such event{hint}"
         for where, hint in {"hooks.BeforTool": "; did you mean `BeforeTool`?", "hooks.Wherever": ""}.items()
     ]
 
@@ -494,8 +494,16 @@ def test_a_settings_file_may_be_the_users_own_link(
 
 
 WRONG_FIELDS = [
-    ('{"hooks": []}', 11, '"hooks" must be an object, found an array, which is ignored'),
-    ('{"hooks": null}', 11, '"hooks" must be an object, found null, which is ignored'),
+    (
+        '{"hooks": []}',
+        11,
+        '"hooks" must be an object, found an array, which is discarded, and nothing is blocked in its place',
+    ),
+    (
+        '{"hooks": null}',
+        11,
+        '"hooks" must be an object, found null, which is discarded, and nothing is blocked in its place',
+    ),
     ('{"enableHooks": "yes"}', 17, '"enableHooks" must be true or false, found "yes", which is ignored'),
     ('{"tools": 1}', 11, '"tools" must be an object, found 1, which is ignored'),
     ('{"tools": {"enableHooks": 0}}', 27, '"enableHooks" must be true or false, found 0, which is ignored'),
@@ -505,7 +513,14 @@ WRONG_FIELDS = [
     ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
     ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
     ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooks": {"BeforeTool": 7}}', 26, '"BeforeTool" must be an array of hook groups, found 7, which is ignored'),
+    (
+        '{"hooks": {"BeforeTool": 7}}',
+        26,
+        (
+            '"BeforeTool" must be an array of hook groups, found 7, '
+            "which is discarded, and nothing is blocked in its place"
+        ),
+    ),
 ]
 
 

@@ -21,7 +21,15 @@ from llxprt_hooks.engine.executors.base import BeforeStart, HookScope
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, ENFORCE, GROUPS, HOOK_FIELDS, OBSERVE
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
+from llxprt_hooks.settings.hook_groups import (
+    DISCARDED,
+    SWITCHES,
+    HookEntry,
+    HookGroup,
+    Steps,
+    hook_groups,
+    where_words,
+)
 from llxprt_hooks.settings.problem import Problem, ProblemList
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields, usual_struct
 from llxprt_hooks.text import closest
@@ -245,8 +253,7 @@ class _Reader:
     def _unknown_event(self, key: str) -> Problem:
         close = closest(key, HookEventName)
         hint = f"; did you mean `{close}`?" if close else ""
-        never = "its hooks never run, and nothing is blocked in their place"
-        return self._problem(("hooks", key), f"discarded: no such event, so {never}{hint}")
+        return self._problem(("hooks", key), f"{DISCARDED}: no such event{hint}")
 
     def _usual(self, event_name: HookEventName, groups: object) -> list[HookDefinition]:
         """The hooks of an event if ``_carefully`` would find no problem in them: the same, several times as fast."""
@@ -288,7 +295,7 @@ class _Reader:
     def _hook(self, entry: HookEntry) -> HookConfig | None:
         config, problems = read_hook(entry.hook, self._set.before_start, self._set.scope)
         for problem in problems:
-            message = f"discarded: {problem.message}" if problem.discards else problem.message
+            message = f"{DISCARDED}: {problem.message}" if problem.discards else problem.message
             self._report((*entry.path, problem.key), message, entry.path)
         return config
 
