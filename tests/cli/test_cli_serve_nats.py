@@ -61,9 +61,8 @@ class GuardedServer(NatsServer):
 
     def change(self, settings: str) -> None:
         """Use other settings from now on, with the connections that there are: whom they forbid, gets ``-ERR``."""
-        assert self._process is not None
         self._settings.write_text(settings)
-        self._process.send_signal(signal.SIGHUP)
+        self.signal(signal.SIGHUP)
 
     async def ask(self) -> dict[str, Any]:
         """Return an answer, asked for until there is one."""
