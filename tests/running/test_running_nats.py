@@ -19,6 +19,7 @@ from blockbuster import blockbuster_ctx
 from nats.aio.client import Client
 
 from llxprt_hooks import Config, HookExecutionResponse, Hooks, encode_message, fire_before_tool_hook
+from llxprt_hooks.bus import nats_connection
 from llxprt_hooks.bus.messages import HookExecutionFailure
 from llxprt_hooks.bus.nats_connection import NatsAddress, NatsUnavailableError, nats_client, open_nats_client
 from llxprt_hooks.engine.definitions import read_hook
@@ -26,7 +27,7 @@ from llxprt_hooks.engine.executors.nats import NatsExecutor, NatsSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from tests.support.nats_server import NatsServer, listen
-from tests.support.processes import eventually, until
+from tests.support.processes import DEADLINE, eventually, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +85,7 @@ async def worker(server: NatsServer, subject: str, answer: Answer) -> AsyncItera
         if response is not None:
             await message.respond(response if isinstance(response, bytes) else encode_message(response))
 
-    await client.connect(server.url)
+    await client.connect(server.url, connect_timeout=int(DEADLINE))
     await listen(client, subject, "llxprt-hooks", cb=respond)
     try:
         yield received
@@ -262,7 +263,10 @@ async def test_a_cancelled_call_ends(nats_server: NatsServer, subject: str) -> N
             await call
 
 
-async def test_many_calls_at_once_share_one_connection(own_server: NatsServer, subject: str) -> None:
+async def test_many_calls_at_once_share_one_connection(
+    own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)  # a second attempt would be counted
     config = config_of(own_server, subject)
     async with worker(own_server, subject, decided()) as received:
         results = await asyncio.gather(*(fired(config) for _ in range(200)))
@@ -294,8 +298,6 @@ async def test_a_lost_connection_comes_back(own_server: NatsServer, subject: str
 
 
 async def eventually_disconnected(server: NatsServer) -> Client:
-    from llxprt_hooks.bus import nats_connection
-
     client = (await nats_connection._connections.get(NatsAddress((server.url,)))).client
     await eventually(lambda: not client.is_connected)
     return client
@@ -311,7 +313,8 @@ async def test_a_connection_that_the_server_closed_for_good_is_opened_again(
 
 
 @pytest.mark.slow
-def test_connections_end_with_their_loop(own_server: NatsServer, subject: str) -> None:
+def test_connections_end_with_their_loop(own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
     for _ in range(2):
         asyncio.run(fired(config_of(own_server, subject)))
         gc.collect()  # a socket that nobody closed would be reported here
