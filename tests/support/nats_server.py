@@ -51,15 +51,19 @@ class NatsServer:
 
     def connections_so_far(self) -> int:
         """How many clients have connected since the server was started."""
-        return int(self._variables()["total_connections"])
+        return int(self._report("varz")["total_connections"])
 
     def connections_now(self) -> int:
-        return int(self._variables()["connections"])
+        return int(self._report("varz")["connections"])
 
-    def _variables(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._monitoring_port}/varz") as answer:
-            variables: dict[str, Any] = json.load(answer)
-        return variables
+    def has_listener(self, subject: str) -> bool:
+        """Whether a request would reach anybody."""
+        return bool(self._report(f"subsz?subs=1&test={subject}").get("subscriptions_list"))
+
+    def _report(self, name: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._monitoring_port}/{name}") as answer:
+            report: dict[str, Any] = json.load(answer)
+        return report
 
     def stop(self) -> None:
         if self._pid is not None:
