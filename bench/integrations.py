@@ -163,6 +163,7 @@ def of_google_adk(config: Config) -> Iterator[Pair]:
 
 class Invocation:
     invocation_id = "i"
+    live_request_queue = None
     session = SimpleNamespace(id="s")
     user_content = None
 
