@@ -36,7 +36,7 @@ from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields, 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors import Executor
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.jsonc import Member
+    from llxprt_hooks.settings.jsonc import Member, Node
     from llxprt_hooks.settings.shape import Field, Shape
 
 
@@ -335,17 +335,16 @@ class _Reader:
         words, document = where_words(where or path), self._set.document
         if document is None:
             return Problem(None, 0, 0, message, where=words, origin=self._set.origin)
-        offset = self._offset(path, document.root.start, at_key=at_key)
+        offset = self._offset(path, document.root, at_key=at_key)
         return replace(document.problem_at(offset, message), where=words, origin=self._set.origin)
 
-    def _offset(self, path: Steps, default: int, *, at_key: bool) -> int:
+    def _offset(self, path: Steps, root: Node, *, at_key: bool) -> int:
         _, event, *rest = path
         member = self._events.get(str(event))
-        if member is None:
-            return default
-        nodes = [node for length in range(len(rest) + 1) if (node := member.value.at(*rest[:length]))]
-        if not at_key:
-            return nodes[-1].start
-        if not rest:
-            return member.key_start
-        return next((each.key_start for each in reversed(nodes[-2].members) if each.key == rest[-1]), nodes[-1].start)
+        value = member.value if member else root
+        nodes = [node for length in range(len(rest) + 1) if (node := value.at(*rest[:length]))]
+        members = (
+            [member] if not rest else [each for node in nodes[-2:-1] for each in node.members if each.key == rest[-1]]
+        )
+        keys = [each.key_start for each in members if each]
+        return keys[-1] if at_key and keys else nodes[-1].start
