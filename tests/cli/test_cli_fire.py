@@ -162,7 +162,7 @@ def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
 
-    assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
+    assert any("hooks.BeforeTools" in hint and "Did you mean `BeforeTool`?" in hint for hint in hints)
 
 
 def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
