@@ -80,9 +80,7 @@ class Rule(Enum):
     UNSUPPORTED_EVENT = _warning("These hooks never run there, so they guard nothing.")
     UNKNOWN_TYPE = _error("A hook of an unknown type is skipped. Types are case-sensitive.")
     PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and calls go ahead.")
-    FAILING_HOOK = _error(
-        "With this value the hook fails each time, and calls go ahead; with `failClosed` all are blocked."
-    )
+    FAILING_HOOK = _error("The hook fails each time, and calls go ahead.")
     DOUBTFUL_VALUE = _warning("The hook probably does not do what was meant.")
     FAIL_CLOSED_NO_EFFECT = _warning(
         "`failClosed` turns a failure into a block, and only BeforeTool and BeforeModel can be blocked."
