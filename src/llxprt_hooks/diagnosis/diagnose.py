@@ -62,7 +62,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_foreign_variable,
     commands.check_misspelt_variable,
     commands.check_extension_path,
-    commands.check_exit_one,
+    commands.check_exit_codes,
     commands.check_imports_from_project,
     warm.check_warm,
     script_files.check_program,
