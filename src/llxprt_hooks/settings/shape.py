@@ -1,7 +1,8 @@
 """The vocabulary in which settings are declared: the keys of every object, their types, defaults and meaning.
 
 ``engine.schema`` and each hook type in ``engine.executors`` declare their settings with it. The engine reads hooks by
-the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it.
+the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it. Files with
+tests for hooks are declared in the same way, in ``inspection.hook_tests``.
 """
 
 from __future__ import annotations

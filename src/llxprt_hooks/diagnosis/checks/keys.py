@@ -23,9 +23,8 @@ from llxprt_hooks.engine.schema import (
     own_fields,
 )
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings import Document, Kind, Member, Node
-from llxprt_hooks.settings.environment import read_environment
-from llxprt_hooks.settings.hook_fields import FieldReader
+from llxprt_hooks.settings import Kind, Member, Node
+from llxprt_hooks.settings.environment import mistakes_in
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import duplicate_members
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
@@ -96,7 +95,7 @@ _ADVICE: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find unknown, misspelt, misplaced and missing keys, and values of the wrong type."""
+    """Find unknown, misspelled, misplaced and missing keys, and values of the wrong type."""
     shape = EXTENSION_HOOKS if file.role is Role.EXTENSION else SETTINGS
     return _object(file, shape, file.root)
 
@@ -110,22 +109,10 @@ def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator
 
 def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find mistakes in ``hooksConfig.environment``."""
-    mistakes = _Mistakes(file.document)
-    read_environment(mistakes, file.root.at("hooksConfig"))
-    for node, message in mistakes.found:
+    rule = file.root.at("hooksConfig", "environment")
+    for node, expected in mistakes_in(rule) if rule else ():
         fix = 'Write names in two lists: `{ "allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"] }`.'
-        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, message.partition(";")[0], fix)
-
-
-class _Mistakes(FieldReader):
-    """Collects what the engine reports, with its position."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(document)
-        self.found: list[tuple[Node, str]] = []
-
-    def report(self, node: Node, message: str) -> None:
-        self.found.append((node, message))
+        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, expected, fix)
 
 
 def _object(file: SettingsFile, shape: Shape, node: Node) -> Iterator[Diagnostic]:
@@ -176,7 +163,7 @@ _CHECKED_ELSEWHERE: Final = ("type", "timeout")
 
 
 def _hook_shape(hook: Node) -> Shape:
-    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelt."""
+    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelled."""
     node = hook.at("type")
     name = node.scalar if node else None
     if settings_executor(name) is not None:
