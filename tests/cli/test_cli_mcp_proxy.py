@@ -486,8 +486,8 @@ def test_signals_are_for_the_server(number: signal.Signals, project: Project, co
 
 
 def test_a_process_that_the_server_leaves_behind_is_not_waited_for(project: Project, connect: Connections) -> None:
-    connection = connect(server=["sh", "-c", "sleep 30 & exit 3"])
-    assert connection.process.wait(10) == 3
+    connection = connect(server=["sh", "-c", "sleep 100 & exit 3"])
+    assert connection.process.wait(DEADLINE) == 3
 
 
 def test_a_client_that_goes_away_ends_the_server(project: Project) -> None:

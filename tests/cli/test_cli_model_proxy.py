@@ -202,10 +202,11 @@ def test_a_missing_package(project: Project, package: str) -> None:
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_bad_gateway(project: Project) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
     code = ASK.replace("print(", "try: print(") + "except urllib.error.HTTPError as e: print(e.code, e.read().decode())"
-    ended = run(project, "--upstream", url, "--", *python(code))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        ended = run(project, "--upstream", url, "--", *python(code))
     assert ended.stdout.startswith("502 ")
     assert "cannot reach 127.0.0.1" in ended.stdout
     assert ended.stderr == ""

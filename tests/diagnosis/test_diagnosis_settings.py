@@ -40,12 +40,12 @@ CASES = {
     "an empty file": ("syntax", "«»", "`{}`"),
     # Keys.
     "a duplicate event": ("duplicate-key", settings(f'"BeforeTool": [{GROUP}],\n«"BeforeTool"»: []'), "Merge"),
-    "a misspelled key of a hook": ("misspelled-key", field('«"timout"»: 5'), "timeout"),
-    "a key in capitals": ("misspelled-key", group('«"Matcher"»: "glob"'), "`matcher`"),
-    "another word for a key": ("misspelled-key", group('«"tools"»: "glob"'), "`matcher`"),
-    "a misspelled required key": ("misspelled-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
-    "a misspelled switch": ("misspelled-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
-    "a misspelled top-level key": ("misspelled-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
+    "a misspelled key of a hook": ("misspelt-key", field('«"timout"»: 5'), "timeout"),
+    "a key in capitals": ("misspelt-key", group('«"Matcher"»: "glob"'), "`matcher`"),
+    "another word for a key": ("misspelt-key", group('«"tools"»: "glob"'), "`matcher`"),
+    "a misspelled required key": ("misspelt-key", hook('"type": "command", «"cmd"»: "true"'), "`command`"),
+    "a misspelled switch": ("misspelt-key", '{ «"enable_hooks"»: true }', "`enableHooks`"),
+    "a misspelled top-level key": ("misspelt-key", '{ "enableHooks": true, «"hook"»: {} }', "`hooks`"),
     "a misspelled key beside the right one": ("unknown-key", '{ "hooks": {}, «"hook"»: {} }', "`hooks`, which is"),
     "an unknown key of a group": ("unknown-key", group('«"priority"»: 1'), "`sequential`"),
     "an unknown key of a hook": ("unknown-key", field('«"retry"»: 1'), "`timeout`"),
@@ -179,11 +179,11 @@ CASES = {
     "Claude's variable": ("foreign-variable", command("cat «${CLAUDE_PLUGIN_ROOT}»/x"), "${extensionPath}"),
     "Claude's input": ("foreign-variable", command("echo «$CLAUDE_TOOL_INPUT»"), "jq .tool_input"),
     "an extension's folder": ("foreign-variable", command("cat «${extensionPath}»/x"), "LLXPRT_PROJECT_DIR"),
-    "a letter too few": ("misspelled-variable", command('"«$LLXPRT_PROJCT_DIR»/ok.sh"'), "`$LLXPRT_PROJECT_DIR`"),
-    "half of the name": ("misspelled-variable", command("«$LLXPRT_PROJECT»/ok.sh"), "`$LLXPRT_PROJECT_DIR`"),
-    "half of an alias": ("misspelled-variable", command("cat «${CLAUDE_PROJECT}»/x"), "`$LLXPRT_PROJECT_DIR`"),
-    "another last word": ("misspelled-variable", command("cat «$GEMINI_PROJECT_ROOT»/x"), "`$LLXPRT_PROJECT_DIR`"),
-    "the name in lower case": ("misspelled-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "a letter too few": ("misspelt-variable", command('"«$LLXPRT_PROJCT_DIR»/ok.sh"'), "`$LLXPRT_PROJECT_DIR`"),
+    "half of the name": ("misspelt-variable", command("«$LLXPRT_PROJECT»/ok.sh"), "`$LLXPRT_PROJECT_DIR`"),
+    "half of an alias": ("misspelt-variable", command("cat «${CLAUDE_PROJECT}»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "another last word": ("misspelt-variable", command("cat «$GEMINI_PROJECT_ROOT»/x"), "`$LLXPRT_PROJECT_DIR`"),
+    "the name in lower case": ("misspelt-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
     "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
     "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
     "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
@@ -261,7 +261,7 @@ def test_nothing_is_found_in_what_is_right(place: DiagnosedProject, text: str) -
 
 def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     text = command("cat $LLXPRT_PROJECT/x")
-    assert [each.code for each in place.diagnose_text(text)] == ["misspelled-variable"]
+    assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
 
     monkeypatch.setenv("LLXPRT_PROJECT", "/srv")
 

@@ -28,6 +28,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executors
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Texts
@@ -308,6 +309,7 @@ def test_a_thread_that_ends_after_its_loop_is_no_error() -> None:
         await ran(hooks)
 
     asyncio.run(main())
+    until(lambda: bool(threads))
     released.set()
     threads[0].join(60)
     assert not threads[0].is_alive()
@@ -421,8 +423,10 @@ def test_a_timeout_must_be_positive() -> None:
 
 async def test_cancelling_the_call_cancels_the_function() -> None:
     cancelled: list[bool] = []
+    begun = asyncio.Event()
 
     async def waits(payload: dict[str, Any]) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -433,7 +437,7 @@ async def test_cancelling_the_call_cancels_the_function() -> None:
     hooks.on("BeforeTool", waits)
     task = asyncio.ensure_future(ran(hooks))
     deadline = time.monotonic() + 60
-    await asyncio.sleep(0.01)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -61,7 +61,7 @@ class Rule(Enum):
     DUPLICATE_KEY = _error(
         "Of duplicate keys only the last one applies; the hooks under the others are silently ignored."
     )
-    MISSPELLED_KEY = _error("An unknown key is ignored, so the setting has no effect.")
+    MISSPELT_KEY = _error("An unknown key is ignored, so the setting has no effect.")
     MISPLACED_KEY = _error("The key is ignored here.")
     UNKNOWN_KEY = _warning("An unknown key is ignored.")
     MISSING_KEY = _error("Without this key the entry is ignored, and nothing runs.")
@@ -141,7 +141,7 @@ class Rule(Enum):
     )
     QUOTED_VARIABLE = _warning("The shell expands nothing in single quotes: the program gets the literal text.")
     FOREIGN_VARIABLE = _warning("An unset variable expands to nothing, so the command does something else.")
-    MISSPELLED_VARIABLE = _warning(
+    MISSPELT_VARIABLE = _warning(
         "An unset variable expands to nothing, so the path is wrong, the hook fails, and calls go ahead."
     )
     PROGRAM_NOT_FOUND = _warning("A command that cannot be started fails each time, and calls go ahead.")

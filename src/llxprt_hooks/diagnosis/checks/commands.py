@@ -95,7 +95,7 @@ def check_misspelled_variable(inspection: Inspection, hook: HookEntry) -> Iterat
         if not re.search(rf"(?<![\w${{]){name}\b", hook.command):
             message = f"`{found[0]}` is not set"
             yield hook.file.inside(
-                Rule.MISSPELLED_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
+                Rule.MISSPELT_VARIABLE, node, found.span(), message, f"Did you mean `${PROJECT_DIR_VARIABLES[0]}`?"
             )
 
 

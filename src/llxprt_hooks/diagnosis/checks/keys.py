@@ -210,7 +210,7 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
     if home is not None:
         yield file.at_key(Rule.MISPLACED_KEY, member, f"`{key}` has no effect here", home)
     elif typo_of is not None:
-        yield file.at_key(Rule.MISSPELLED_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
+        yield file.at_key(Rule.MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
     elif advice is not None:
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
     elif not shape.open and key not in _COMMENTS:
