@@ -14,10 +14,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult
-from pydantic import BaseModel
-
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.proxy.mcp_results import (
@@ -28,6 +25,11 @@ from llxprt_hooks.proxy.mcp_results import (
     refusal,
     tool_result,
 )
+
+with from_extra("mcp"):
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS, CallToolResult
+    from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
