@@ -250,6 +250,23 @@ def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, pr
     )
 
 
+@pytest.mark.parametrize("place", ["settings.json", ".llxprt/setting.json", ".llxprt/hooks.json"])
+def test_hooks_in_a_file_that_is_not_read_are_warned_of(
+    project: Path, project_file: Path, write: Write, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write(project / place, {"enableHooks": True, **hooks("p")})
+
+    [notice] = load_settings(project).notices
+
+    assert notice == (
+        f"Hooks in {file} do not run, and nothing is blocked in their place, because this file is not read. "
+        "Move them to `.llxprt/settings.json`."
+    )
+    assert caplog.messages == [notice]
+    write(project_file, {})
+    assert load_settings(project).notices == ()
+
+
 @pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
 def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture

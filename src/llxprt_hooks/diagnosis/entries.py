@@ -230,6 +230,11 @@ class HookEntry:
         return node is not None and node.scalar is True
 
     @property
+    def blocks_on_failure(self) -> bool:
+        """Whether a failure of the hook blocks its event."""
+        return bool(self.config and self.config.blocks_on_failure and self.event and self.event.spec.can_block)
+
+    @property
     def identity(self) -> str:
         """The name in lists, logs and ``hooksConfig.disabled``."""
         return self.config.identity if self.config else self.name or self.command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.rules import Rule
@@ -12,7 +12,7 @@ from llxprt_hooks.engine.suggestions import NOT_EVENTS, event_fix
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.shape import read_fields
 from llxprt_hooks.shell.environment import process_environment
-from llxprt_hooks.text import closest
+from llxprt_hooks.text import closest, missing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +72,11 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
             node = hook.node.at(problem.key) or hook.node
             yield hook.file.at(Rule.INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
         return
+    if missing := next((name for name in executor.packages if find_spec(name) is None), None):
+        error = ModuleNotFoundError(f"No module named {missing!r}")
+        message = missing_extra(f"a hook of type `{hook.fields['type']}`", executor.extra, error)
+        fix = f"Run `pip install 'llxprt-hooks[{executor.extra}]'` where the agent is installed."
+        yield hook.file.at(Rule.FAILING_HOOK, hook.node.at("type") or hook.node, message, fix)
     for problem in executor.problems(spec, process_environment()):
         node = hook.node.at(problem.key) or hook.node
         if problem.discards:
@@ -85,7 +90,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
-    timeout, written, why = node.scalar, hook.file.document.found(node), ""
+    timeout, written = node.scalar, hook.file.document.found(node)
     if not 0 < timeout < float("inf"):
         rule, message = Rule.TIMEOUT_NOT_POSITIVE, f"{written} is not a valid timeout"
         fix = "Write milliseconds: 60000 is one minute."
@@ -93,14 +98,12 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         rule, seconds = Rule.TIMEOUT_SECONDS, f"{timeout / _SECOND:g} s"
         message = f"{written} is {seconds}, which looks like a number of seconds"
         fix = f"For {written} s write {timeout * _SECOND:.0f}."
-        if hook.config and hook.config.blocks_on_failure and hook.event and hook.event.spec.can_block:
-            why = "Timeouts are in milliseconds here, in seconds in Claude Code; if it times out, the call is blocked."
     elif timeout > _LONGEST_TIMEOUT:
         rule, message = Rule.TIMEOUT_LONG, f"{written} is {_duration(timeout)}"
         fix = "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten."
     else:
         return
-    yield replace(hook.file.at(rule, node, message, fix), own_why=why)
+    yield hook.file.at(rule, node, message, fix)
 
 
 def _duration(milliseconds: float) -> str:

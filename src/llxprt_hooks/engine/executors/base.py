@@ -59,6 +59,10 @@ class Executor(ABC, Generic[Spec]):
     """Whether a hook is a process, with an exit code and streams to report."""
     unsupported: ClassVar[str] = ""
     """Why hooks of this type always fail; empty if they can be run."""
+    packages: ClassVar[Sequence[str]] = ()
+    """The modules that hooks of this type need and that only an extra installs."""
+    extra: ClassVar[str] = ""
+    """The extra that installs them."""
 
     @abstractmethod
     def read(self, fields: Mapping[str, Any]) -> Spec | list[FieldProblem]:
