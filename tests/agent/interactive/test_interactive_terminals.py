@@ -49,7 +49,8 @@ def test_a_dumb_terminal(project: InteractiveProject) -> None:
 
 def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
     evil = f"{TITLE}\x1b[2J\x9b31m\u202egnirts\r"
-    project.add_hook("BeforeTool", evil, "sleep 1; printf '\\033]0;reason\\007' >&2; exit 2", matcher="glob")
+    command = "until [ -e ../go ]; do sleep 0.05; done; printf '\\033]0;reason\\007' >&2; exit 2"
+    project.add_hook("BeforeTool", evil, command, matcher="glob")
     (project.root / "a\x1b[2Jb").write_text("")
     asked = answer(
         f"Says {evil}",
@@ -65,6 +66,7 @@ def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
         assert "\\x1b]0;title\\x07" in terminal.see("Allow run_shell_command? [y/N]")
         terminal.enter("y")
         terminal.see_flash("waiting for hook \\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202egnirts (BeforeTool)")
+        (project.folder / "go").touch()
         shown = terminal.see_prompt()
         assert ": \\x1b]0;reason\\x07" in shown
         assert "Done \\ud800." in shown
