@@ -34,12 +34,14 @@ def test_a_narrow_terminal_without_colour(project: InteractiveProject) -> None:
 
 
 def test_a_dumb_terminal(project: InteractiveProject) -> None:
-    project.add_hook("BeforeTool", "slow", "sleep 1", matcher="write_file")
+    project.add_hook("BeforeTool", "slow", "until [ -e ../go ]; do sleep 0.05; done", matcher="write_file")
     asked = answer("I *write*.", call("write_file", file_path="a.txt", content="x"))
     with project.session(asked, answer("- one\n- two\n"), TERM="dumb") as terminal:
         terminal.see(">")
         terminal.enter("go")
-        terminal.see("I write.", "waiting for hook slow (BeforeTool)", "file_path  a.txt", "Allow write_file? [y/N]")
+        terminal.see("I write.", "waiting for hook slow (BeforeTool)")
+        (project.folder / "go").touch()
+        terminal.see("file_path  a.txt", "Allow write_file? [y/N]")
         terminal.enter("y")
         terminal.see("✓ write_file", " • one\n • two\n", ">")
         terminal.enter("/quit")
