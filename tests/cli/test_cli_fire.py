@@ -14,8 +14,9 @@ from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
 from llxprt_hooks.protocol.inputs import BASE_FIELDS
-from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.cli import ESCAPE, Call, CliProject, ended
 from tests.support.processes import until
+from tests.support.project import APPROVED
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
 STOP = """echo '{"continue": false, "stopReason": "enough"}'"""
@@ -188,7 +189,7 @@ def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
 
-    assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
+    assert any("hooks.BeforeTools" in hint and "Did you mean `BeforeTool`?" in hint for hint in hints)
 
 
 def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
@@ -552,12 +553,14 @@ def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: CliP
 
 
 def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: CliProject) -> None:
-    world.configure(BeforeTool={"name": "slow-guard", "command": "sleep 1.2", "timeout": 9000})
+    command = "until [ -e go ]; do sleep 0.05; done"
+    world.configure(BeforeTool={"name": "slow-guard", "command": command, "timeout": 59_000})
 
-    screen, status = world.screen("llxprt-hooks fire BeforeTool --json > report")
+    terminal = world.terminal("llxprt-hooks fire BeforeTool --json > report", columns=100, **APPROVED)
+    terminal.expect_exact("waiting for slow-guard (at most 59 s)")
+    (world.root / "go").touch()
 
-    assert "waiting for slow-guard (at most 9 s)" in screen
-    assert status == 0
+    assert ended(terminal)[1] == 0
     assert json.loads((world.root / "report").read_text())["success"] is True
 
 

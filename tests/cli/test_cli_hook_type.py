@@ -178,7 +178,7 @@ WRONG: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "a value that is no choice": ({**ECHO, "decision": "maybe"}, "invalid-value", '"deny" or "allow"'),
     "a value that the type refuses": ({**ECHO, "reason": "because"}, "invalid-value", "a better one"),
     "a key of another type": ({**ECHO, "command": "true"}, "unknown-key", "`command`"),
-    "a misspelt key": ({**ECHO, "raeson": "x", "reason": "x"}, "unknown-key", "`raeson`"),
+    "a misspelled key": ({**ECHO, "raeson": "x", "reason": "x"}, "unknown-key", "`raeson`"),
 }
 
 

@@ -47,8 +47,8 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
 
     assert listed.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     for told in (listed.stderr, fired.stdout):
-        assert "hooks.BeforTool: discarded, and nothing is blocked in its place: no such event" in told
-        assert "in its place: no such event; did you mean `BeforeTool`?" in told
+        assert "hooks.BeforTool: discarded, and nothing is blocked in its place: unknown event" in told
+        assert "in its place: unknown event. Did you mean `BeforeTool`?" in told
         assert "do not apply, because this project is not approved" in told
 
 
@@ -126,7 +126,7 @@ def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: CliProjec
     run = world.run("list")
 
     assert run.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
-    assert "did you mean `BeforeTool`?" in run.stderr
+    assert "Did you mean `BeforeTool`?" in run.stderr
 
 
 @pytest.mark.parametrize(("timeout", "shown"), [(5, "5 ms"), (1500, "1.5 s"), (1e9, "1,000,000 s")])

@@ -20,7 +20,7 @@ def codes(place: DiagnosedProject, text: str) -> list[str]:
 IN_THE_COMMAND = {
     "missing": ("script-missing", "«./check.sh» -x", {}, "Create it"),
     "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Create it"),
-    "missing, misspelt": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
+    "missing, misspelled": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
     "missing, beside the settings": (
         "script-missing",
         "«./hooks/check.sh»",

@@ -286,16 +286,23 @@ def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
 def test_an_unknown_event_is_said_to_run_nothing(
     project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(user_file, {"enableHooks": True, "hooks": {"BeforTool": [group("u")], "Wherever": [group("u")]}})
+    events = ("BeforTool", "PreToolUse", "Setup", "Wherever")
+    write(user_file, {"enableHooks": True, "hooks": {event: [group("u")] for event in events}})
 
     system = Config.load(project).get_hook_system()
     assert system is not None
     system.ready_event_handler()
 
-    assert [message.partition(": ")[2] for message in caplog.messages] == [
-        f"{where}: discarded, and nothing is blocked in its place: no such event{hint}"
-        for where, hint in {"hooks.BeforTool": "; did you mean `BeforeTool`?", "hooks.Wherever": ""}.items()
+    fixes = [
+        message.partition(": discarded, and nothing is blocked in its place: unknown event. ")[2]
+        for message in caplog.messages
     ]
+    assert fixes[:3] == [
+        "Did you mean `BeforeTool`?",
+        "Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.",
+        "Claude Code's `Setup` has no counterpart here; remove it.",
+    ]
+    assert fixes[3].startswith("The events are `BeforeTool`, ")
 
 
 NEVER = 'because no settings file has `"enableHooks": true`.'

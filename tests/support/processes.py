@@ -46,7 +46,9 @@ def lives(pid: int) -> bool:
     """Whether a process runs; one that has ended and waits to be collected does not."""
     try:
         os.kill(pid, 0)
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, threads = fields[0], int(fields[17])
+        return state != "Z" or threads > 1  # its first thread may end before the others
     except ProcessLookupError:
         return False
     except FileNotFoundError:

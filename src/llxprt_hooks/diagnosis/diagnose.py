@@ -60,7 +60,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_syntax,
     commands.check_quoted_variable,
     commands.check_foreign_variable,
-    commands.check_misspelt_variable,
+    commands.check_misspelled_variable,
     commands.check_extension_path,
     commands.check_exit_codes,
     commands.check_imports_from_project,

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_at
-from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.engine.schema import fields_of_type, own_fields, shell_fields
+from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER

@@ -108,7 +108,7 @@ class Rule(Enum):
     MATCHER_IGNORED = _warning("This event ignores matchers: the hooks run every time.")
     MATCHER_UNANCHORED = _hint("A matcher matches anywhere in a name.")
 
-    # Hooks among others.
+    # Several hooks.
     DUPLICATE_COMMAND = _warning(
         "The same command runs once for an event: the first one, with its timeout and name. If any has `failClosed`, "
         "it has it too, with the longest timeout."

@@ -118,6 +118,7 @@ async def _run_alone(serving: Serving) -> int:
         sys.stdout.flush()
         warn("the model proxy is running; Ctrl-C ends it")
         await ended.wait()
+        _warn_if_bypassed(running)
     finally:
         await serving.__aexit__(None, None, None)
     return ExitStatus.OK
@@ -128,9 +129,15 @@ async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
 
     running = await _entered(serving)
     try:
-        return await _run(agent, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
+        return await _run(agent, running, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
     finally:
         await serving.__aexit__(None, None, None)
+
+
+def _warn_if_bypassed(running: RunningProxy) -> None:
+    if running.is_bypassed():
+        variables = " or ".join(running.base_urls)
+        warn(f"no request came to the model proxy, so no model hook ran. Does the agent use {variables}?")
 
 
 async def _entered(serving: Serving) -> RunningProxy:
@@ -140,7 +147,7 @@ async def _entered(serving: Serving) -> RunningProxy:
         raise _CannotListenError(error.strerror or str(error)) from error
 
 
-async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
+async def _run(agent: tuple[str, ...], running: RunningProxy, environment: Mapping[str, str]) -> int:
     from llxprt_hooks.proxy.exit_status import status_of_failed_start
 
     process: asyncio.subprocess.Process | None = None
@@ -161,7 +168,9 @@ async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
         return status_of_failed_start(error)
     for missed in early:
         deliver(missed)
-    return await process.wait()
+    status = await process.wait()
+    _warn_if_bypassed(running)
+    return status
 
 
 def _has_it(number: int) -> bool:

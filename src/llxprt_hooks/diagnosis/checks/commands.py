@@ -86,7 +86,7 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
             yield hook.file.inside(Rule.FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
 
 
-def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+def check_misspelled_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """Find typos of the project folder's variable that neither the environment nor the command sets."""
     node = hook.command_node
     known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}

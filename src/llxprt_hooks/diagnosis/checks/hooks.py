@@ -5,13 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import Rule
-from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import supported_types
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.engine.suggestions import NOT_EVENTS, event_fix
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.shape import read_fields
 from llxprt_hooks.shell.environment import process_environment
@@ -35,9 +32,7 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
     """Find unknown events; switches among the events are reported as misplaced keys."""
     key = event.member.key
     if event.name is None and key not in NOT_EVENTS:
-        yield event.file.at_key(
-            Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant)
-        )
+        yield event.file.at_key(Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", event_fix(key))
 
 
 def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
@@ -48,17 +43,6 @@ def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterat
         yield event.file.at_key(
             Rule.UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration."
         )
-
-
-def _event_fix(key: str, meant: HookEventName | None) -> str:
-    foreign = claude_event(key)
-    if foreign and CLAUDE_EVENTS[foreign]:
-        return f"Did you mean `{meant}`? It is the counterpart of Claude Code's `{foreign}`."
-    if foreign:
-        return f"Claude Code's `{foreign}` has no counterpart here; remove it."
-    return (
-        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HookEventName)}."
-    )
 
 
 def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:

@@ -94,6 +94,10 @@ class Executor(ABC, Generic[Spec]):
     async def run(self, spec: Spec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
         """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
 
+    def failure(self, spec: Spec, error: Exception) -> str:
+        """What an exception of ``run`` means, as the end of a sentence that starts with the hook."""
+        return f"could not be run: {error_text(error)}"
+
 
 class Runtime:
     """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
