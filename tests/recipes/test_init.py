@@ -19,6 +19,7 @@ from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, ROLES
 from llxprt_hooks.settings import parse
 from tests.recipes.recipe_project import RecipeProject, mode_of
+from tests.support.processes import DEADLINE
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 
@@ -269,7 +270,9 @@ def test_a_script_that_lost_its_permission_gets_it_back(bench: RecipeProject) ->
 def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: RecipeProject) -> None:
     mine = bench.write(".llxprt/hooks/first_hook.py", "# mine\n")
     screen = io.StringIO()
-    child = pexpect.spawn(COMMAND, ["init"], cwd=str(bench.root), encoding="utf-8", timeout=20, dimensions=(40, 100))
+    child = pexpect.spawn(
+        COMMAND, ["init"], cwd=str(bench.root), encoding="utf-8", timeout=DEADLINE, dimensions=(40, 100)
+    )
     child.logfile_read = screen
     try:
         for answer in answers:
@@ -293,7 +296,7 @@ def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: RecipeP
             ["init", "--list"],
             env={**env, "TERM": "xterm-256color", **environment},
             encoding="utf-8",
-            timeout=20,
+            timeout=DEADLINE,
             dimensions=(60, 60),
         )
         text = child.read()
