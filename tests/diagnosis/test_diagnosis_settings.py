@@ -186,6 +186,7 @@ CASES = {
     "the name in lower case": ("misspelt-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
     "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
     "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
+    "exit 2 after a tool": ("exit-two-no-effect", command("echo no >&2; «exit 2»", "AfterTool"), "BeforeTool"),
     "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
 }  # fmt: skip
 

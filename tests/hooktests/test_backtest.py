@@ -193,6 +193,8 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
     assert without.status == 1
     assert "nothing to replay: 1 recorded event without its input" in without.sentence()
     [line] = world.run("log", "--json").json_lines
+    await record(world, shell("ls"), payloads=False)
+    assert "2 recorded events without their input" in world.run("backtest").sentence()
     assert "is not recorded" in world.run("fire", "--from-log", line["id"]).sentence()
 
     await record(world, shell("ls"))

@@ -220,6 +220,12 @@ class HookedToolset(WrapperToolset[Any]):
     def _around(self, wrapped: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return self if wrapped is self.wrapped else HookedToolset(wrapped, self.hooks)
 
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await self.wrapped.get_tools(ctx)
+        # In the run of a capability, the toolset is that of the agent. Otherwise, it may be one of several.
+        self.hooks.check_aliases(tools, complete=self.hooks._session is not None)
+        return tools
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:

@@ -153,7 +153,8 @@ def _recording(directory: str, event: str | None, since: datetime | None, only: 
     recording = recorded_events(records, since=since, only=only)
     if not recording.events:
         count = recording.without_payload
-        found = f"{count} recorded event{'s' * (count != 1)} without its input" if count else "no recorded event"
+        of_events = "event without its input" if count == 1 else "events without their input"
+        found = f"{count} recorded {of_events}" if count else "no recorded event"
         raise click.ClickException(f"there is nothing to replay: {found} in this project. {HOW_TO_RECORD}")
     return recording
 

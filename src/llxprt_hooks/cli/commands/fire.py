@@ -129,7 +129,7 @@ async def _fire(
     if as_json:
         print_json(trial.to_dict())
     else:
-        print_trial(trial)
+        print_trial(trial, fired=not dry_run)
     return trial
 
 

@@ -135,12 +135,14 @@ def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
     from llxprt_hooks.inspection.log import log_file
 
+    own = "Your own program records with `Hooks(Config.load(project, observer=HookLog(project)))`"
     if not log_file().exists():
         return (
-            "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
-            "your own program does with `Hooks(Config.load(project, observer=HookLog(project)))`"
+            f"no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves. {own}"
         )
-    return "no recorded execution matches" + (" in this project; --all looks in all projects" if project else "")
+    return "no recorded execution matches" + (
+        f" in this project; --all looks in all projects. {own}" if project else ""
+    )
 
 
 def _announce_following() -> None:

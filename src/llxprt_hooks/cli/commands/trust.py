@@ -47,6 +47,8 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     status = trust_status(directory)
     if status.state is TrustState.NOTHING_TO_TRUST:
         print_line(console, f"{status.project} has no hooks, so there is nothing to approve")
+        for notice in take_inventory(directory).settings.misplaced:
+            print_wrapped(stderr_console(), (notice, "yellow"))
         return ExitStatus.OK
     show_approval(console, status, with_scripts=show)
     show_changes(console, status)
