@@ -31,6 +31,8 @@ CASES = {
     "a missing comma": ("syntax", '{\n  "enableHooks": true\n  «"»hooks": {}\n}', "comma"),
     "a missing comma before text of the parser": ("syntax", '{ "a": "x" «"»not valid UTF-8": 1 }', "comma"),
     "a single-quoted string": ("syntax", "{ \"enableHooks\": «'»yes' }", "double quotes"),
+    "typographic quotes": ("syntax", "{ «“»enableHooks”: true }", "plain double quotes"),
+    "a typographic quote for a value": ("syntax", '{ "a": «“»yes” }', "plain double quotes"),
     "a capital letter": ("syntax", '{ "enableHooks": «True» }', "lower case"),
     "a string that is not closed": ("syntax", '{\n  «"»hooks: {}\n}', "Close the string"),
     "a bracket that is not closed": ("syntax", '{ "hooks": {«»', "double quotes"),
@@ -186,6 +188,7 @@ CASES = {
     "the name in lower case": ("misspelt-variable", command("cat «$llxprt_project_dir»/x"), "`$LLXPRT_PROJECT_DIR`"),
     "Gemini's separator": ("foreign-variable", command("cat a«${/}»b"), "`/`"),
     "a program that is not there": ("program-not-found", command("cat | «no-such-program» --x"), "Install"),
+    "exit 2 after a tool": ("exit-two-no-effect", command("echo no >&2; «exit 2»", "AfterTool"), "BeforeTool"),
     "exit 1": ("exit-one", command("grep -q x && «exit 1»"), "exit 2"),
 }  # fmt: skip
 
