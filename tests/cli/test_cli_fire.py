@@ -143,6 +143,33 @@ def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing
     assert world.run("fire", "BeforeTool", "--require-hook").status == 0
 
 
+@pytest.mark.parametrize(
+    ("hooks", "line"),
+    [
+        ({"name": "a", "command": "exit 1"}, "allowed, because hook a failed"),
+        ({"name": "a", "command": "sleep 60", "timeout": 50}, "allowed, because hook a failed"),
+        (
+            [{"name": name, "command": f"exit {code}"} for code, name in enumerate("abc", 3)],
+            "allowed, because hooks a, b and c failed",
+        ),
+        ([{"name": "a", "command": "exit 1"}, "true"], "allowed: nothing changed, but hook a failed"),
+        ("true", "allowed: nothing changed"),
+        ({"matcher": "^other$", "hooks": [{"type": "command", "command": "true"}]}, "allowed, because no hook ran"),
+        (
+            {"name": "a", "command": "exit 1", "failClosed": True},
+            "blocked because failClosed is set: hook `a` exited with code 1",
+        ),
+    ],
+)
+def test_the_last_words_say_why_the_call_is_allowed(world: CliProject, hooks: Any, line: str) -> None:
+    world.configure(BeforeTool=hooks)
+
+    run = world.run("fire", "BeforeTool", "--tool", "write_file")
+
+    assert line in run.stdout.splitlines()
+    assert "allowed, because" not in world.run("fire", "BeforeTool", "--dry-run").stdout
+
+
 def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
     world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
 
@@ -162,7 +189,7 @@ def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
 
-    assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
+    assert any("hooks.BeforeTools" in hint and "Did you mean `BeforeTool`?" in hint for hint in hints)
 
 
 def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
@@ -448,8 +475,11 @@ def test_an_execution_that_cannot_be_fired_again_is_one_sentence(world: CliProje
     runs = [world.run("fire", "--from-log", identity) for identity in (large, bare, "")]
 
     assert [run.status for run in runs] == [1, 1, 1]
-    assert "its payload was too large" in runs[0].sentence()
-    assert "record payloads with `llxprt-hooks run --log-payloads`" in runs[1].sentence()
+    assert "is not recorded: it was too large" in runs[0].sentence()
+    assert (
+        "record payloads with `llxprt-hooks run --log-payloads` or `llxprt-hooks inspect --record`"
+        in runs[1].sentence()
+    )
     assert "2 recorded executions have the id" in runs[2].sentence()
 
 

@@ -552,6 +552,18 @@ def test_events_that_never_fire_are_said(project: Project, connect: Connections)
     assert "BeforeTool" not in printed
 
 
+def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -> None:
+    connection = connect()
+    connection.text("free")
+    nothing = f"no hooks are configured in {project.root}: nothing is checked. To use those of another project, pass -C"
+    assert connection.end()[1].splitlines() == [f"llxprt-hooks: {nothing}"]
+    project.configure(BeforeModel=project.hook())
+    listed = f"To see its hooks, run `llxprt-hooks list -C {project.root}`"
+    assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
+    project.configure(AfterTool=project.hook())
+    assert connect().end()[1] == ""
+
+
 def test_hooks_are_logged(project: Project, connect: Connections) -> None:
     guard(project)
     connection = connect()

@@ -70,6 +70,22 @@ def test_help_loads_no_more_than_it_needs() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_no_command_searches_for_garbage_while_it_starts_and_ends(world: CliProject) -> None:
+    """What a command imports stays until the end. Searching through it would take up to half of its time."""
+    program = (
+        "import atexit, gc\nfrom llxprt_hooks.cli.main import main\n"
+        "searches = []\ngc.callbacks.append(lambda phase, _: searches.append(phase))\n"
+        "atexit.register(lambda: print(len(searches), gc.get_freeze_count() > 1000))\n"
+        "main(['list', '--json'])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=world.root, env=world.environment(), capture_output=True, text=True
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[-1] == "0 True"
+
+
 # `runpy` imports these before any code of the package runs; with `python -P` it does not look for them here either.
 IMPORTED_BY_RUNPY = {
     "collections",

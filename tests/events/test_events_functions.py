@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import re
 import threading
 import time
@@ -151,6 +152,19 @@ async def own_timeout(payload: dict[str, Any]) -> None:
     raise TimeoutError("its own")
 
 
+class Broken:
+    def __call__(self, payload: dict[str, Any]) -> None:
+        raise LookupError("lost")
+
+
+def silent(payload: dict[str, Any]) -> None:
+    raise ValueError
+
+
+def deep(payload: dict[str, Any]) -> None:
+    json.loads("no")
+
+
 def stopping(payload: dict[str, Any]) -> None:
     raise StopIteration
 
@@ -159,8 +173,12 @@ def stopping(payload: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (raising, "could not be run: lost"),
-        (own_timeout, "could not be run: its own"),
+        (raising, "raised LookupError: lost (test_events_functions.py:"),
+        (own_timeout, "raised TimeoutError: its own (test_events_functions.py:"),
+        (silent, "raised ValueError (test_events_functions.py:"),
+        (deep, "raised JSONDecodeError: Expecting value: line 1 column 1 (char 0) (test_events_functions.py:"),
+        (Broken(), "raised LookupError: lost (test_events_functions.py:"),
+        ({}.__getitem__, "could not be run: "),
         (lambda payload: False, "returned bool; expected a mapping or None"),
         (stopping, "could not be run: "),
     ],

@@ -109,7 +109,7 @@ class NatsMessageBus:
         return unsubscribe
 
     async def _request(self, message: Message) -> Message:
-        """Return the response of whoever answers, or one with the reason why there is none."""
+        """Return the response of the process that answers, or a response that says why there is none."""
         try:
             async with asyncio.timeout(self._timeout):
                 response = decode_message(await self._answer(encode_message(message)))
