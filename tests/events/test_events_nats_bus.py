@@ -21,15 +21,18 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     read_response,
 )
+from llxprt_hooks.bus import nats_connection
 from llxprt_hooks.bus.messages import HookExecutionFailure, read_request
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
-from tests.support.nats_server import listen
+from tests.support.nats_server import NatsServer, listen
+from tests.support.processes import DEADLINE, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nats.aio.msg import Msg
+
     from llxprt_hooks.bus.messages import Message
-    from tests.support.nats_server import NatsServer
 
 REQUEST, RESPONSE = MessageBusType.HOOK_EXECUTION_REQUEST, MessageBusType.HOOK_EXECUTION_RESPONSE
 CALL = {"tool_name": "write_file", "tool_input": {}}
@@ -180,6 +183,36 @@ async def failure(bus: NatsMessageBus, request: Message = FLAT) -> str:
 async def test_without_anybody_who_answers_the_response_says_so(bus: NatsMessageBus) -> None:
     assert await failure(bus) == "no_responders"
     assert await failure(bus, HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL)) == "no_responders"
+
+
+@pytest.mark.slow
+async def test_a_request_that_waited_for_the_connection_waits_for_an_answer_too(
+    subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever answers has lost its connection as well, and may come back later."""
+    server = NatsServer()
+    server.start()
+    bus = NatsMessageBus(server.url, subject=subject)
+    assert await failure(bus) == "no_responders"
+    connection = await nats_connection._connections.get(NatsAddress((server.url,)))
+    server.stop()
+    await eventually(lambda: not connection.client.is_connected)
+    monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
+    asking = asyncio.create_task(failure(bus))
+    server.start()
+    await eventually(lambda: connection.client.is_connected)
+    await asyncio.sleep(0.2)  # it is refused meanwhile
+
+    client = await open_nats_client(NatsAddress((server.url,)))
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"hello")
+
+    await listen(client, subject, cb=answer)
+
+    assert await asking == "bad_message"
+    await client.close()
+    server.close()
 
 
 async def test_after_disconnecting_nobody_answers(bus: NatsMessageBus) -> None:

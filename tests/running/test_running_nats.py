@@ -10,7 +10,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import nkeys  # type: ignore[import-untyped]
@@ -297,6 +297,24 @@ async def test_a_lost_connection_comes_back(own_server: NatsServer, subject: str
         assert (await fired(config)).final_output is not None
 
 
+@pytest.mark.slow
+async def test_a_call_that_waited_for_the_connection_waits_for_the_workers_too(
+    own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have lost their connections as well, and may come back later than the agent."""
+    config = config_of(own_server, subject)
+    assert "no worker listens" in await failure(config)
+    own_server.stop()
+    client = await eventually_disconnected(own_server)
+    monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
+    call = asyncio.create_task(fired(config))
+    own_server.start()
+    await eventually(lambda: client.is_connected)
+    await asyncio.sleep(0.2)  # it is refused meanwhile
+    async with worker(own_server, subject, decided()):
+        assert (await call).final_output is not None
+
+
 async def eventually_disconnected(server: NatsServer) -> Client:
     client = (await nats_connection._connections.get(NatsAddress((server.url,)))).client
     await eventually(lambda: not client.is_connected)
@@ -523,8 +541,12 @@ async def stripped_server(port: int = 0) -> AsyncIterator[tuple[int, list[bytes]
         yield server.sockets[0].getsockname()[1], heard
     finally:
         server.close()
+        for _ in range(20):  # one that was just accepted is not in the list yet
+            await asyncio.sleep(0)
         for each in connections:
             each.close()
+            with suppress(OSError):
+                await each.wait_closed()
 
 
 CREDENTIALS = ["-----BEGIN NATS USER JWT-----\njwt\n-----END-----\n-----BEGIN USER NKEY SEED-----\n", ""]

@@ -28,6 +28,7 @@ from llxprt_hooks.bus.nats_connection import (
     NatsUnavailableError,
     nats_client,
     subject_problem,
+    workers_may_return,
 )
 from llxprt_hooks.bus.nats_subscription import NatsSubscription
 from llxprt_hooks.logger import debug_logger
@@ -111,9 +112,7 @@ class NatsMessageBus:
         """Return the response of the process that answers, or a response that says why there is none."""
         try:
             async with asyncio.timeout(self._timeout):
-                client = await nats_client(self._address)
-                answer = await client.request(self._subject, encode_message(message), timeout=self._timeout)
-            response = decode_message(answer.data)
+                response = decode_message(await self._answer(encode_message(message)))
             if message_correlation_id(response) != message_correlation_id(message):
                 raise ValueError("it has the correlation id of another request")
             return read_response(response) if isinstance(message, HookExecutionRequest) else response
@@ -133,6 +132,17 @@ class NatsMessageBus:
             failure = HookExecutionFailure("no_responders" if nobody else "unavailable", words)
         request = read_request(message)
         return request.answer(HookExecutionResponse(request.correlation_id, success=False, error=failure))
+
+    async def _answer(self, request: bytes) -> bytes:
+        client = await nats_client(self._address)
+        from nats.errors import NoRespondersError
+
+        while True:
+            try:
+                return (await client.request(self._subject, request, timeout=self._timeout)).data
+            except NoRespondersError:
+                if not await workers_may_return(self._address):
+                    raise
 
     async def _receive(self, message: Msg, subscriber: Subscriber) -> None:
         try:

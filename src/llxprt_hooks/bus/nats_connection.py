@@ -7,6 +7,7 @@ event loop runs. nats-py is imported when the first one is opened.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import ssl
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 log = debug_logger("bus")
 
 CONNECT_TIMEOUT: Final = 2
-"""Seconds to wait for a server to answer, and for a lost connection to come back."""
+"""Seconds to wait for a server to answer, for a lost connection to come back, and then for those of workers."""
 _RECONNECT_WAIT: Final = 0.5
 """Seconds between two attempts to reconnect to the same server."""
 
@@ -78,6 +79,18 @@ async def nats_client(address: NatsAddress) -> Client:
     return connection.client
 
 
+async def workers_may_return(address: NatsAddress) -> bool:
+    """Whether to ask again though nobody listens, after a pause: workers lose their connection when we lose ours.
+
+    Calls that waited for the connection are sent when it is back, which may be before the workers have theirs.
+    """
+    connection = await _connections.get(address)
+    if asyncio.get_running_loop().time() > connection.came_back + CONNECT_TIMEOUT:
+        return False
+    await asyncio.sleep(_RECONNECT_WAIT / 10)
+    return True
+
+
 async def open_nats_client(address: NatsAddress) -> Client:
     """Return a client of its own, for a caller that closes or drains it."""
     connection = _Connection(address)
@@ -92,6 +105,8 @@ class _Connection:
         self.address = address
         self._latest_error = ""
         self._connected = asyncio.Event()
+        self.came_back = -math.inf
+        """When the connection was lost and came back, by the clock of the event loop; in between, infinity."""
 
     async def open(self) -> None:
         make_client = await call_blocking(_imported_client)
@@ -134,10 +149,12 @@ class _Connection:
 
     async def _disconnected(self) -> None:
         self._connected.clear()
+        self.came_back = math.inf
         log.debug("%s: disconnected", self.address)
 
     async def _reconnected(self) -> None:
         log.debug("%s: connected again", self.address)
+        self.came_back = asyncio.get_running_loop().time()
         self._connected.set()
 
     def _unavailable(self, error: Exception) -> NatsUnavailableError:

@@ -21,6 +21,7 @@ from llxprt_hooks.bus.nats_connection import (
     NatsUnavailableError,
     nats_client,
     subject_problem,
+    workers_may_return,
 )
 from llxprt_hooks.bus.patience import patience_headers
 from llxprt_hooks.engine.executors.base import Executor
@@ -132,15 +133,16 @@ async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms:
 
     seconds = timeout_ms / 1000 / (1 + spec.retry)
     try:
-        while True:  # until the time of the hook is over, so at most `retry` times again
+        while True:  # until the time of the hook is over, so if no answer comes, at most `retry` times again
             left = min(seconds, end - asyncio.get_running_loop().time())
             headers = hop_headers() | patience_headers(left)
             try:
                 return (await client.request(spec.subject, request, timeout=seconds, headers=headers)).data
             except errors.TimeoutError:
                 log.debug("%s: no answer after %g s, sending again", spec.subject, seconds)
-    except errors.NoRespondersError:
-        return HookVerdict(False, error=f"was not sent: no worker listens on `{spec.subject}` at {address}")
+            except errors.NoRespondersError:
+                if not await workers_may_return(address):
+                    return HookVerdict(False, error=f"was not sent: no worker listens on `{spec.subject}` at {address}")
     except errors.MaxPayloadError:
         size, limit = len(request), client.max_payload
         return HookVerdict(False, error=f"was not sent: {size} bytes are more than NATS allows here ({limit})")
