@@ -28,7 +28,7 @@ from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.protocol.inputs import input_problem
 from llxprt_hooks.text import closest
 from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder
+from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder, check_function
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
 from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
@@ -133,12 +133,13 @@ class Hooks:
     def tool(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R | str]]: ...
     @overload
     def tool(self, function: Callable[P, R]) -> Callable[P, R | str]: ...
-    def tool(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def tool(self, function: Any = None) -> Callable[..., Any]:
         """Decorate a function that is a tool: its hooks run with every call, with its arguments by name.
 
         If hooks block a call, it returns the reason. Text of hooks is appended to a result that is text; beside any
         other result it goes into the session's next model request.
         """
+        check_function(function)
         bind = argument_binder(function)
         name = function.__name__
 

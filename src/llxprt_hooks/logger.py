@@ -37,6 +37,8 @@ class GuardedLogger(logging.Logger):
 
     def handle(self, record: logging.LogRecord) -> None:
         try:
+            if not self._target.hasHandlers():  # the standard library then prints nothing but the message
+                record.msg = f"llxprt-hooks: {record.msg}"
             self._target.handle(record)
         except Exception:
             _handler().handleError(record)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import nkeys  # type: ignore[import-untyped]
 import pytest
+from nats.errors import TimeoutError as NoMessageError
+from nats.js import JetStreamContext
 
 from llxprt_hooks import Config
-from llxprt_hooks.audit import stream as stream_module
 from llxprt_hooks.audit.chain import Chain, verify
 from llxprt_hooks.audit.spool import SpoolFile, spool_files, spool_folder
 from llxprt_hooks.audit.stream import StreamReader
@@ -29,8 +30,6 @@ from tests.support.nats_server import NatsServer
 from tests.support.processes import until
 
 if TYPE_CHECKING:
-    from nats.js import JetStreamContext
-
     from llxprt_hooks.engine.results import HookExecutionResult
     from tests.support.project import Project
 
@@ -140,7 +139,8 @@ def test_after_an_outage_the_next_agent_sends_what_is_left(sandbox: Project, ser
 def test_an_agent_goes_on_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     server.stop()
-    agent = _agent(sandbox, "-1")
+    # All that it writes is counted below, so nothing is removed from its file.
+    agent = _agent(sandbox, "-1", code=AGENT.replace("config =", "trail.SpoolFile.empty_if_large = id\nconfig ="))
     assert agent.stdout is not None
     for _ in range(5):
         agent.stdout.readline()
@@ -260,10 +260,7 @@ def test_following_a_stream_waits_for_more(sandbox: Project, server: NatsServer)
     following.close()
 
 
-def test_a_stream_whose_last_message_was_removed_can_be_read(
-    sandbox: Project, server: NatsServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_module, "_WAIT", 0.5)
+def test_a_stream_whose_last_message_was_removed_can_be_read(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     _run(sandbox, "2")
     reader = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS")
@@ -275,6 +272,21 @@ def test_a_stream_whose_last_message_was_removed_can_be_read(
     assert reader.removed == 1
     _run(sandbox, "1")
     assert [json.loads(line)["seq"] for line in reader.lines()] == [1]
+
+
+def test_a_server_that_sends_nothing_of_a_stream_is_an_error(
+    sandbox: Project, server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a busy server would look like a stream without records, in which nothing is wrong."""
+    _configure(sandbox, server)
+    _run(sandbox, "1")
+
+    async def nothing_comes(*_: object, **__: object) -> None:
+        raise NoMessageError
+
+    monkeypatch.setattr(JetStreamContext.PushSubscription, "next_msg", nothing_comes)
+    with pytest.raises(ConnectionError, match="stopped sending the stream"):
+        list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
 
 
 @pytest.mark.parametrize("path", ["~/user.nk", "secret/user.nk"])

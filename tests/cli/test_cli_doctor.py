@@ -26,7 +26,7 @@ def test_all_is_well_where_nothing_is_configured(world: CliProject) -> None:
     run = world.run("doctor", approved=False)
 
     assert (run.status, run.stderr) == (0, "")
-    assert run.stdout.endswith("Nothing is broken.\n")
+    assert run.stdout.endswith("No hooks are configured here: no call is checked. Nothing is broken.\n")
     assert "got its payload, and blocked with exit code 2" in run.stdout
 
 
@@ -77,15 +77,109 @@ def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
     assert problems["gone"] == [f"{world.root / 'gone.sh'} does not exist"]
 
 
-def test_a_project_that_is_not_approved_is_not_broken(world: CliProject) -> None:
-    world.configure(BeforeTool={"name": "gone", "command": "./gone.sh"})
+def test_no_hook_of_a_project_that_is_not_approved_runs(world: CliProject) -> None:
+    world.configure(BeforeTool={"name": "fine", "command": "true"})
 
     run = world.run("doctor", "--json", approved=False)
 
-    assert run.status == 0
+    assert (run.status, run.json["ok"], run.json["configured"], run.json["running"]) == (1, False, 1, 0)
+    assert run.json["summary"] == "No hook of this project runs: it is not approved."
     assert by_what(run.json["levels"])["project"]["state"] == "read, not approved"
-    assert run.json["hooks"][0]["state"] == "not approved"
+    assert (run.json["hooks"][0]["health"], run.json["hooks"][0]["state"]) == ("notice", "not approved")
     assert "`llxprt-hooks trust`" in run.json["notices"][0]
+
+
+def test_a_script_that_cannot_run_is_broken_before_the_approval_too(world: CliProject) -> None:
+    world.write("guard.sh", "#!/bin/sh\n", 0o644)
+    world.configure(BeforeTool={"name": "guard", "command": "./guard.sh"})
+
+    run = world.run("doctor", approved=False)
+
+    assert run.status == 1
+    assert "BROKEN  BeforeTool  guard" in run.stdout
+    assert run.stdout.endswith(
+        "No hook of this project runs: it is not approved. "
+        "1 problem. `llxprt-hooks validate` explains problems in settings.\n"
+    )
+
+
+def one_hook(event: str = "BeforeTool", *, matcher: str = "^write_file$", **fields: object) -> dict[str, Any]:
+    hook = {"type": "command", "name": "guard", "command": "true", **fields}
+    return {"enableHooks": True, "hooks": {event: [{"matcher": matcher, "hooks": [hook]}]}}
+
+
+ENDINGS: dict[str, tuple[dict[str, Any], int, str]] = {
+    "works": (one_hook(), 0, "1 of 1 hook runs. Nothing is broken."),
+    "off": ({**one_hook(), "enableHooks": False}, 1, "No hook runs: hooks are off."),
+    "disabled": (
+        {**one_hook(), "hooksConfig": {"disabled": ["guard"]}},
+        0,
+        "No hook runs: disabled. Nothing is broken.",
+    ),
+    "misspelled switch": (
+        {"enabledHooks": True, "hooks": one_hook()["hooks"]},
+        1,
+        "No hook runs: hooks are off. 1 problem. `llxprt-hooks validate` explains problems in settings.",
+    ),
+    "unknown event": (
+        one_hook("PreToolUse"),
+        1,
+        "No hook works. 1 problem. `llxprt-hooks validate` explains problems in settings.",
+    ),
+    "no type": (
+        one_hook(type=None),
+        1,
+        "No hook works. 1 problem. `llxprt-hooks validate` explains problems in settings.",
+    ),
+    "misspelled key": (
+        one_hook(failclosed=True),
+        1,
+        "1 of 1 hook runs. 1 problem. `llxprt-hooks validate` explains problems in settings.",
+    ),
+    "invalid matcher": (
+        one_hook(matcher="^(write_file"),
+        1,
+        (
+            "No hook runs: its matcher is not a valid regular expression. "
+            "1 problem. `llxprt-hooks validate` explains problems in settings."
+        ),
+    ),
+    "no such tool": (
+        one_hook(matcher="^wirte_file$"),
+        0,
+        "1 of 1 hook runs. 1 with a warning: `llxprt-hooks validate` explains it.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "status", "ending"), ENDINGS.values(), ids=ENDINGS)
+def test_it_ends_with_how_many_hooks_run(world: CliProject, settings: dict[str, Any], status: int, ending: str) -> None:
+    world.put("project", settings)
+
+    run = world.run("doctor")
+
+    assert run.stdout.splitlines()[-1] == ending
+    assert run.status == status
+
+
+def test_it_counts_the_hooks_of_all_files(world: CliProject) -> None:
+    world.put("user", one_hook("BeforeTol"))
+    world.configure(BeforeTool=["true", "echo"], SessionEnd="./gone.sh")
+
+    run = world.run("doctor")
+
+    assert run.stdout.endswith("2 of 4 hooks run. 2 problems. `llxprt-hooks validate` explains problems in settings.\n")
+
+
+@pytest.mark.parametrize("place", ["settings.json", ".llxprt/setting.json", "../.llxprt/settings.json"])
+def test_hooks_that_are_not_read_here_are_not_well(world: CliProject, place: str) -> None:
+    world.write(place, one_hook())
+
+    run = world.run("doctor")
+
+    assert run.status == 1
+    assert "nothing is blocked in their place" in run.stdout
+    assert run.stdout.endswith("No hooks are configured here: no call is checked.\n")
 
 
 def test_a_change_since_the_approval_is_told(world: CliProject) -> None:
@@ -127,7 +221,7 @@ def test_hooks_that_are_off_are_told(world: CliProject) -> None:
 
     run = world.run("doctor", "--json")
 
-    assert run.status == 0
+    assert (run.status, run.json["summary"]) == (1, "No hook runs: hooks are off.")
     assert run.json["hooks"][0]["state"] == "hooks are off"
     assert "hooks are off" in run.json["notices"][0]
 

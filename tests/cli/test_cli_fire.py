@@ -14,8 +14,9 @@ from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
 from llxprt_hooks.protocol.inputs import BASE_FIELDS
-from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.cli import ESCAPE, Call, CliProject, ended
 from tests.support.processes import until
+from tests.support.project import APPROVED
 
 DENY = """echo '{"decision": "deny", "reason": "not today"}'"""
 STOP = """echo '{"continue": false, "stopReason": "enough"}'"""
@@ -142,6 +143,33 @@ def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing
     assert world.run("fire", "BeforeTool", "--require-hook").status == 0
 
 
+@pytest.mark.parametrize(
+    ("hooks", "line"),
+    [
+        ({"name": "a", "command": "exit 1"}, "allowed, because hook a failed"),
+        ({"name": "a", "command": "sleep 60", "timeout": 50}, "allowed, because hook a failed"),
+        (
+            [{"name": name, "command": f"exit {code}"} for code, name in enumerate("abc", 3)],
+            "allowed, because hooks a, b and c failed",
+        ),
+        ([{"name": "a", "command": "exit 1"}, "true"], "allowed: nothing changed, but hook a failed"),
+        ("true", "allowed: nothing changed"),
+        ({"matcher": "^other$", "hooks": [{"type": "command", "command": "true"}]}, "allowed, because no hook ran"),
+        (
+            {"name": "a", "command": "exit 1", "failClosed": True},
+            "blocked because failClosed is set: hook `a` exited with code 1",
+        ),
+    ],
+)
+def test_the_last_words_say_why_the_call_is_allowed(world: CliProject, hooks: Any, line: str) -> None:
+    world.configure(BeforeTool=hooks)
+
+    run = world.run("fire", "BeforeTool", "--tool", "write_file")
+
+    assert line in run.stdout.splitlines()
+    assert "allowed, because" not in world.run("fire", "BeforeTool", "--dry-run").stdout
+
+
 def test_plan_shows_hooks_that_do_not_run_because_hooks_are_off(world: CliProject) -> None:
     world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}})
 
@@ -161,7 +189,7 @@ def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
 
-    assert any("hooks.BeforeTools" in hint and "did you mean `BeforeTool`?" in hint for hint in hints)
+    assert any("hooks.BeforeTools" in hint and "Did you mean `BeforeTool`?" in hint for hint in hints)
 
 
 def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
@@ -447,8 +475,11 @@ def test_an_execution_that_cannot_be_fired_again_is_one_sentence(world: CliProje
     runs = [world.run("fire", "--from-log", identity) for identity in (large, bare, "")]
 
     assert [run.status for run in runs] == [1, 1, 1]
-    assert "its payload was too large" in runs[0].sentence()
-    assert "record payloads with `llxprt-hooks run --log-payloads`" in runs[1].sentence()
+    assert "is not recorded: it was too large" in runs[0].sentence()
+    assert (
+        "record payloads with `llxprt-hooks run --log-payloads` or `llxprt-hooks inspect --record`"
+        in runs[1].sentence()
+    )
     assert "2 recorded executions have the id" in runs[2].sentence()
 
 
@@ -525,12 +556,14 @@ def test_a_recorded_folder_that_is_gone_fails_the_hook_with_a_reason(world: CliP
 
 
 def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: CliProject) -> None:
-    world.configure(BeforeTool={"name": "slow-guard", "command": "sleep 1.2", "timeout": 9000})
+    command = "until [ -e go ]; do sleep 0.05; done"
+    world.configure(BeforeTool={"name": "slow-guard", "command": command, "timeout": 59_000})
 
-    screen, status = world.screen("llxprt-hooks fire BeforeTool --json > report")
+    terminal = world.terminal("llxprt-hooks fire BeforeTool --json > report", columns=100, **APPROVED)
+    terminal.expect_exact("waiting for slow-guard (at most 59 s)")
+    (world.root / "go").touch()
 
-    assert "waiting for slow-guard (at most 9 s)" in screen
-    assert status == 0
+    assert ended(terminal)[1] == 0
     assert json.loads((world.root / "report").read_text())["success"] is True
 
 

@@ -17,6 +17,7 @@ from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.cli.commands.serve import command as serve
 from tests.support.nats_server import NatsServer
+from tests.support.processes import DEADLINE
 from tests.support.worker import Worker
 
 if TYPE_CHECKING:
@@ -97,16 +98,18 @@ async def test_an_agent_adds_to_the_audit_trail_and_cannot_remove_it(
     audit = {"nats": {"servers": [server.url], "credentials": agent[1]}}
     hooks = {"BeforeTool": [{"hooks": [hook]}]}
     world.put("user", {"enableHooks": True, "hooksConfig": {"audit": audit}, "hooks": hooks})
-    world.run("fire", "BeforeTool")
-    world.run("fire", "BeforeTool")
-    assert list((world.home / ".llxprt" / "audit").glob("*/*.jsonl")) == []
+    events = 0
+    while events < 2 or list((world.home / ".llxprt" / "audit").glob("*/*.jsonl")):
+        assert events < 10, "the records are not sent"
+        world.run("fire", "BeforeTool")  # on a busy machine it may end before all is sent; the next one sends the rest
+        events += 1
 
     client = await open_nats_client(NatsAddress((server.url,), agent[1]))
-    jetstream = client.jetstream(timeout=1)
-    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == 2
+    jetstream = client.jetstream(timeout=DEADLINE)
+    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == events
     with pytest.raises(NatsTimeoutError):
-        await jetstream.purge_stream("LLXPRT_HOOKS")
-    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == 2
+        await client.jetstream(timeout=1).purge_stream("LLXPRT_HOOKS")
+    assert (await jetstream.stream_info("LLXPRT_HOOKS")).state.messages == events
     await client.close()
 
 

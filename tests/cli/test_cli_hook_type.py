@@ -178,7 +178,7 @@ WRONG: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "a value that is no choice": ({**ECHO, "decision": "maybe"}, "invalid-value", '"deny" or "allow"'),
     "a value that the type refuses": ({**ECHO, "reason": "because"}, "invalid-value", "a better one"),
     "a key of another type": ({**ECHO, "command": "true"}, "unknown-key", "`command`"),
-    "a misspelt key": ({**ECHO, "raeson": "x", "reason": "x"}, "unknown-key", "`raeson`"),
+    "a misspelled key": ({**ECHO, "raeson": "x", "reason": "x"}, "unknown-key", "`raeson`"),
 }
 
 
@@ -205,7 +205,7 @@ def test_the_engine_discards_what_is_wrong_and_says_where(
     [problem] = call("list", "--json").json["problems"]
 
     assert problem.startswith(f"{file}:1:")
-    assert ": hooks.BeforeTool[0].hooks[0]: discarded: " in problem
+    assert ": hooks.BeforeTool[0].hooks[0]: discarded, and nothing is blocked in its place: " in problem
     assert "`reason`" in problem
 
 

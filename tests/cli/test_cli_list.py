@@ -47,8 +47,8 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
 
     assert listed.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
     for told in (listed.stderr, fired.stdout):
-        assert "hooks.BeforTool: discarded: no such event, so its hooks never run, and nothing is blocked" in told
-        assert "in their place; did you mean `BeforeTool`?" in told
+        assert "hooks.BeforTool: discarded, and nothing is blocked in its place: unknown event" in told
+        assert "in its place: unknown event. Did you mean `BeforeTool`?" in told
         assert "do not apply, because this project is not approved" in told
 
 
@@ -126,7 +126,7 @@ def test_a_folder_whose_hooks_cannot_be_used_says_who_knows_why(world: CliProjec
     run = world.run("list")
 
     assert run.stdout == "no usable hooks; run `llxprt-hooks validate` to see why\n"
-    assert "did you mean `BeforeTool`?" in run.stderr
+    assert "Did you mean `BeforeTool`?" in run.stderr
 
 
 @pytest.mark.parametrize(("timeout", "shown"), [(5, "5 ms"), (1500, "1.5 s"), (1e9, "1,000,000 s")])
@@ -145,6 +145,41 @@ def test_a_folder_below_a_project_is_told_where_the_hooks_are(world: CliProject)
 
     assert f"Hooks in {world.root} do not apply to subdirectories: " in run.stderr
     assert f"pass `-C {world.root}` on the command line." in run.stderr
+
+
+@pytest.mark.parametrize("command", ["list", "validate", "trust", "doctor", "fire BeforeTool"])
+def test_every_command_says_the_same_about_a_folder_below_a_project(world: CliProject, command: str) -> None:
+    everything(world)
+    below = world.root / "src"
+    below.mkdir()
+
+    run = world.run(*command.split(), "-C", str(below))
+
+    assert (
+        f"Hooks in {world.root} do not apply to subdirectories: they do not run here, and nothing is blocked in their "
+        f"place. Load that folder, or pass `-C {world.root}` on the command line."
+    ) in run.stdout + run.stderr
+
+
+def test_a_hook_with_an_invalid_matcher_is_not_enabled(world: CliProject) -> None:
+    world.configure(BeforeTool=[{"matcher": "^(write_file", "hooks": [{"type": "command", "command": "true"}]}])
+
+    assert "its matcher is not a valid regular expression" in world.run("list").stdout
+    [hook] = world.run("list", "--json").json["hooks"]
+    assert (hook["enabled"], hook["runs"]) == (True, False)
+
+
+@pytest.mark.parametrize("value", ["true", "yes", "on", "01"])
+def test_another_value_of_the_approving_variable_is_said_not_to_count(world: CliProject, value: str) -> None:
+    everything(world)
+
+    for command in ("list", "validate", "doctor"):
+        run = world.run(command, approved=False, LLXPRT_TRUST_PROJECT_HOOKS=value)
+
+        assert f"LLXPRT_TRUST_PROJECT_HOOKS is `{value}`; only `1` counts." in " ".join(
+            (run.stdout + run.stderr).split()
+        )
+    assert "only `1` counts" not in world.run("list", approved=False, LLXPRT_TRUST_PROJECT_HOOKS="0").stderr
 
 
 def test_a_project_that_is_not_approved_is_not_said_to_have_hooks_off(world: CliProject) -> None:
@@ -250,6 +285,11 @@ def test_a_problem_with_a_hook_has_its_line_and_column(call: Call, world: CliPro
 
     of_user, of_extension = call("list", "--json").json["problems"]
 
-    assert of_user.startswith(f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded: `type` must be ")
+    assert of_user.startswith(
+        f"{world.user_file}:4:17: hooks.BeforeTool[0].hooks[0]: discarded, and nothing is blocked in its place: `type` "
+    )
     assert of_extension.startswith(str(world.home / ".llxprt" / "extensions" / "x" / "hooks" / "hooks.json") + ":1:")
-    assert ": hooks.AfterTool[0].hooks[0]: discarded: it needs `command`" in of_extension
+    assert (
+        ": hooks.AfterTool[0].hooks[0]: discarded, and nothing is blocked in its place: it needs `command`"
+        in of_extension
+    )

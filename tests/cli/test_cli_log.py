@@ -212,7 +212,10 @@ def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, com
 def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
     run = recorded.run("log", "--hook", "nobody")
 
-    assert run.stderr == "no recorded execution matches in this project; --all looks in all projects\n"
+    assert run.stderr == (
+        "no recorded execution matches in this project; --all looks in all projects. "
+        "Your own program records with `Hooks(Config.load(project, observer=HookLog(project)))`\n"
+    )
     assert recorded.run("log", "--all", "--hook", "nobody").stderr == "no recorded execution matches\n"
 
 

@@ -486,8 +486,8 @@ def test_signals_are_for_the_server(number: signal.Signals, project: Project, co
 
 
 def test_a_process_that_the_server_leaves_behind_is_not_waited_for(project: Project, connect: Connections) -> None:
-    connection = connect(server=["sh", "-c", "sleep 30 & exit 3"])
-    assert connection.process.wait(10) == 3
+    connection = connect(server=["sh", "-c", "sleep 100 & exit 3"])
+    assert connection.process.wait(DEADLINE) == 3
 
 
 def test_a_client_that_goes_away_ends_the_server(project: Project) -> None:
@@ -550,6 +550,18 @@ def test_events_that_never_fire_are_said(project: Project, connect: Connections)
     assert "hooks for BeforeModel are configured but will not run: an MCP server" in printed
     assert "hooks for SessionStart" in printed
     assert "BeforeTool" not in printed
+
+
+def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -> None:
+    connection = connect()
+    connection.text("free")
+    nothing = f"no hooks are configured in {project.root}: nothing is checked. To use those of another project, pass -C"
+    assert connection.end()[1].splitlines() == [f"llxprt-hooks: {nothing}"]
+    project.configure(BeforeModel=project.hook())
+    listed = f"To see its hooks, run `llxprt-hooks list -C {project.root}`"
+    assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
+    project.configure(AfterTool=project.hook())
+    assert connect().end()[1] == ""
 
 
 def test_hooks_are_logged(project: Project, connect: Connections) -> None:

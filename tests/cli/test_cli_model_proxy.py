@@ -145,6 +145,7 @@ def test_alone_it_prints_base_urls_and_runs_until_it_is_interrupted(
     _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0
     assert "hooks for BeforeTool are configured but will not run: the agent runs its tools itself" in said
+    assert "no request" not in said
     assert len(project.payloads()) == len(project.payloads("end")) == 1
 
 
@@ -154,6 +155,7 @@ def test_hooks_that_are_not_approved_do_not_run(project: Project, server: APISer
     ended = run(project, "--upstream", server.url, "--", *python(ASK))
     assert ended.stdout == "the model's answer\n"
     assert "llxprt-hooks trust" in ended.stderr
+    assert f"no hook of {project.root} runs in this proxy: nothing is checked." in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -202,13 +204,34 @@ def test_a_missing_package(project: Project, package: str) -> None:
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_bad_gateway(project: Project) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    project.configure(BeforeModel=project.hook())
     code = ASK.replace("print(", "try: print(") + "except urllib.error.HTTPError as e: print(e.code, e.read().decode())"
-    ended = run(project, "--upstream", url, "--", *python(code))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        ended = run(project, "--upstream", url, "--", *python(code))
     assert ended.stdout.startswith("502 ")
     assert "cannot reach 127.0.0.1" in ended.stdout
     assert ended.stderr == ""
+
+
+def test_a_proxy_whose_hooks_see_no_request_says_so(project: Project) -> None:
+    agent = ["--", "echo", "hi"]
+    folder = project.root
+    nothing = f"llxprt-hooks: no hooks are configured in {folder}: nothing is checked. To use those of another project,"
+    ended = run(project, *agent)
+    assert (ended.stdout, ended.stderr) == ("hi\n", f"{nothing} pass -C\n")
+    project.configure(SessionStart=project.hook())
+    ended = run(project, *agent)
+    assert (ended.stdout, ended.stderr) == ("hi\n", "")
+    project.configure(BeforeModel=project.hook())
+    ended = run(project, *agent)
+    assert ended.stdout == "hi\n"
+    assert ended.stderr == (
+        "llxprt-hooks: no request came to the model proxy, so no model hook ran."
+        " Does the agent use ANTHROPIC_BASE_URL or OPENAI_BASE_URL?\n"
+    )
+    assert "no request" not in run(project, "--", "./missing-agent").stderr
 
 
 def test_a_key_is_in_no_log(project: Project, server: APIServer) -> None:

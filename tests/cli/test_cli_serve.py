@@ -294,16 +294,16 @@ async def test_another_worker_takes_over_from_one_that_dies(
     world: CliProject, nats_server: NatsServer, subject: str, tmp_path: Path
 ) -> None:
     started = tmp_path / "started"
-    first = f'if [ ! -e "{started}" ]; then touch "{started}"; sleep 60; fi'
+    first = f'if [ -n "$DYING" ]; then touch "{started}"; sleep 60; fi'
     world.configure(BeforeTool=world.hook("policy", DENY, first=first))
     arguments = ("--nats", nats_server.url, "--subject", subject)
-    config = asking(nats_server, subject, timeout=6000, retry=1)
+    config = asking(nats_server, subject, timeout=60_000, retry=59)
 
-    with Worker(world, *arguments) as dying:
+    with Worker(world, *arguments, DYING="1") as dying:
         call = asyncio.create_task(fire_before_tool_hook(config, "write_file", {}))
         await eventually(started.exists)
-        dying.send(signal.SIGKILL)
-        with Worker(world, *arguments):
+        with await asyncio.to_thread(Worker, world, *arguments):
+            dying.send(signal.SIGKILL)
             output = await call
 
     assert output is not None
@@ -328,7 +328,7 @@ async def test_sigterm_answers_what_has_come_and_takes_nothing_new(
         await eventually(lambda: len(world.payloads("policy")) == 2)
         worker.send(signal.SIGTERM)
         await asyncio.to_thread(worker.wait_for, "draining")
-        await eventually(lambda: _refuses(worker))
+        await eventually(lambda: _refuses(worker) and not nats_server.has_listener(subject))
         late = asking(nats_server, subject, failClosed=True)
         refused = await fire_before_tool_hook(late, "write_file", {})
         go.touch()

@@ -61,9 +61,8 @@ class GuardedServer(NatsServer):
 
     def change(self, settings: str) -> None:
         """Use other settings from now on, with the connections that there are: whom they forbid, gets ``-ERR``."""
-        assert self._process is not None
         self._settings.write_text(settings)
-        self._process.send_signal(signal.SIGHUP)
+        self.signal(signal.SIGHUP)
 
     async def ask(self) -> dict[str, Any]:
         """Return an answer, asked for until there is one."""
@@ -192,6 +191,36 @@ async def test_a_bus_that_may_not_subscribe_says_so(server: GuardedServer) -> No
 
     with pytest.raises(NatsUnavailableError, match="does not allow this user to subscribe"):
         await NatsMessageBus(server.url, subject=SUBJECT).subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, print)
+
+
+async def test_a_request_that_comes_just_before_the_subscription_ends_is_answered() -> None:
+    """Its server delivers one when it is told of the end, as a busy one may."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id": "x", "version": "2.10.0", "max_payload": 1048576}\r\n')
+        async for line in reader:
+            command, *words = line.split()
+            if command == b"PING":
+                writer.write(b"PONG\r\n")
+            elif command == b"UNSUB" and not delivered:
+                delivered.append(line)
+                await asyncio.sleep(0.1)
+                writer.write(b"MSG %s %s reply 2\r\n{}\r\n" % (SUBJECT.encode(), words[0]))
+        writer.close()
+
+    async def receive(message: Msg) -> None:
+        received.append(message.data)
+
+    delivered: list[bytes] = []
+    received: list[bytes] = []
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as service:
+        address = NatsAddress((f"nats://127.0.0.1:{service.sockets[0].getsockname()[1]}",))
+        subscription = NatsSubscription(lambda: open_nats_client(address), SUBJECT, receive)
+        await subscription.open()
+        await subscription.drain()
+        await subscription.client.close()
+
+    assert received == [b"{}"]
 
 
 async def test_attempts_to_subscribe_again_go_on(server: GuardedServer, monkeypatch: pytest.MonkeyPatch) -> None:

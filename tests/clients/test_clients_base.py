@@ -59,3 +59,33 @@ def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFi
     assert [record.getMessage() for record in caplog.records] == [
         "hooks for PreCompress are configured but will not run: the framework does not compress"
     ]
+
+
+@pytest.mark.parametrize(
+    ("alias", "advice"),
+    [
+        ({"shel": "run_shell_command"}, "Did you mean `shell`?"),
+        ({"run_shell_command": "shell"}, "Write the name of the tool first: {'shell': 'run_shell_command'}"),
+        ({"bash": "run_shell_command"}, "The tools are shell, glob"),
+        ({"shell": "run_shell_command"}, None),
+    ],
+)
+def test_an_alias_for_no_tool_is_reported_once(
+    caplog: pytest.LogCaptureFixture, alias: dict[str, str], advice: str | None
+) -> None:
+    example = Integration(aliases=alias)
+    [name] = alias
+    for tools in ([], ["shell", "glob"], ["shell", "glob"]):
+        example.check_aliases(tools)
+    expected = [] if advice is None else [f"the alias `{name}` has no effect: no tool has this name. {advice}"]
+    assert caplog.messages == expected
+
+
+def test_if_other_agents_may_have_more_tools_only_likely_mistakes_are_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    example = Integration(aliases={"bash": "run_shell_command", "shel": "run_shell_command", "glob": "find"})
+    example.check_aliases(["glob"], complete=False)
+    assert caplog.messages == []
+    example.check_aliases(["shell"], complete=False)
+    assert caplog.messages == ["the alias `shel` has no effect: no tool has this name. Did you mean `shell`?"]

@@ -194,6 +194,9 @@ def test_the_home_directory_is_no_project(place: DiagnosedProject) -> None:
     [
         (".llxprt/settings.jsonc", ".llxprt/settings.json"),
         (".llxprt/hooks.json", ".llxprt/settings.json"),
+        (".llxprt/hooks/hooks.json", ".llxprt/settings.json"),
+        (".llxprt/setting.json", ".llxprt/settings.json"),
+        ("settings.json", ".llxprt/settings.json"),
         (".claude/settings.json", "migrate --from claude"),
         (".gemini/settings.json", "migrate --from gemini"),
     ],
@@ -205,6 +208,14 @@ def test_hooks_in_a_file_that_is_not_read(place: DiagnosedProject, path: str, fi
 
     assert (found.code, found.file, found.line, found.column) == ("unread-file", file, 2, 3)
     assert fix in found.fix
+
+
+@pytest.mark.parametrize("content", ['{ "hooks": { "pre": "x" } }', '{ "hooks": {} }', '{ "hooks": [] }', "[]", "{"])
+def test_a_file_without_hooks_is_somebody_elses(place: DiagnosedProject, content: str) -> None:
+    place.write("settings.json", content)
+    place.write(".llxprt/state.json", content)
+
+    assert told(place) == []
 
 
 def test_settings_of_other_agents_are_their_own_business(place: DiagnosedProject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 
@@ -19,7 +20,7 @@ def codes(place: DiagnosedProject, text: str) -> list[str]:
 IN_THE_COMMAND = {
     "missing": ("script-missing", "«./check.sh» -x", {}, "Create it"),
     "missing, by the project folder": ("script-missing", "«$LLXPRT_PROJECT_DIR/check.sh»", {}, "Create it"),
-    "missing, misspelt": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
+    "missing, misspelled": ("script-missing", "«./chek.sh»", {"check.sh": (SH, 0o755)}, "`check.sh`"),
     "missing, beside the settings": (
         "script-missing",
         "«./hooks/check.sh»",
@@ -42,8 +43,8 @@ IN_THE_COMMAND = {
     "a byte order mark": ("script-without-shebang", "«./x.sh»", {"x.sh": (f"\ufeff{SH}", 0o755)}, "byte order mark"),
     "no such interpreter": ("shebang-not-found", "«./x.sh»", {"x.sh": ("#!/opt/no/bash -e\n", 0o755)}, "env bash"),
     "no such program for env": ("shebang-not-found", "«./x»", {"x": ("#!/usr/bin/env -S no -x\n", 0o755)}, "Install"),
-    "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "sed -i"),
-    "Windows line ends for a shell": ("script-crlf", "sh «x.sh»", {"x.sh": ("cat\r\n", 0o644)}, "sed -i"),
+    "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "perl -pi -e"),
+    "Windows line ends for a shell": ("script-crlf", "sh «x.sh»", {"x.sh": ("cat\r\n", 0o644)}, "perl -pi -e"),
     "open to everybody": ("script-writable", "«./x.sh»", {"x.sh": (SH, 0o757)}, "chmod o-w"),
 }  # fmt: skip
 
@@ -71,7 +72,27 @@ IN_THE_SCRIPT = {
         "#!/usr/bin/env python3\nimport sys\nprint('denied')\n«sys.exit(1)»\n",
         "exit with 2",
     ),
-    "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", ">&2"),
+    "exit with a text in Python": (
+        "exit-one",
+        "#!/usr/bin/env python3\nimport sys\n«sys.exit('not allowed')»\n",
+        "exit with 2",
+    ),
+    "exit 1 after a message": (
+        "exit-one",
+        "#!/bin/sh\nif grep -q 'PRIVATE KEY-----'; then\n    echo 'keys stay here' >&2\n\n    «exit 1»\nfi\n",
+        "exit with 2",
+    ),
+    "exit 1 in the line of a message": (
+        "exit-one",
+        "#!/bin/sh\n[ -t 0 ] || exit 2\ngrep -q x && { echo 'x is bad' >&2; «exit 1»; }\n",
+        "exit with 2",
+    ),
+    "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", 'echo "…" >&2'),
+    "exit 2 without a reason in Python": (
+        "exit-two-silent",
+        "#!/usr/bin/env python3\nimport sys\nprint('no')\n«sys.exit(2)»\n",
+        'print("…", file=sys.stderr)',
+    ),
     "JSON among text": (
         "stdout-noise",
         '#!/bin/sh\n  «echo "checking the file"»\necho \'{"decision": "deny"}\'\n',
@@ -80,7 +101,7 @@ IN_THE_SCRIPT = {
     "JSON among text in Python": (
         "stdout-noise",
         '#!/usr/bin/env python3\n«print(f"checking")»\nprint(\'{"decision": "deny"}\')\n',
-        ">&2",
+        'print("…", file=sys.stderr)',
     ),
 }
 
@@ -120,6 +141,46 @@ def test_exit_codes_matter_only_where_something_can_be_blocked(place: DiagnosedP
     place.write("check", "#!/bin/sh\nexit 1\n", 0o755)
 
     assert place.diagnose_text(command("./check", "AfterTool")) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "advice"), [("AfterTool", "exit with 0 and print it"), ("AfterModel", "BeforeModel")]
+)
+def test_exit_2_where_nothing_can_be_blocked(place: DiagnosedProject, event: str, advice: str) -> None:
+    expected = unmarked("#!/bin/sh\necho no >&2\n«exit 2»\n")
+    script = place.write("check", expected.text, 0o755)
+
+    (found,) = place.diagnose_text(command("./check", event))
+
+    assert (found.code, found.file, span(found)) == ("exit-two-no-effect", script, expected.spans[0])
+    assert found.message == f"`exit 2` has no effect for {event}, which cannot be blocked"
+    assert advice in found.fix
+
+
+def test_a_script_for_several_events_may_exit_with_2(place: DiagnosedProject) -> None:
+    place.write("check", "#!/bin/sh\ngrep -q 'hook_event_name.*BeforeTool' && echo no >&2 && exit 2\n", 0o755)
+
+    assert place.diagnose_text(command("./check", "AfterTool")) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "event", "consequence"),
+    [
+        ({"failClosed": True}, "BeforeTool", "`failClosed` blocks every call."),
+        ({}, "BeforeTool", "calls go ahead."),
+        ({"failClosed": True, "mode": "observe"}, "BeforeTool", "calls go ahead."),
+    ],
+)
+def test_the_reason_says_what_happens_to_calls(
+    place: DiagnosedProject, fields: dict[str, object], event: str, consequence: str
+) -> None:
+    place.write("check", SH, 0o644)
+    hook = {"type": "command", "command": "./check", **fields}
+
+    (found,) = place.diagnose_text(json.dumps({"enableHooks": True, "hooks": {event: [{"hooks": [hook]}]}}))
+
+    assert found.code == "script-not-executable"
+    assert found.why.endswith(f"the hook fails each time, and {consequence}")
 
 
 def test_exit_1_of_a_hook_that_fails_closed_does_block(place: DiagnosedProject) -> None:

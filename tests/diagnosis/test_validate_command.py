@@ -84,7 +84,7 @@ Found 1 error and 1 warning; checked .llxprt/settings.json.
 @pytest.mark.parametrize(
     ("fields", "consequence"),
     [
-        ({"failClosed": True}, "if it times out, the call is blocked."),
+        ({"failClosed": True}, "if a hook times out, `failClosed` blocks the call."),
         ({}, "if a hook times out, the call goes ahead."),
         ({"failClosed": True, "mode": "observe"}, "if a hook times out, the call goes ahead."),
     ],

@@ -123,7 +123,7 @@ HOOKS = {
     "prints no UTF-8": "#!/bin/sh\nprintf 'a\\377\\0b'\n",
     "says where it is": '#!/bin/sh\nprintf \'%s|\' "$0" "$@" "$PWD" "$SHLVL" "$LLXPRT_PROJECT_DIR"; pwd -P\n',
     "runs out of time": "#!/bin/sh\nsleep 1000\n",
-    "leaves a child behind": "#!/bin/sh\n(sleep 0.3; echo late) &\necho text\n",
+    "leaves a child behind": "#!/bin/sh\n(sleep 10; echo late) &\necho text\n",
 }
 
 

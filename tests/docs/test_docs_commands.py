@@ -238,7 +238,7 @@ def test_every_key_of_json_output(name: str, shop: Path) -> None:
 
 
 def test_every_kind_of_line_of_a_stream(shop: Path) -> None:
-    rows = {code(row["type"])[0]: code(row["besides"]) for row in table(PAGE, "type")}
+    rows = {code(row["type"])[0]: code(row["other keys"]) for row in table(PAGE, "type")}
     kinds = {each.type for each in vars(audience).values() if isinstance(each, type) and hasattr(each, "type")}
     assert rows.keys() == kinds | {"result"}
     for line in printed(shop, *RUN, "-o", "stream-json"):

@@ -18,7 +18,7 @@ import pytest
 from llxprt_hooks import AggregatedHookResult, Config, load_settings
 from llxprt_hooks.settings import parse
 from llxprt_hooks.trust import status
-from tests.docs.docs_pages import PAGES, WALKTHROUGHS, Block, Section, every_section, sections
+from tests.docs.docs_pages import PAGES, ROOT, WALKTHROUGHS, Block, Section, every_section, sections
 from tests.docs.docs_screens import check_screen, typed
 
 LOOKED_AT = frozenset({"console", "mermaid", "text"})
@@ -225,6 +225,15 @@ def test_the_name_of_a_file_is_written_above_it(section: Section) -> None:
     files = [block for block in section.blocks if "file" in block.words]
     above = {block.line: "\n".join(lines[max(0, block.line - 5) : block.line - 1]) for block in files}
     assert [block.line for block in files if Path(block.words["file"]).name not in above[block.line]] == []
+
+
+def test_the_start_page_of_the_site_has_the_guard_of_the_readme() -> None:
+    def guard(page: Path) -> str:
+        section = page.read_text(encoding="utf-8").partition("## A guard in six lines of shell\n")[2]
+        text = section.partition("The second call did not run")[0]
+        return " ".join(text.replace("(overview.md#", "(#").split())  # lines may end elsewhere
+
+    assert guard(ROOT / "docs" / "index.md") == guard(ROOT / "README.md") != ""
 
 
 def test_no_example_replaces_the_readers_own_files() -> None:

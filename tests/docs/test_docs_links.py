@@ -39,3 +39,9 @@ def test_every_page_can_be_reached_from_the_first() -> None:
         files = [(page.parent / target.partition("#")[0]).resolve() for target in targets(page)]
         waiting += [file for file in files if file.suffix == ".md" and file.exists()]
     assert set(EVERY_PAGE) <= seen
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_two_headings_of_a_page_are_the_same(page: Path) -> None:
+    titles = [section.title for section in sections(page)]
+    assert [title for title in titles if titles.count(title) > 1] == []

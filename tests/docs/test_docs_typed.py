@@ -10,7 +10,7 @@ from tests.docs.docs_pages import ROOT, sections
 
 TYPED = {
     "python-api.md": {
-        "hooks-in-ten-lines",
+        "a-first-tool-call",
         "the-hooks-object",
         "functions-as-hooks",
         "sessions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import re
 import threading
 import time
@@ -28,6 +29,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executors
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Texts
@@ -150,6 +152,19 @@ async def own_timeout(payload: dict[str, Any]) -> None:
     raise TimeoutError("its own")
 
 
+class Broken:
+    def __call__(self, payload: dict[str, Any]) -> None:
+        raise LookupError("lost")
+
+
+def silent(payload: dict[str, Any]) -> None:
+    raise ValueError
+
+
+def deep(payload: dict[str, Any]) -> None:
+    json.loads("no")
+
+
 def stopping(payload: dict[str, Any]) -> None:
     raise StopIteration
 
@@ -158,8 +173,12 @@ def stopping(payload: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (raising, "could not be run: lost"),
-        (own_timeout, "could not be run: its own"),
+        (raising, "raised LookupError: lost (test_events_functions.py:"),
+        (own_timeout, "raised TimeoutError: its own (test_events_functions.py:"),
+        (silent, "raised ValueError (test_events_functions.py:"),
+        (deep, "raised JSONDecodeError: Expecting value: line 1 column 1 (char 0) (test_events_functions.py:"),
+        (Broken(), "raised LookupError: lost (test_events_functions.py:"),
+        ({}.__getitem__, "could not be run: "),
         (lambda payload: False, "returned bool; expected a mapping or None"),
         (stopping, "could not be run: "),
     ],
@@ -308,6 +327,7 @@ def test_a_thread_that_ends_after_its_loop_is_no_error() -> None:
         await ran(hooks)
 
     asyncio.run(main())
+    until(lambda: bool(threads))
     released.set()
     threads[0].join(60)
     assert not threads[0].is_alive()
@@ -421,8 +441,10 @@ def test_a_timeout_must_be_positive() -> None:
 
 async def test_cancelling_the_call_cancels_the_function() -> None:
     cancelled: list[bool] = []
+    begun = asyncio.Event()
 
     async def waits(payload: dict[str, Any]) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -433,7 +455,7 @@ async def test_cancelling_the_call_cancels_the_function() -> None:
     hooks.on("BeforeTool", waits)
     task = asyncio.ensure_future(ran(hooks))
     deadline = time.monotonic() + 60
-    await asyncio.sleep(0.01)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

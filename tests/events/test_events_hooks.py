@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
@@ -83,6 +84,38 @@ async def test_it_reads_settings_files(project: EventsProject, monkeypatch: pyte
     hooks = Hooks.load(project.root)
     assert hooks.has_hooks_for("BeforeTool", "any")
     assert (await hooks.run_tool("any", {}, done)).llm_content == "guarded"
+
+
+GUARD = {"type": "command", "command": "true", "name": "guard"}
+GUARDED: dict[str, Any] = {
+    "enableHooks": True,
+    "hooks": {"BeforeTool": [{"matcher": "^write_file$", "hooks": [GUARD]}]},
+}
+"""Settings with a guard for one tool."""
+
+
+@pytest.mark.parametrize(
+    ("missing", "settings"),
+    [
+        ("the file", None),
+        ("valid JSON", "{"),
+        ("enableHooks", {**GUARDED, "enableHooks": False}),
+        ("the event", {**GUARDED, "hooks": {"PreToolUse": GUARDED["hooks"]["BeforeTool"]}}),
+        ("a type", {**GUARDED, "hooks": {"BeforeTool": [{"hooks": [{"command": "true"}]}]}}),
+        ("a valid matcher", {**GUARDED, "hooks": {"BeforeTool": [{"matcher": "^(write_file", "hooks": [GUARD]}]}}),
+        ("a matcher for the tool", {**GUARDED, "hooks": {"BeforeTool": [{"matcher": "^wirte", "hooks": [GUARD]}]}}),
+        ("its name among the enabled", {**GUARDED, "hooksConfig": {"disabled": ["guard"]}}),
+    ],
+)
+def test_a_program_can_find_out_that_a_guard_is_missing(
+    project: EventsProject, monkeypatch: pytest.MonkeyPatch, missing: str, settings: Any
+) -> None:
+    project.put("project", GUARDED)
+    assert not Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file")  # not approved
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    assert Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file")
+    project.project_file.unlink() if settings is None else project.put("project", settings)
+    assert not Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file"), missing
 
 
 def test_hooks_that_were_never_enabled_are_reported_once(project: EventsProject, warnings_of_engine: Texts) -> None:
@@ -293,6 +326,25 @@ async def test_text_beside_a_result_that_is_not_text_goes_into_the_next_request(
     assert model.texts == ["Hello", "more"]
     assert count("a") == 7
     assert [text for text in warnings_of_engine() if "dropped" in text]
+
+
+def test_what_is_not_a_function_that_returns_cannot_be_decorated() -> None:
+    hooks: Any = Hooks()
+
+    def lines(path: str) -> Iterator[str]:
+        yield path
+
+    async def async_lines(path: str) -> AsyncIterator[str]:
+        yield path
+
+    for function in (lines, async_lines):
+        with pytest.raises(TypeError, match="lines: a tool must return its result, this function yields it"):
+            hooks.tool(function)
+    with pytest.raises(TypeError, match=r"`@hooks\.tool` takes no arguments: write it without parentheses"):
+        hooks.tool()
+    for made in (object(), partial(done)):  # callable or not
+        with pytest.raises(TypeError, match=r"found (object|partial): .* put `@hooks\.tool` below that one"):
+            hooks.tool(made)
 
 
 def test_an_argument_without_a_name_cannot_be_shown_to_hooks() -> None:

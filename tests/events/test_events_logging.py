@@ -579,6 +579,27 @@ def test_a_logger_that_a_program_configured_before_the_import_keeps_its_settings
     assert done.stderr == "shown\n"
 
 
+@pytest.mark.parametrize(
+    ("configure", "shown"),
+    [
+        ("", "llxprt-hooks: 50% done, see x\n"),
+        ("logging.basicConfig(format='%(message)s')", "50% done, see x\n"),
+        ("logging.getLogger('llxprt_hooks').addHandler(logging.StreamHandler())", "50% done, see x\n"),
+        ("logging.lastResort = None", ""),
+        ("logging.getLogger('llxprt_hooks').disabled = True", ""),
+    ],
+)
+def test_where_logging_is_not_configured_a_message_names_its_source(configure: str, shown: str) -> None:
+    code = (
+        f"import logging\n{configure}\nlogging.raiseExceptions = False\n"
+        "from llxprt_hooks.logger import debug_logger\n"
+        "debug_logger('runner').warning('50%% done, see %s', 'x')\n"
+        "debug_logger('runner').info('hidden')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == shown
+
+
 LOCAL = """
 import asyncio, sys
 from llxprt_hooks import *

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -201,14 +202,19 @@ def test_ctrl_c_before_the_call_has_begun() -> None:
     assert busy.wait(60)
 
     def interrupt() -> None:
+        until(main_thread_is_in_a_call)
         os.kill(os.getpid(), signal.SIGINT)
         interrupted.set()
 
-    timer = threading.Timer(0.2, interrupt)
-    timer.start()
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         hooks.sync.run_tool("any", {}, done)
     assert hooks.sync.run_tool("any", {}, done).llm_content == "never"
+
+
+def main_thread_is_in_a_call() -> bool:
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    return any(each.f_code.co_filename == portal.__file__ for each, _ in traceback.walk_stack(frame))
 
 
 def descriptors() -> int:
@@ -218,8 +224,15 @@ def descriptors() -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd, so calls open nothing")
 def test_a_call_leaves_no_descriptor_open() -> None:
+    begun = threading.Event()
+
     async def slow(payload: dict[str, Any]) -> None:
+        begun.set()
         await asyncio.sleep(60)
+
+    def interrupt() -> None:
+        assert begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
 
     hooks = Hooks()
     hooks.on("BeforeTool", slow, matcher="slow")
@@ -229,7 +242,7 @@ def test_a_call_leaves_no_descriptor_open() -> None:
     for _ in range(50):
         hooks.sync.run_tool("any", {}, done)
     assert descriptors() == before
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         hooks.sync.run_tool("slow", {}, done)
     until(lambda: descriptors() == before)

@@ -193,12 +193,14 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
     assert without.status == 1
     assert "nothing to replay: 1 recorded event without its input" in without.sentence()
     [line] = world.run("log", "--json").json_lines
+    await record(world, shell("ls"), payloads=False)
+    assert "2 recorded events without their input" in world.run("backtest").sentence()
     assert "is not recorded" in world.run("fire", "--from-log", line["id"]).sentence()
 
     await record(world, shell("ls"))
     run = world.run("backtest")
     assert run.status == 0
-    assert "1 more could not be replayed: their input was not recorded" in run.stdout
+    assert "2 more could not be replayed: their input was not recorded" in run.stdout
 
 
 async def test_records_of_other_projects_and_broken_records_are_left_out(recorded: CliProject) -> None:

@@ -316,7 +316,7 @@ BROKEN = {
     '{"event": "BeforeTool", "input": {}, "expect": {}}': "1:48: `decision` is missing",
     '{"event": "BeforeTool", "input": {}, "expect": 1}': "1:48: `expect` must be an object, found 1",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "blok"}}': "1:61: unknown decision `blok`, did",
-    '{"event": "BeforeTool", "input": {}, "expect": {"decision": "no"}}': "1:61: unknown decision `no`",
+    '{"event": "BeforeTool", "input": {}, "expect": {"decision": "no"}}': "1:61: unknown decision `no`; decisions: ",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": 1}}': "`reason` (or a string) must",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": {}}}': "needs either `contains` or",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": {"contains": 1}}}': "be a string",

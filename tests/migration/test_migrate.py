@@ -16,6 +16,7 @@ from llxprt_hooks import Config, execute_tool_with_hooks
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.migration.dialects import CLAUDE
 from llxprt_hooks.settings import parse
+from tests.support.processes import DEADLINE
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 
@@ -443,7 +444,9 @@ def test_on_a_terminal_the_difference_has_colour(no_color: str, write: Write, mo
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("COLUMNS", raising=False)
-    child = pexpect.spawn(COMMAND, ["migrate", "--from", "claude"], encoding="utf-8", timeout=20, dimensions=(60, 100))
+    child = pexpect.spawn(
+        COMMAND, ["migrate", "--from", "claude"], encoding="utf-8", timeout=DEADLINE, dimensions=(60, 100)
+    )
     screen = str(child.read())
     child.close()
 

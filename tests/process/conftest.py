@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from tests.process.process_runs import bash, marked
-from tests.support.processes import until
+from tests.support.processes import DEADLINE, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,14 +61,17 @@ def clean() -> Iterator[None]:
     """``clean``: no descriptor, no thread, no zombie, no process is left by any of these tests."""
     before = _descriptors(), threading.enumerate()
     yield
-    give_up = time.monotonic() + 5  # what was just killed may still be ending
+    give_up = time.monotonic() + DEADLINE  # what was just killed may still be ending, and so may threads
     while (left := marked()) and time.monotonic() < give_up:
         time.sleep(0.01)
     for pid in left:
         os.kill(pid, signal.SIGKILL)  # this test fails, but not all that follow
     assert left == []
+    # Threads of an earlier test may end meanwhile.
+    while not set(threading.enumerate()) <= set(before[1]) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert set(threading.enumerate()) <= set(before[1])
     assert _descriptors() == before[0]
-    assert set(threading.enumerate()) <= set(before[1])  # one of an earlier test may end meanwhile
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

@@ -26,6 +26,15 @@ async def bash(script: str, **options: Any) -> Completed:
     return await run("bash", "-c", script, **options)
 
 
+async def bash_until(ready: Path, script: str, *, timeout: float, **options: Any) -> Completed:  # noqa: ASYNC109
+    """Run a script that makes a file and then outlasts its timeout. A machine too busy for that gets more time."""
+    while True:
+        completed = await bash(script, timeout=timeout, **options)
+        if ready.exists() or timeout > DEADLINE:
+            return completed
+        timeout *= 2
+
+
 def in_python(script: str, *, cwd: Path) -> str:
     """Run a script in its own interpreter, for what would disturb this one, and return what it printed."""
     # With -X dev, asyncio warns of callbacks that took over 0.1 s: on a busy machine, any.

@@ -7,14 +7,15 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from blockbuster import BlockingError, blockbuster_ctx
 
 from llxprt_hooks.process import SpawnError, blocking_is_forbidden
 from llxprt_hooks.process.blocking import call_blocking
-from tests.process.process_runs import bash, run
-from tests.support.processes import eventually
+from tests.process.process_runs import bash, marked, run
+from tests.support.processes import eventually, until
 
 
 @pytest.fixture
@@ -47,8 +48,14 @@ async def test_blocking_calls_do_not_prevent_many_runs_at_once(strict: None) -> 
 
 
 @pytest.mark.usefixtures("way")
-async def test_blocking_calls_do_not_prevent_a_timeout(strict: None) -> None:
-    completed = await bash("trap '' TERM; sleep 1000 & sleep 1000", timeout=0.2, grace=0.2)
+async def test_blocking_calls_do_not_prevent_a_timeout(tmp_path: Path, strict: None) -> None:
+    script = f"trap '' TERM; : > {tmp_path}/ready; sleep 1000 & sleep 1000"
+    timeout, completed = 0.2, None
+    while not await asyncio.to_thread((tmp_path / "ready").exists):
+        completed = await bash(script, timeout=timeout, grace=0.2)
+        timeout *= 2  # for a machine that was too busy
+
+    assert completed is not None
 
     assert (completed.timed_out, completed.signal) == (True, "SIGKILL")
 
@@ -58,11 +65,14 @@ async def test_blocking_calls_do_not_prevent_the_reason_why_a_program_cannot_be_
         await run("/no/such/program")
 
 
-async def test_blocking_calls_do_not_prevent_an_end_by_a_second_cancellation(strict: None) -> None:
-    task = asyncio.create_task(bash("trap '' TERM; sleep 1000 & sleep 1000"))
-    await asyncio.sleep(0.3)
+async def test_blocking_calls_do_not_prevent_an_end_by_a_second_cancellation(tmp_path: Path, strict: None) -> None:
+    # It gets all of its input, more than a pipe holds, when the thread that starts it is done.
+    script = f"trap '' TERM; head -c 200000 > /dev/null; : > {tmp_path}/ready; sleep 1000 & sleep 1000"
+    task = asyncio.create_task(bash(script, stdin=bytes(200_000)))
+    await asyncio.to_thread(until, (tmp_path / "ready").exists)
     task.cancel()
     await asyncio.sleep(0.1)
+    assert not task.done()
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
@@ -71,11 +81,12 @@ async def test_blocking_calls_do_not_prevent_an_end_by_a_second_cancellation(str
 
 async def test_blocking_start_that_is_cancelled_leaves_nothing_running(strict: None) -> None:
     """The thread that starts the program cannot be interrupted."""
-    begun = threading.Event()
+    begun, over = threading.Event(), threading.Event()
 
     def slow() -> bytes:
         begun.set()
         time.sleep(0.3)
+        over.set()
         return b""
 
     task = asyncio.create_task(bash("sleep 1000", stdin=slow))
@@ -84,7 +95,7 @@ async def test_blocking_start_that_is_cancelled_leaves_nothing_running(strict: N
 
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0.6)  # what is left is found by the fixture `clean`
+    await asyncio.to_thread(until, lambda: over.is_set() and marked() == [])
 
 
 async def test_blocking_start_that_fails_after_it_was_cancelled_is_forgotten(strict: None) -> None:
@@ -101,4 +112,5 @@ async def test_blocking_start_that_fails_after_it_was_cancelled_is_forgotten(str
 
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0.4)
+    await asyncio.get_running_loop().shutdown_default_executor()  # waits for the thread
+    await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from llxprt_hooks.process import run as run_module
 from llxprt_hooks.process.pipes import Drain
 from tests.process.process_runs import bash, in_python, marked, run
 from tests.support.processes import DEADLINE, eventually, lives, written
@@ -140,7 +141,8 @@ def test_end_leaves_a_stream_that_never_runs_dry() -> None:
     assert (drain.kept, drain.cut, drain.at_end) == (bytes(10), True, False)
 
 
-async def test_end_waits_a_moment_for_what_a_child_still_writes() -> None:
+async def test_end_waits_a_moment_for_what_a_child_still_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_DRAIN_TIMEOUT", DEADLINE)
     completed = await bash("(sleep 0.01; echo late) & echo early")
 
     assert completed.stdout == b"early\nlate\n"

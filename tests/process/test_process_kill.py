@@ -68,11 +68,24 @@ def _children(pid: int) -> list[int]:
     return [int(child) for each in Path(f"/proc/{pid}/task").glob("*/children") for child in each.read_text().split()]
 
 
+LEAVING = """
+import threading, time
+
+def leave():
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    watchdog.leave_running()
+    os._exit(0)
+
+threading.Thread(target=leave).start()
+"""
+
+
 def test_kill_ends_the_shell_too_where_a_program_was_left_running_on_purpose(tmp_path: Path) -> None:
-    leave = "threading.Timer(1, lambda: (watchdog.leave_running(), os._exit(0))).start()"
-    started = parent(tmp_path, before=f"import threading; {leave}")
+    started = parent(tmp_path, before=LEAVING)
     pids = pids_in(tmp_path / "pids", 4)
     shell = watchdog_shell(started.pid)
+    (tmp_path / "go").touch()
 
     assert started.wait() == 0
     until(lambda: not lives(shell))
@@ -117,8 +130,9 @@ async def test_kill_costs_short_programs_no_shell(tmp_path: Path) -> None:
     printed = in_python(
         """
 import asyncio, os
-from llxprt_hooks.process import run_process, watchdog
-asyncio.run(run_process(["/bin/true"], stdin=b"", env={}, cwd="/", timeout=0.004))
+from llxprt_hooks.process import run, run_process, watchdog
+run._STREAM_WATCH_DELAY = 60  # whatever ends earlier is short
+asyncio.run(run_process(["/bin/true"], stdin=b"", env={}, cwd="/", timeout=60))
 print(watchdog._started)
 """,
         cwd=tmp_path,

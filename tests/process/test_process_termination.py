@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from llxprt_hooks.process import Completed, run_process
 from llxprt_hooks.process import run as run_module
-from llxprt_hooks.process import run_process
-from tests.process.process_runs import bash, in_python, marked, run
-from tests.support.processes import DEADLINE, eventually, lives, written
+from tests.process.process_runs import bash, bash_until, in_python, marked, run
+from tests.support.processes import DEADLINE, eventually, lives, pids_in, until, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,23 +34,27 @@ def does_not_hang() -> Iterator[None]:
 
 
 @pytest.mark.requirement("HOOK-117")
-async def test_timeout_sends_sigterm(way: None) -> None:
-    completed = await bash("echo out; sleep 1000", timeout=0.2)
+async def test_timeout_sends_sigterm(tmp_path: Path, way: None) -> None:
+    completed = await bash_until(tmp_path / "ready", f"echo out; : > {tmp_path}/ready; sleep 1000", timeout=0.2)
 
     assert (completed.exit_code, completed.signal, completed.timed_out) == (None, "SIGTERM", True)
     assert completed.stdout == b"out\n"
 
 
 @pytest.mark.requirement("HOOK-117")
-async def test_timeout_lets_the_process_tidy_up() -> None:
-    completed = await bash("trap 'echo tidy; exit 9' TERM; sleep 1000 & wait", timeout=0.3)
+async def test_timeout_lets_the_process_tidy_up(tmp_path: Path) -> None:
+    script = f"trap 'echo tidy; exit 9' TERM; : > {tmp_path}/ready; sleep 1000 & wait"
+
+    completed = await bash_until(tmp_path / "ready", script, timeout=0.3)
 
     assert (completed.exit_code, completed.timed_out, completed.stdout) == (9, True, b"tidy\n")
 
 
 @pytest.mark.requirement("HOOK-118")
 async def test_timeout_kills_what_ignores_sigterm_with_its_children(tmp_path: Path, way: None) -> None:
-    completed = await bash(IGNORES_TERM.format(ready=tmp_path / "ready"), timeout=0.2, grace=0.1)
+    ready = tmp_path / "ready"
+
+    completed = await bash_until(ready, IGNORES_TERM.format(ready=ready), timeout=0.2, grace=0.1)
 
     assert (completed.signal, completed.timed_out) == ("SIGKILL", True)
     assert completed.duration >= 290
@@ -63,26 +67,33 @@ def test_timeout_has_a_grace_of_five_seconds() -> None:
 
 
 async def test_timeout_gives_children_that_outlive_the_leader_their_grace(tmp_path: Path) -> None:
-    child = f"trap 'sleep 0.1; echo tidy > {tmp_path}/tidy; exit' TERM; sleep 1000 & wait"
+    child = f"trap 'sleep 0.1; echo tidy > {tmp_path}/tidy; exit' TERM; : > {tmp_path}/ready; sleep 1000 & wait"
 
-    completed = await bash(f"({child}) & sleep 1000", timeout=0.2, grace=60)
+    completed = await bash_until(tmp_path / "ready", f"({child}) & sleep 1000", timeout=0.2, grace=60)
 
     assert completed.signal == "SIGTERM"
     assert (tmp_path / "tidy").read_text() == "tidy\n"
 
 
-async def test_timeout_kills_children_that_outlive_leader_and_grace() -> None:
-    completed = await bash("(trap '' TERM; sleep 1000; sleep 1000) & sleep 1000", timeout=0.2, grace=0.1)
+async def test_timeout_kills_children_that_outlive_leader_and_grace(tmp_path: Path) -> None:
+    script = f"(trap '' TERM; : > {tmp_path}/ready; sleep 1000; sleep 1000) & sleep 1000"
+
+    completed = await bash_until(tmp_path / "ready", script, timeout=0.2, grace=0.1)
 
     assert (completed.signal, completed.timed_out) == ("SIGTERM", True)
     assert marked() == []
 
 
-async def test_timeout_is_not_declared_on_a_process_that_ended_while_the_loop_was_busy(way: None) -> None:
+async def test_timeout_is_not_declared_on_a_process_that_ended_while_the_loop_was_busy(
+    tmp_path: Path, way: None
+) -> None:
     async def block_the_loop() -> None:
-        time.sleep(0.25)
+        [pid] = pids_in(tmp_path / "pid", 1)
+        until(lambda: not lives(pid))
+        time.sleep(0.15)
 
-    completed, _ = await asyncio.gather(bash("echo out", timeout=0.1), block_the_loop())
+    script = f"echo out; echo $$ > {tmp_path}/pid"
+    completed, _ = await asyncio.gather(bash(script, timeout=0.1), block_the_loop())
 
     assert (completed.exit_code, completed.timed_out, completed.stdout) == (0, False, b"out\n")
 
@@ -91,8 +102,12 @@ async def test_timeout_of_zero_ends_the_process_at_once() -> None:
     assert (await run("sleep", "1000", timeout=0)).timed_out
 
 
-async def test_timeout_while_the_process_floods_both_streams() -> None:
-    completed = await bash("yes & yes >&2", timeout=0.2, output_limit=1000)
+async def test_timeout_while_the_process_floods_both_streams(tmp_path: Path) -> None:
+    more, ready = "head -c 1001 /dev/zero", tmp_path / "ready"
+
+    completed = await bash_until(
+        ready, f"{more}; {more} >&2; : > {ready}; yes & yes >&2", timeout=0.2, output_limit=1000
+    )
 
     assert (completed.timed_out, completed.stdout_cut, completed.stderr_cut) == (True, True, True)
 
@@ -219,15 +234,23 @@ async def test_cancel_a_second_time_kills_children_that_outlived_the_leader(tmp_
 
 
 async def test_cancel_during_the_grace_of_a_timeout_does_not_restart_it(tmp_path: Path) -> None:
-    script = f"trap 'echo term >> {tmp_path}/terms' TERM; while true; do sleep 0.05; done"
-    task = asyncio.create_task(bash(script, timeout=0.2, grace=0.3))
-    await written(tmp_path / "terms")
+    terms, go = tmp_path / "terms", tmp_path / "go"
+    script = f"trap 'echo term >> {terms}' TERM; until [ -e {go} ]; do sleep 0.05; done"
 
+    async def started(seconds: float) -> asyncio.Task[Completed]:
+        task = asyncio.create_task(bash(script, timeout=seconds, grace=DEADLINE))
+        await eventually(lambda: terms.exists() or task.done())
+        return task if terms.exists() else await started(2 * seconds)  # a busy machine sets the trap late
+
+    task = await started(0.2)
     task.cancel()
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    go.touch()
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert (tmp_path / "terms").read_text() == "term\n"
+    assert terms.read_text() == "term\n"
     assert marked() == []
 
 

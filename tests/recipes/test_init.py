@@ -16,9 +16,10 @@ from llxprt_hooks import HookEventName
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.engine.matcher import compile_matcher
-from llxprt_hooks.recipes import FIRST_HOOK, NAMES, ROLES, adapt_to_tools, find_recipe
+from llxprt_hooks.recipes import FIRST_HOOK, NAMES, ROLES
 from llxprt_hooks.settings import parse
 from tests.recipes.recipe_project import RecipeProject, mode_of
+from tests.support.processes import DEADLINE
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
 
@@ -115,19 +116,69 @@ def test_settings_that_are_there_get_no_schema(bench: RecipeProject) -> None:
 
 
 @pytest.mark.parametrize("name", [FIRST_HOOK, *NAMES])
-def test_every_recipe_treats_named_tools_like_its_own(name: str) -> None:
+def test_every_recipe_treats_named_tools_like_its_own_also_if_it_is_installed(name: str, bench: RecipeProject) -> None:
     tools = {"write": ["edit", "mcp__files.put"], "shell": ["bash", "sandbox"], "read": ["view"]}
-    recipe = find_recipe(name)
-    adapted = adapt_to_tools(recipe, tools)
+    bench.init(name)
+    plain = json.loads(settings_of(bench).read_text())["hooks"]
+    named = ",".join(f"{role}={tool}" for role in tools for tool in tools[role])
+    assert init(name, "--tools", named, "-C", str(bench.root)) == 0
+    adapted = json.loads(settings_of(bench).read_text())["hooks"]
 
-    for event, groups in recipe.hooks.items():
-        for before, after in zip(groups, adapted.hooks[event], strict=True):
+    assert plain.keys() == adapted.keys()
+    for event in [event for event in plain if HookEventName(event).spec.is_about_tool]:
+        for before, after in zip(plain[event], adapted[event], strict=True):
             assert {**before, "matcher": None} == {**after, "matcher": None}
             was, now = (compile_matcher(HookEventName(event), each.get("matcher")) for each in (before, after))
             for role, known in ROLES.items():
                 assert [now(tool) for tool in known] == [was(tool) for tool in known]
                 assert {now(tool) for tool in tools[role]} == {was(known[0])}
             assert now("other") == was("other")
+
+
+TOOLS_PRINTED = {
+    "first-hook": ("  first-hook  write_file, replace\n", "init --tools write=NAME "),
+    "dangerous-commands": (
+        "run_shell_command, shell, bash, sh, run, run_command, execute_command, terminal, python and similar names\n",
+        "init dangerous-commands --tools shell=NAME ",
+    ),
+    "git-checkpoint": ("write_file, replace, run_shell_command\n", "git-checkpoint --tools write=NAME,shell=NAME "),
+    "secret-scanning": ("all tools except read_file, read_many_files,", "secret-scanning --tools read=NAME "),
+    "protected-files": ("  protected-files  all tools\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", TOOLS_PRINTED)
+def test_it_prints_for_which_tools_the_hooks_run_and_how_to_name_others(
+    name: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(name, "-C", str(bench.root))
+
+    tools, command = TOOLS_PRINTED[name]
+    printed = capsys.readouterr().out
+    assert tools in printed
+    assert command in printed
+    assert ("--tools" in printed) == bool(command)
+
+
+def test_it_prints_nothing_about_tools_for_hooks_that_do_not_run_for_tools(
+    bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init("pii-redaction", "-C", str(bench.root))
+
+    assert "ools" not in capsys.readouterr().out
+
+
+def test_the_tools_printed_are_those_of_the_settings(bench: RecipeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    init("dangerous-commands", "-C", str(bench.root))
+    settings = json.loads(settings_of(bench).read_text())
+    settings["hooks"]["BeforeTool"][0]["matcher"] = "^mine$"
+    settings_of(bench).write_text(json.dumps(settings))
+    capsys.readouterr()
+
+    init("dangerous-commands", "-C", str(bench.root))
+
+    assert "  dangerous-commands  those that match ^mine$\n" in capsys.readouterr().out
+    assert '"matcher": "^mine$"' in settings_of(bench).read_text()
 
 
 async def test_recipes_work_for_tools_of_other_names(bench: RecipeProject) -> None:
@@ -219,7 +270,9 @@ def test_a_script_that_lost_its_permission_gets_it_back(bench: RecipeProject) ->
 def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: RecipeProject) -> None:
     mine = bench.write(".llxprt/hooks/first_hook.py", "# mine\n")
     screen = io.StringIO()
-    child = pexpect.spawn(COMMAND, ["init"], cwd=str(bench.root), encoding="utf-8", timeout=20, dimensions=(40, 100))
+    child = pexpect.spawn(
+        COMMAND, ["init"], cwd=str(bench.root), encoding="utf-8", timeout=DEADLINE, dimensions=(40, 100)
+    )
     child.logfile_read = screen
     try:
         for answer in answers:
@@ -243,7 +296,7 @@ def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: RecipeP
             ["init", "--list"],
             env={**env, "TERM": "xterm-256color", **environment},
             encoding="utf-8",
-            timeout=20,
+            timeout=DEADLINE,
             dimensions=(60, 60),
         )
         text = child.read()

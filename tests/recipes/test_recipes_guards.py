@@ -528,6 +528,7 @@ async def test_the_policy_service_decides(bench: RecipeProject, monkeypatch: pyt
 
     with serving(reply) as service:
         monkeypatch.setenv("POLICY_SERVICE_URL", service.url)
+        monkeypatch.setenv("POLICY_SERVICE_TIMEOUT", "60")
         denied = await bench.verdict("run_shell_command", command="npm install")
         allowed = await bench.verdict("run_shell_command", command="make")
         await bench.verdict("read_file", file_path="a")

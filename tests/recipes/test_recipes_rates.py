@@ -45,6 +45,12 @@ def corpus(recipe: str) -> tuple[Families, Families]:
     return found["attacks"], found["harmless"]
 
 
+def call(sample: Sample) -> tuple[str, dict[str, Any]]:
+    """The tool and the arguments of a sample. A text is the command of the agent's own shell tool."""
+    tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+    return tool, given
+
+
 def size(families: Families) -> int:
     return sum(map(len, families.values()))
 
@@ -86,16 +92,16 @@ def test_the_rates_of_dangerous_commands_are_as_stated() -> None:
     assert module.PARSER is not None, "tree-sitter and tree-sitter-bash are in the dev extra"
     parser = module.PARSER
 
-    def judge(command: str, with_parser: Any) -> object:
+    def judge(sample: Sample, with_parser: Any) -> object:
         module.PARSER = with_parser
-        return module.Judge(PROJECT, PROJECT).text(command)
+        return module.judge_call(*call(sample), PROJECT)
 
     attacks, harmless = corpus("dangerous-commands")
     assert size(attacks) >= 200
     assert size(harmless) >= 100
     check(
         "dangerous-commands",
-        {"with the parser": lambda command: judge(command, parser), "without": lambda command: judge(command, None)},
+        {"with the parser": lambda sample: judge(sample, parser), "without": lambda sample: judge(sample, None)},
     )
 
 
@@ -118,8 +124,7 @@ def test_the_rates_of_protected_files_are_as_stated(tmp_path: Path) -> None:
     module.PROJECT = str(project)
 
     def judge(sample: Sample) -> object:
-        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
-        return module.judge(tool, given, str(project))
+        return module.judge(*call(sample), str(project))
 
     check("protected-files", {"with the standard library": judge})
 
@@ -144,7 +149,7 @@ def test_the_rates_of_ci_safety_net_are_as_stated() -> None:
     module = script("ci-safety-net")
 
     def judge(sample: Sample) -> object:
-        tool, given = ("run_shell_command", {"command": sample}) if isinstance(sample, str) else sample
+        tool, given = call(sample)
         return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": PROJECT})
 
     check("ci-safety-net", {"with the standard library": judge})

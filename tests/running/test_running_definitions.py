@@ -189,7 +189,7 @@ def test_a_definition_tells_where_it_stands() -> None:
 
 def test_of_many_wrong_entries_only_the_first_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("llxprt_hooks.engine.definitions.closest", lambda key, known: asked.append(key))
+    monkeypatch.setattr("llxprt_hooks.engine.suggestions.event_fix", asked.append)
 
     _, problems = read_definitions(HookSet({f"BeforeTol{number}": [] for number in range(1000)}, origin="x.json"))
 
@@ -280,7 +280,7 @@ def test_any_groups_are_read_alike_whatever_else_the_event_has(groups: list[Any]
 
 def test_usual_hooks_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llxprt_hooks.engine.definitions.read_hook", None)
-    fields = {"timeout": 5000, "name": "guard", "description": "Checks.", "failClosed": True, "unknown": [1]}
+    fields = {"timeout": 5000, "name": "guard", "description": "Checks.", "failClosed": True}
 
     [definition] = definitions(one_hook(**fields))
 

@@ -94,13 +94,16 @@ async def test_a_configuration_limits_how_many_hooks_run_at_once(project: Path) 
 
 @pytest.mark.slow
 async def test_the_timeout_of_a_hook_that_waits_counts_from_its_start(project: Path) -> None:
-    hook = {"type": "command", "command": "sleep 0.3; exit 2", "timeout": 3000}
-    hooks = {"BeforeTool": [{"hooks": [hook]}]}
-    config = Config(enable_hooks=True, working_dir=project, hooks=hooks, max_processes=1)
+    async def blocked(milliseconds: int) -> list[bool]:
+        """Twelve calls take longer than the timeout of one."""
+        hook = {"type": "command", "command": f"sleep {milliseconds / 1000}; exit 2", "timeout": 10 * milliseconds}
+        hooks = {"BeforeTool": [{"hooks": [hook]}]}
+        config = Config(enable_hooks=True, working_dir=project, hooks=hooks, max_processes=1)
+        outputs = await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(12)))
+        return [output is not None and output.is_blocking_decision() for output in outputs]
 
-    outputs = await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(12)))
-
-    assert [output is not None and output.is_blocking_decision() for output in outputs] == [True] * 12
+    # A busy machine may need more than the timeout for one of them.
+    assert all(await blocked(200)) or all(await blocked(400)) or all(await blocked(800))
 
 
 def test_a_limit_below_one_is_refused() -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,10 +21,22 @@ from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_child
 from tests.running.running_hooks import handler_of, hook, payload, run
 
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.results import HookExecutionResult
+
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 
-ENOUGH = 1_500.0
-"""Milliseconds: enough for a script to begin, so that what it does at the end can be seen."""
+
+async def run_until(begun: list[str], command: str, project: Path) -> tuple[HookExecutionResult, float]:
+    """Run a hook that writes files when it has begun, and then outlasts its timeout, which is returned too."""
+    timeout = 500.0
+    while True:
+        result = await run(command, project, timeout=timeout)
+        if all((project / name).exists() for name in begun):
+            return result, timeout
+        for name in [*begun, "asked"]:
+            (project / name).unlink(missing_ok=True)
+        timeout *= 2  # the machine was too busy
 
 
 def is_alive(pid: int) -> bool:
@@ -54,14 +66,16 @@ while :; do sleep 0.02; done
 class TestTimeIsOver:
     @pytest.mark.requirement("HOOK-117", "HOOK-119", "HOOK-155")
     async def test_the_hook_and_its_children_get_sigterm_and_the_hook_has_failed(self, project: Path) -> None:
-        result = await run(ASKED_TO_END.format(before="", code=0), project, timeout=ENOUGH)
+        command = ASKED_TO_END.format(before="", code=0)
+
+        result, timeout = await run_until(["pid", "child-pid"], command, project)
 
         assert sorted((project / "asked").read_text().split()) == ["child", "parent"]
         assert not is_alive(int((project / "pid").read_text()))
         assert not is_alive(int((project / "child-pid").read_text()))
         assert not result.success
         assert result.output is None
-        assert "1500" in str(result.error)
+        assert f"after {timeout:g} ms" in str(result.error)
 
     @pytest.mark.slow
     @pytest.mark.requirement("HOOK-119")
@@ -70,7 +84,7 @@ class TestTimeIsOver:
     ) -> None:
         deny = 'echo \'{"decision": "deny"}\'; echo no >&2'
         command = ASKED_TO_END.format(before=deny, code=2)
-        entry = {"type": "command", "command": command, "timeout": ENOUGH, "name": "slow"}
+        entry = {"type": "command", "command": command, "timeout": 1500, "name": "slow"}
         handler = await handler_of({"BeforeTool": [{"hooks": [entry]}]}, project)
 
         result = await handler.fire_before_tool_event("write_file", {})
@@ -89,21 +103,21 @@ class TestTimeIsOver:
             "stubborn",
             f"#!{sys.executable}\n"
             "import os, signal, time\n"
-            "notes = os.open('notes', os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n"
             "def note(what): os.write(notes, f'{what} {time.monotonic()}\\n'.encode())\n"
             "signal.signal(signal.SIGTERM, lambda *_: note('asked'))\n"
+            "notes = os.open('notes', os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n"
             "note(os.getpid())\n"
             "while True:\n"
             "    time.sleep(0.05)\n"
             "    note('alive')\n",
         )
 
-        result = await run(stubborn, project, timeout=ENOUGH)
+        result, timeout = await run_until(["notes"], stubborn, project)
 
         notes = [line.split() for line in (project / "notes").read_text().splitlines()]
         asked = [float(when) for what, when in notes if what == "asked"]
         assert len(asked) == 1
-        assert float(notes[-1][1]) - asked[0] > 3
+        assert result.duration >= timeout + 5000
         assert time.monotonic() - asked[0] < 30
         assert not is_alive(int(notes[0][0]))
         assert not result.success

@@ -45,6 +45,12 @@ UNCLEAR: dict[str, bytes] = {
     "permission with an unknown word": b'{"hookSpecificOutput": {"permissionDecision": "Deny"}}',
     "permission of a wrong type": b'{"hookSpecificOutput": {"permissionDecision": false}}',
     "permission at the top level": b'{"permissionDecision": "deny"}',
+    "misspelled decision": b'{"descision": "deny"}',
+    "decision in capitals": b'{"Decision": "deny"}',
+    "misspelled decision beside others": b'{"reason": "no", "id": 7, "decison": "deny"}',
+    "misspelled continue": b'{"contine": false}',
+    "misspelled specific output": b'{"hook_specific_output": {"permissionDecision": "deny"}}',
+    "misspelled permission": b'{"permission_decision": "deny"}',
     "specific output of a wrong type": b'{"hookSpecificOutput": "deny"}',
 }
 CLEAR: dict[str, bytes] = {
@@ -58,6 +64,10 @@ CLEAR: dict[str, bytes] = {
     "byte order mark": b'\xef\xbb\xbf{"decision": "approve"}',
     "wrong type elsewhere": b'{"decision": "allow", "reason": 7}',
     "unknown field": b'{"verdict": "fine"}',
+    "all fields unknown": b'{"block": true, "deny": "yes"}',
+    "misspelled, but null": b'{"descision": null}',
+    "like a decision, but another word": b'{"decision": "allow", "precision": 1, "revision": 2, "permissionMode": "x"}',
+    "misspelled field that decides nothing": b'{"reson": "fine", "permissionDecisionReason": "fine"}',
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
+from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_matcher, set_top_level
 from llxprt_hooks.settings.jsonc import JsoncError, parse
 
 GROUP = {"matcher": "^write_file$", "hooks": [{"type": "command", "command": "./check.sh"}]}
@@ -360,3 +360,10 @@ def test_a_list_of_another_kind_is_refused(text: str, disabled: bool) -> None:
 def test_a_text_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(JsoncError):
         set_disabled('{"a": 1', "lint", True)
+
+
+def test_a_matcher_is_replaced_and_all_else_stays() -> None:
+    text = '{"hooks": {"BeforeTool": [{}, {"matcher": "a" /* mine */, "hooks": []}]}}'
+
+    assert set_matcher(text, "BeforeTool", 1, "a|\u00e4") == text.replace('"a"', '"a|\u00e4"')
+    assert set_matcher(text, "BeforeTool", 0, "a|b") == text

@@ -250,6 +250,23 @@ def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, pr
     )
 
 
+@pytest.mark.parametrize("place", ["settings.json", ".llxprt/setting.json", ".llxprt/hooks.json"])
+def test_hooks_in_a_file_that_is_not_read_are_warned_of(
+    project: Path, project_file: Path, write: Write, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write(project / place, {"enableHooks": True, **hooks("p")})
+
+    [notice] = load_settings(project).notices
+
+    assert notice == (
+        f"Hooks in {file} do not run, and nothing is blocked in their place, because this file is not read. "
+        "Move them to `.llxprt/settings.json`."
+    )
+    assert caplog.messages == [notice]
+    write(project_file, {})
+    assert load_settings(project).notices == ()
+
+
 @pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
 def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
@@ -269,16 +286,23 @@ def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
 def test_an_unknown_event_is_said_to_run_nothing(
     project: Path, user_file: Path, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(user_file, {"enableHooks": True, "hooks": {"BeforTool": [group("u")], "Wherever": [group("u")]}})
+    events = ("BeforTool", "PreToolUse", "Setup", "Wherever")
+    write(user_file, {"enableHooks": True, "hooks": {event: [group("u")] for event in events}})
 
     system = Config.load(project).get_hook_system()
     assert system is not None
     system.ready_event_handler()
 
-    assert [message.partition(": ")[2] for message in caplog.messages] == [
-        f"{where}: discarded: no such event, so its hooks never run, and nothing is blocked in their place{hint}"
-        for where, hint in {"hooks.BeforTool": "; did you mean `BeforeTool`?", "hooks.Wherever": ""}.items()
+    fixes = [
+        message.partition(": discarded, and nothing is blocked in its place: unknown event. ")[2]
+        for message in caplog.messages
     ]
+    assert fixes[:3] == [
+        "Did you mean `BeforeTool`?",
+        "Did you mean `BeforeTool`? It is the counterpart of Claude Code's `PreToolUse`.",
+        "Claude Code's `Setup` has no counterpart here; remove it.",
+    ]
+    assert fixes[3].startswith("The events are `BeforeTool`, ")
 
 
 NEVER = 'because no settings file has `"enableHooks": true`.'
@@ -494,8 +518,16 @@ def test_a_settings_file_may_be_the_users_own_link(
 
 
 WRONG_FIELDS = [
-    ('{"hooks": []}', 11, '"hooks" must be an object, found an array, which is ignored'),
-    ('{"hooks": null}', 11, '"hooks" must be an object, found null, which is ignored'),
+    (
+        '{"hooks": []}',
+        11,
+        '"hooks" must be an object, found an array, which is discarded, and nothing is blocked in its place',
+    ),
+    (
+        '{"hooks": null}',
+        11,
+        '"hooks" must be an object, found null, which is discarded, and nothing is blocked in its place',
+    ),
     ('{"enableHooks": "yes"}', 17, '"enableHooks" must be true or false, found "yes", which is ignored'),
     ('{"tools": 1}', 11, '"tools" must be an object, found 1, which is ignored'),
     ('{"tools": {"enableHooks": 0}}', 27, '"enableHooks" must be true or false, found 0, which is ignored'),
@@ -505,7 +537,14 @@ WRONG_FIELDS = [
     ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
     ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
     ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooks": {"BeforeTool": 7}}', 26, '"BeforeTool" must be an array of hook groups, found 7, which is ignored'),
+    (
+        '{"hooks": {"BeforeTool": 7}}',
+        26,
+        (
+            '"BeforeTool" must be an array of hook groups, found 7, '
+            "which is discarded, and nothing is blocked in its place"
+        ),
+    ),
 ]
 
 

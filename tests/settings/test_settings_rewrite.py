@@ -36,7 +36,7 @@ def test_a_text_that_is_no_longer_that_is_left_as_it_is(tmp_path: Path, now: str
 
 
 def test_installing_a_recipe_overwrites_no_change(project: Path, project_file: Path) -> None:
-    planned = plan_installation(project, [find_recipe("first-hook")])
+    planned = plan_installation(project, [find_recipe("first-hook")], {})
     project_file.parent.mkdir(exist_ok=True)
     project_file.write_text(MINE)
 

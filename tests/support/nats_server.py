@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
 import socket
 import subprocess
 import tempfile
 import urllib.request
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.processes import until
+from tests.support.processes import end, lives, until
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
 
 
 class NatsServer:
@@ -23,7 +31,7 @@ class NatsServer:
         self._arguments = arguments
         self._port, self._monitoring_port = _free_port(), _free_port()
         self._folder = tempfile.TemporaryDirectory(prefix="nats-")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
 
     @property
     def url(self) -> str:
@@ -36,40 +44,59 @@ class NatsServer:
         address = ["-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", self._folder.name]
         address += ["-m", str(self._monitoring_port)]
         log = Path(self._folder.name) / "log"
-        with log.open("wb") as file:
-            self._process = subprocess.Popen([program, *address, *self._arguments], stdout=file, stderr=file)
-        until(lambda: b"Server is ready" in log.read_bytes() or self._process_ended(log))
+        # Not as a child of this process: tests that follow in it check that they leave no child, or wait for all.
+        script = [*("sh", "-c", '"$@" > "$0" 2>&1 & echo $!', str(log)), program, *address, *self._arguments]
+        self._pid = int(subprocess.run(script, stdout=subprocess.PIPE, check=True).stdout)
+        until(lambda: b"Server is ready" in log.read_bytes() or self._has_ended(log))
 
     def connections_so_far(self) -> int:
         """How many clients have connected since the server was started."""
-        return int(self._variables()["total_connections"])
+        return int(self._report("varz")["total_connections"])
 
     def connections_now(self) -> int:
-        return int(self._variables()["connections"])
+        return int(self._report("varz")["connections"])
 
-    def _variables(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._monitoring_port}/varz") as answer:
-            variables: dict[str, Any] = json.load(answer)
-        return variables
+    def has_listener(self, subject: str) -> bool:
+        """Whether a request would reach anybody."""
+        return bool(self._report(f"subsz?subs=1&test={subject}").get("subscriptions_list"))
+
+    def _report(self, name: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._monitoring_port}/{name}") as answer:
+            report: dict[str, Any] = json.load(answer)
+        return report
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        if self._pid is not None:
+            pid, self._pid = self._pid, None
+            end(pid)
+            until(lambda: not lives(pid))
+
+    def signal(self, number: int) -> None:
+        assert self._pid is not None
+        os.kill(self._pid, number)
 
     def close(self) -> None:
         self.stop()
         self._folder.cleanup()
 
-    def _process_ended(self, log: Path) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, log.read_text()
+    def _has_ended(self, log: Path) -> bool:
+        assert self._pid is not None
+        assert lives(self._pid), log.read_text()
         return False
 
 
+async def listen(client: Client, subject: str, queue: str = "", *, cb: Callable[[Msg], Awaitable[None]]) -> None:
+    """Subscribe. The server knows it when this returns, so that no request is refused because nobody listens."""
+    await client.subscribe(subject, queue, cb=cb)
+    # The first PING of nats-py may overtake the subscription.
+    for _ in range(2):
+        await client.flush()
+
+
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A port that systems do not give to connections, so that it stays free until the server is started (again)."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port

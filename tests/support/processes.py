@@ -46,7 +46,9 @@ def lives(pid: int) -> bool:
     """Whether a process runs; one that has ended and waits to be collected does not."""
     try:
         os.kill(pid, 0)
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, threads = fields[0], int(fields[17])
+        return state != "Z" or threads > 1  # its first thread may end before the others
     except ProcessLookupError:
         return False
     except FileNotFoundError:
@@ -80,6 +82,19 @@ def watchdog_shell(pid: int) -> int:
 
     until(look)
     return found[0]
+
+
+def has_open(part_of_path: str, cwd: Path) -> int:
+    """How many processes in a folder have a file open whose path contains a text."""
+    inside = [each for each in Path("/proc").glob("[0-9]*") if _target(each / "cwd") == str(cwd)]
+    return sum(any(part_of_path in (_target(fd) or "") for fd in _descriptors(each)) for each in inside)
+
+
+def _descriptors(process: Path) -> list[Path]:
+    try:
+        return list((process / "fd").iterdir())
+    except OSError:
+        return []
 
 
 def _command_line(process: Path) -> bytes:

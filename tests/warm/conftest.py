@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from llxprt_hooks.process.warm import zygotes
+from llxprt_hooks.process.warm import Offer, pool, zygotes
+from tests.support.processes import DEADLINE
 from tests.warm.warm_hook import WarmHook
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter that a busy machine lets wait is not passed over."""
+    monkeypatch.setattr(Offer, "seconds", DEADLINE)
+    monkeypatch.setattr(pool, "_SEND_TIMEOUT", DEADLINE)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import pytest
 from llxprt_hooks.process import run
 from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.warm import Offer, ZygotePool, pool, zygotes
-from tests.support.processes import end, eventually, lives, pids_in, until
+from tests.support.processes import DEADLINE, end, eventually, lives, pids_in, until
 from tests.warm.warm_hook import ALLOWS, WarmHook, waiting_child
 
 DENIES = "import sys\nopen('runs', 'a').write('x')\nsys.exit(2)"
@@ -58,13 +58,16 @@ async def assert_decides_once(hook: WarmHook) -> None:
 async def test_script_that_is_offered_while_the_interpreter_leaves_runs_once(
     hook: WarmHook, change_zygote: ChangeZygote
 ) -> None:
+    may_leave, leaves = hook.folder / "may-leave", hook.folder / "leaves"
     change_zygote("_IDLE_SECONDS = 600.0", "_IDLE_SECONDS = 0.1")
     change_zygote(
-        '                self._leave(b"I")\n            for',
-        '                time.sleep(1); self._leave(b"I")\n            for',
+        'and not self._closed:\n                self._leave(b"I")\n            for',
+        f'and os.path.exists("{may_leave}"):\n                open("{leaves}", "w").close(); time.sleep(0.5); '
+        'self._leave(b"I")\n            for',
     )
     await hook.warm()
-    await asyncio.sleep(0.5)
+    may_leave.touch()
+    await eventually(leaves.exists)
 
     await assert_decides_once(hook)
 
@@ -121,14 +124,15 @@ async def test_interpreter_goes_on_when_it_cannot_learn(hook: WarmHook, change_z
 @pytest.mark.slow
 async def test_interpreter_that_hangs_costs_time_once(hook: WarmHook, monkeypatch: pytest.MonkeyPatch) -> None:
     await hook.warm()
-    monkeypatch.setattr(Offer, "seconds", 0.2)
     stopped = [await waiting_child(hook.zygote()), hook.zygote()]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     monkeypatch.setattr(pool._Zygote, "offer", counted := _Counted(pool._Zygote.offer))
 
-    for _ in range(3):
-        await assert_decides_once(hook)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(Offer, "seconds", 0.2)
+        for _ in range(3):
+            await assert_decides_once(hook)
 
     assert counted.calls == 1
     assert not zygotes._zygotes
@@ -343,6 +347,7 @@ async def test_many_different_interpreters_in_turn_are_not_started_each_time(
     hook: WarmHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zygotes.close()
+    monkeypatch.setattr(pool, "_RECENT_SECONDS", DEADLINE)
     started = []
 
     def counted(*given: Any) -> None:

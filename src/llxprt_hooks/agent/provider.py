@@ -81,8 +81,9 @@ class ReplayProvider:
         try:
             answer = next(self._answers)
         except StopIteration:
+            used = "1 was" if self._used == 1 else f"{self._used} were"
             raise AgentError(
-                f"{self._file} has no more recorded answers: {self._used} were used, and the model was called again"
+                f"{self._file} has no more recorded answers: {used} used, and the model was called again"
             ) from None
         self._used += 1
         for chunk in answer:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 
     from nats.aio.client import Client
+    from nats.js import JetStreamContext
 
 _WAIT: Final = 5.0
 """Seconds to wait for a confirmation, or for the next message of a stream that has more."""
@@ -158,13 +159,11 @@ class StreamReader:
                     opt_start_seq=max(self._read, state.first_seq - 1) + 1,
                 ),
             )
-            pending, before = state.messages if self._read < state.last_seq else 0, self._read
+            pending = int(await self._has_more(jetstream))
             while pending or follow:
                 try:
                     message = await messages.next_msg(_WAIT if pending else None)
                 except NoMessageError as error:
-                    if self._read == before:  # what was behind it has been removed
-                        return
                     raise ConnectionError(f"NATS at {self._address} stopped sending the stream") from error
                 self._read, pending = message.metadata.sequence.stream, message.metadata.num_pending
                 if (key := hashlib.sha256(message.data).digest()) in self._seen:
@@ -174,3 +173,15 @@ class StreamReader:
                 yield message.data
         finally:
             await client.close()
+
+    async def _has_more(self, jetstream: JetStreamContext) -> bool:
+        """Whether there is a message behind the last one that was read. The state counts those that were removed."""
+        from nats.js.errors import NotFoundError
+
+        try:
+            await jetstream.get_msg(
+                self._stream, seq=self._read + 1, subject=stream_subject(self._stream, "*"), next=True
+            )
+        except NotFoundError:
+            return False
+        return True

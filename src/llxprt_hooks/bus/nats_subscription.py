@@ -73,6 +73,9 @@ class NatsSubscription:
             return
         try:
             async with asyncio.timeout(_DRAIN_TIMEOUT):
+                # The PING of `drain` may overtake its UNSUB, and a request that comes in between would be dropped.
+                await self.client._send_unsubscribe(self._subscription._id)
+                await self.client.flush()
                 await self._subscription.drain()  # type: ignore[no-untyped-call]
         except Exception as error:  # without a connection, no new ones come either
             log.debug("%s: the subscription could not be ended: %s", self._subject, error)

@@ -51,7 +51,7 @@ class NatsType(click.ParamType[tuple[str, ...]]):
 
 
 def _unknown_event(value: str) -> str:
-    from llxprt_hooks.diagnosis.suggestions import meant_event
+    from llxprt_hooks.engine.suggestions import meant_event
 
     meant = meant_event(value)
     guess = f" Did you mean {meant}?" if meant else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
@@ -18,14 +21,26 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.inspection.inventory import without_warnings
     from llxprt_hooks.inspection.log import HookLog
-    from llxprt_hooks.integrations.unsupported import unsupported_hooks
+    from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
 
     with without_warnings():
         config = Config.load(directory, observer=HookLog(directory))
     hooks = Hooks(config)
     for line in (*(config.settings.warnings if config.settings else ()), *unsupported_hooks(proxy, hooks)):
         warn(line)
+    if not any(map(hooks.has_hooks_for, set(HookEventName) - UNSUPPORTED[proxy].keys())):
+        warn(_nothing_runs(directory))
     return hooks
+
+
+def _nothing_runs(directory: str) -> str:
+    from llxprt_hooks.inspection.inventory import take_inventory
+
+    folder = Path(directory).absolute()
+    if take_inventory(directory).items:
+        list_them = f"llxprt-hooks list -C {shlex.quote(str(folder))}"
+        return f"no hook of {folder} runs in this proxy: nothing is checked. To see its hooks, run `{list_them}`"
+    return f"no hooks are configured in {folder}: nothing is checked. To use those of another project, pass -C"
 
 
 def warn(message: str) -> None:

@@ -10,6 +10,7 @@ from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
 from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.trial import meaning
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,10 +24,11 @@ MAX_LINES = 100
 """Lines printed of one stream or payload. ``--json`` prints all."""
 
 MAX_LINE_LENGTH = 2000
+MAX_NAME_LENGTH = 80
 
 
-def print_trial(trial: Trial) -> None:
-    """Print the plan, the payload, each hook's result, the outcome and hints."""
+def print_trial(trial: Trial, *, fired: bool) -> None:
+    """Print the plan, the payload, each hook's result, the outcome and hints; ``fired``, also why no hook ran."""
     console = stdout_console()
     _print_plan(console, trial)
     shown: Mapping[str, Any] | None = None
@@ -44,6 +46,8 @@ def print_trial(trial: Trial) -> None:
         print_wrapped(console, ("failed", "red bold"), f": {failure}")
     for hint in trial.hints:
         print_wrapped(console, ("hint", "yellow"), f": {hint}")
+    if fired and not trial.results and not trial.failures and trial.not_run is None:
+        print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
 
 
 def _print_plan(console: Console, trial: Trial) -> None:
@@ -76,14 +80,28 @@ def _print_outcome(console: Console, trial: Trial) -> None:
         _print_block(console, "merged", _indented(trial.output.to_dict()))
     found = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
-        print_wrapped(console, ("blocked", "red bold"), f": {trial.reason}" if trial.reason else "")
+        # The reason of a hook with `failClosed` begins with the same word.
+        reason = f": {trial.reason}" if trial.reason else ""
+        print_wrapped(console, ("blocked", "red bold"), reason.replace(": blocked ", " ", 1))
     elif trial.should_stop:
         print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:
-        print_wrapped(console, ("allowed", "green bold"), f": {'; '.join(found) or 'nothing changed'}")
+        _print_allowed(console, trial, "; ".join(found) or "nothing changed")
         return
     for effect in found[1:]:
         print_wrapped(console, f"  and {effect}")
+
+
+def _print_allowed(console: Console, trial: Trial, effect: str) -> None:
+    failed = [_one_line(result.hook_config.identity) for result in trial.results if result.error is not None]
+    if not failed:
+        print_wrapped(console, ("allowed", "green bold"), f": {effect}")
+        return
+    *first, last = (shorten(name, MAX_NAME_LENGTH) for name in failed)
+    names = f"{', '.join(first)} and {last}" if first else last
+    subject = f"hook {names}" if len(failed) == 1 else f"hooks {names}"
+    words = f", because {subject} failed" if len(failed) == len(trial.results) else f": {effect}, but {subject} failed"
+    print_wrapped(console, ("allowed", "yellow bold"), words)
 
 
 def _indented(value: Mapping[str, Any]) -> str:

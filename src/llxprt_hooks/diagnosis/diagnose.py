@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.checks import (
@@ -59,9 +60,9 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
     commands.check_syntax,
     commands.check_quoted_variable,
     commands.check_foreign_variable,
-    commands.check_misspelt_variable,
+    commands.check_misspelled_variable,
     commands.check_extension_path,
-    commands.check_exit_one,
+    commands.check_exit_codes,
     commands.check_imports_from_project,
     warm.check_warm,
     script_files.check_program,
@@ -73,26 +74,36 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, HookEntry], Found], ...]] = (
 def diagnose(inspection: Inspection) -> list[Diagnostic]:
     """Return all diagnostics, sorted by file and position; those outside settings files come last."""
     order = {file: number for number, file in enumerate(inspection.looked_for)}
-    found = dict.fromkeys([*inspection.unread, *_findings(inspection)])
+    found = dict.fromkeys(diagnostic for diagnostic, _ in findings(inspection))
     return sorted(found, key=lambda each: (order.get(each.file, len(order)), each.file, each.line, each.column))
 
 
-def _findings(inspection: Inspection) -> Found:
+def findings(inspection: Inspection) -> Iterator[tuple[Diagnostic, tuple[HookEntry, ...]]]:
+    """Yield each diagnostic with the hooks that it is about: none for a whole file, all of a group for its matcher."""
+    yield from ((each, ()) for each in inspection.unread)
     for check in ALL_FILES:
-        yield from check(inspection)
+        yield from ((each, ()) for each in check(inspection))
     for file in inspection.files:
         for check_file in EACH_FILE:
-            yield from check_file(inspection, file)
+            yield from ((each, ()) for each in check_file(inspection, file))
         for event in file.events:
             yield from _in_event(inspection, event)
 
 
-def _in_event(inspection: Inspection, event: EventEntry) -> Found:
+def _in_event(inspection: Inspection, event: EventEntry) -> Iterator[tuple[Diagnostic, tuple[HookEntry, ...]]]:
     for check_event in EACH_EVENT:
-        yield from check_event(inspection, event)
+        yield from ((each, ()) for each in check_event(inspection, event))
     for group in event.groups:
         for check_group in EACH_GROUP:
-            yield from check_group(inspection, group)
+            yield from ((each, group.hooks) for each in check_group(inspection, group))
         for hook in group.hooks:
             for check_hook in EACH_HOOK:
-                yield from check_hook(inspection, hook)
+                yield from ((_for_hook(each, hook), (hook,)) for each in check_hook(inspection, hook))
+
+
+def _for_hook(diagnostic: Diagnostic, hook: HookEntry) -> Diagnostic:
+    """Return the diagnostic with the consequence that a failure of this hook has."""
+    if not hook.blocks_on_failure:
+        return diagnostic
+    why = diagnostic.why.replace("calls go ahead", "`failClosed` blocks every call")
+    return replace(diagnostic, own_why=why.replace("the call goes ahead", "`failClosed` blocks the call"))

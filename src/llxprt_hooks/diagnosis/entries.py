@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_at
-from llxprt_hooks.diagnosis.suggestions import meant_event
 from llxprt_hooks.engine.definitions import read_hook
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.matcher import Matches, compile_matcher
 from llxprt_hooks.engine.schema import fields_of_type, own_fields, shell_fields
+from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PLACEHOLDER
@@ -228,6 +228,11 @@ class HookEntry:
         """Whether a failure of the hook blocks."""
         node = self.node.at("failClosed")
         return node is not None and node.scalar is True
+
+    @property
+    def blocks_on_failure(self) -> bool:
+        """Whether a failure of the hook blocks its event."""
+        return bool(self.config and self.config.blocks_on_failure and self.event and self.event.spec.can_block)
 
     @property
     def identity(self) -> str:

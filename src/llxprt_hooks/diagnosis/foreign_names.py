@@ -7,27 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.events import HookEventName
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_WITHOUT_COUNTERPART: Final = """
-    PermissionDenied PostCompact PostToolBatch Setup StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated
-    TeammateIdle UserPromptExpansion InstructionsLoaded ConfigChange CwdChanged FileChanged WorktreeCreate
-    WorktreeRemove Elicitation ElicitationResult
-"""
-CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
-    "PreToolUse": HookEventName.BEFORE_TOOL,
-    "PostToolUse": HookEventName.AFTER_TOOL,
-    "PostToolUseFailure": HookEventName.AFTER_TOOL,
-    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
-    "Stop": HookEventName.AFTER_AGENT,
-    "PreCompact": HookEventName.PRE_COMPRESS,
-    "PermissionRequest": HookEventName.NOTIFICATION,
-    **dict.fromkeys(_WITHOUT_COUNTERPART.split()),
-}
-"""Claude Code's events, except those with the same name here; None: no counterpart."""
 
 CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
     "Bash": "run_shell_command",
@@ -75,22 +56,3 @@ FOREIGN_VARIABLES: Final[Mapping[str, str]] = {
     "pathSeparator": "Write `/`.",
 }
 """Variables that other agents set for hooks or replace in commands, and what to do here."""
-
-FOREIGN_KEYS: Final[Mapping[str, str]] = {
-    "args": "Put the arguments into `command`.",
-    "async": "Run the script in the background: `(my-script &)`; the agent does not wait for it.",
-    "asyncRewake": "There is no counterpart here.",
-    "condition": "Read stdin in the script and decide there.",
-    "cwd": "Hooks run in the project folder; start the command with `cd … &&`.",
-    "env": "Set variables in the command: `NAME=value my-script`.",
-    "environment": "Set variables in the command: `NAME=value my-script`.",
-    "if": "Read stdin in the script and decide there, or narrow the group's `matcher`.",
-    "model": "Call a model from a script.",
-    "once": "Record in the script that it has run.",
-    "prompt": "Call a model from a script.",
-    "shell": "Commands are run by bash, or by sh if bash is not installed; for another shell write `zsh -c '…'`.",
-    "source": "The source of a hook is the file that contains it.",
-    "statusMessage": "Use `description`.",
-    "url": "Call the address from a command: `curl --data-binary @- …`.",
-}
-"""Hook keys of other agents, and what to do here."""

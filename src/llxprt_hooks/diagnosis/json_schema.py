@@ -24,18 +24,25 @@ def settings_schema() -> dict[str, Any]:
     False
     """
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Hooks of LLxprt Code, in settings.json",
-        # Some editors need these to allow comments and trailing commas, as the parser does.
-        "allowComments": True,
-        "allowTrailingCommas": True,
-        **_object(SETTINGS),
+        **schema_header("Hooks of LLxprt Code, in settings.json"),
+        **object_schema(SETTINGS),
         "$defs": {
             "hook": _hook(),
             **{f"{name}Hook": _hook_of_type(name) for name in supported_types()},
-            "hooks": _object(HOOKS),
-            **{f"{event}Group": _object(group) for event, group in GROUPS.items()},
+            "hooks": object_schema(HOOKS),
+            **{f"{event}Group": object_schema(group) for event, group in GROUPS.items()},
         },
+    }
+
+
+def schema_header(title: str) -> dict[str, Any]:
+    """Return the start of the schema of a file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        # Some editors need these to allow comments and trailing commas, as the parser does.
+        "allowComments": True,
+        "allowTrailingCommas": True,
     }
 
 
@@ -43,7 +50,7 @@ def _hook() -> dict[str, Any]:
     """Return the schema of a hook: the common fields, and a reference to the fields of its type."""
     common = {key: field for key, field in hook_shape(None).fields.items() if key not in own_fields()}
     return {
-        **_object(Shape(HOOK.name, HOOK.description, common, open=True)),
+        **object_schema(Shape(HOOK.name, HOOK.description, common, open=True)),
         "allOf": [
             {
                 "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
@@ -59,12 +66,13 @@ def _hook_of_type(name: str) -> dict[str, Any]:
     shape = hook_shape(name)
     own = {key: field for key, field in shape.fields.items() if key in own_fields()}
     return {
-        **_object(Shape(shape.name, f"A hook of type `{name}`.", own, open=True, example=shape.example)),
+        **object_schema(Shape(shape.name, f"A hook of type `{name}`.", own, open=True, example=shape.example)),
         "propertyNames": {"enum": list(shape.fields)},
     }
 
 
-def _object(shape: Shape) -> dict[str, Any]:
+def object_schema(shape: Shape) -> dict[str, Any]:
+    """Return the schema of an object."""
     required = [key for key, field in shape.fields.items() if field.required]
     return {
         "type": "object",
@@ -91,7 +99,7 @@ def _field(key: str, field: Field) -> dict[str, Any]:
 
 def _value(value: Value, key: str) -> dict[str, Any]:
     if isinstance(value, Shape):
-        return {"$ref": f"#/$defs/{value.name}"} if value.name in ("hook", "hooks") else _object(value)
+        return {"$ref": f"#/$defs/{value.name}"} if value.name in ("hook", "hooks") else object_schema(value)
     if isinstance(value, ArrayOf):
         element = value.element
         is_group = isinstance(element, Shape) and element.name == "group"

@@ -80,9 +80,7 @@ class Rule(Enum):
     UNSUPPORTED_EVENT = _warning("These hooks never run there, so they guard nothing.")
     UNKNOWN_TYPE = _error("A hook of an unknown type is skipped. Types are case-sensitive.")
     PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and calls go ahead.")
-    FAILING_HOOK = _error(
-        "With this value the hook fails each time, and calls go ahead; with `failClosed` all are blocked."
-    )
+    FAILING_HOOK = _error("The hook fails each time, and calls go ahead.")
     DOUBTFUL_VALUE = _warning("The hook probably does not do what was meant.")
     FAIL_CLOSED_NO_EFFECT = _warning(
         "`failClosed` turns a failure into a block, and only BeforeTool and BeforeModel can be blocked."
@@ -110,7 +108,7 @@ class Rule(Enum):
     MATCHER_IGNORED = _warning("This event ignores matchers: the hooks run every time.")
     MATCHER_UNANCHORED = _hint("A matcher matches anywhere in a name.")
 
-    # Hooks among others.
+    # Several hooks.
     DUPLICATE_COMMAND = _warning(
         "The same command runs once for an event: the first one, with its timeout and name. If any has `failClosed`, "
         "it has it too, with the longest timeout."
@@ -177,8 +175,9 @@ class Rule(Enum):
     IMPORTS_FROM_PROJECT = _warning(
         "This hook runs in every project. A project that nobody approved can bring a module that it imports."
     )
-    NOT_WARM = _hint("Python starts for every event. With `warm`, an interpreter that waits runs the same script.")
+    NOT_WARM = _hint("With `warm`, an interpreter that waits runs the unchanged script, in a fraction of the time.")
     EXIT_ONE = _hint("Only exit code 2 blocks; 1 is a failed hook, and the call goes ahead.")
+    EXIT_TWO_NO_EFFECT = _hint("Only BeforeTool and BeforeModel can be blocked; here, exit code 2 changes nothing.")
     EXIT_TWO_SILENT = _hint(
         "With exit code 2 the reason is read from stderr, and stdout is ignored: the model gets only `Blocked by hook`."
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, partial, reduce
 from operator import or_
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
@@ -19,18 +19,25 @@ from msgspec.structs import asdict
 from llxprt_hooks.engine.executors import EXECUTORS, settings_executor, settings_executors
 from llxprt_hooks.engine.executors.base import BeforeStart, HookScope
 from llxprt_hooks.engine.matcher import is_invalid
-from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, ENFORCE, GROUPS, HOOK_FIELDS, OBSERVE
+from llxprt_hooks.engine.schema import DEFAULT_TIMEOUT, ENFORCE, GROUPS, HOOK_FIELDS, OBSERVE, hook_shape
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.hook_groups import SWITCHES, HookEntry, HookGroup, Steps, hook_groups, where_words
+from llxprt_hooks.settings.hook_groups import (
+    DISCARDED,
+    SWITCHES,
+    HookEntry,
+    HookGroup,
+    Steps,
+    hook_groups,
+    where_words,
+)
 from llxprt_hooks.settings.problem import Problem, ProblemList
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields, usual_struct
-from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors import Executor
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.jsonc import Node
-    from llxprt_hooks.settings.shape import Field
+    from llxprt_hooks.settings.jsonc import Member, Node
+    from llxprt_hooks.settings.shape import Field, Shape
 
 
 class HookType(StrEnum):
@@ -185,6 +192,9 @@ def _config(
     return HookConfig(type_name, spec, timeout, name, description, fail_closed, before_start, scope, observe)
 
 
+_MOST_UNKNOWN: Final = 1000
+"""Unknown keys of one file that are compared with the known ones, because a hostile file could contain a million."""
+
 _LONGEST_TIMEOUT: Final = 1e12
 """Thirty years: beyond that an event loop's clock arithmetic has no meaning."""
 
@@ -209,7 +219,7 @@ def _usual_groups(executors: tuple[tuple[str, Executor[Any]], ...]) -> Any:
         ("matcher", str, None),
         ("sequential", bool, False),
     ]
-    return GenericAlias(list, msgspec.defstruct("group", members))
+    return GenericAlias(list, msgspec.defstruct("group", members, forbid_unknown_fields=True))
 
 
 class _Reader:
@@ -217,16 +227,17 @@ class _Reader:
         self._set = hook_set
         self._usual_groups = _usual_groups(tuple(settings_executors().items()))
         self._problems = ProblemList()
+        self._unknown_keys = 0
 
     @property
     def problems(self) -> list[Problem]:
         return self._problems.all()
 
     @cached_property
-    def _events(self) -> dict[str, Node]:
-        """The values of the keys under ``hooks`` in the file: there may be too many to search for each problem."""
+    def _events(self) -> dict[str, Member]:
+        """The keys under ``hooks`` in the file, with their values: there may be too many to search for each problem."""
         hooks = self._set.document.root.at("hooks") if self._set.document else None
-        return {member.key: member.value for member in hooks.members} if hooks else {}
+        return {member.key: member for member in hooks.members} if hooks else {}
 
     def definitions(self) -> list[HookDefinition]:
         found: list[HookDefinition] = []
@@ -243,10 +254,9 @@ class _Reader:
             return None
 
     def _unknown_event(self, key: str) -> Problem:
-        close = closest(key, HookEventName)
-        hint = f"; did you mean `{close}`?" if close else ""
-        never = "its hooks never run, and nothing is blocked in their place"
-        return self._problem(("hooks", key), f"discarded: no such event, so {never}{hint}")
+        from llxprt_hooks.engine.suggestions import event_fix
+
+        return self._problem(("hooks", key), f"{DISCARDED}: unknown event. {event_fix(key)}", at_key=True)
 
     def _usual(self, event_name: HookEventName, groups: object) -> list[HookDefinition]:
         """The hooks of an event if ``_carefully`` would find no problem in them: the same, several times as fast."""
@@ -272,6 +282,7 @@ class _Reader:
         """The usable hooks of an event, with a problem for each piece that is not."""
         found: list[HookDefinition] = []
         for group in hook_groups(hooks, self._report):
+            self._report_unread_keys(group.path, group.fields, GROUPS[event_name])
             fields, problems = read_fields(_GROUP_FIELDS[event_name], group.fields)
             for problem in problems:
                 self._report((*group.path, problem.key), problem.message, group.path)
@@ -288,9 +299,22 @@ class _Reader:
     def _hook(self, entry: HookEntry) -> HookConfig | None:
         config, problems = read_hook(entry.hook, self._set.before_start, self._set.scope)
         for problem in problems:
-            message = f"discarded: {problem.message}" if problem.discards else problem.message
+            message = f"{DISCARDED}: {problem.message}" if problem.discards else problem.message
             self._report((*entry.path, problem.key), message, entry.path)
+        self._report_unread_keys(entry.path, entry.hook, hook_shape(entry.hook.get("type")))
         return config
+
+    def _report_unread_keys(self, path: Steps, given: Mapping[Any, Any], shape: Shape) -> None:
+        """Report unknown keys that were probably meant to have an effect. Other unknown keys are for other programs."""
+        for key in given:
+            if key in shape.fields or not isinstance(key, str) or self._unknown_keys >= _MOST_UNKNOWN:
+                continue
+            from llxprt_hooks.engine.suggestions import why_unread
+
+            self._unknown_keys += 1
+            if why := why_unread(shape, key, given):
+                message = f"`{key}` is ignored: {why}"
+                self._problems.add(partial(self._problem, (*path, key), message, path, at_key=True))
 
     def _matches_all(self, event_name: HookEventName, matcher: str | None, group: HookGroup) -> bool:
         """Whether a group with a ``failClosed`` hook has an invalid matcher, and so is for everything (D-27)."""
@@ -306,13 +330,21 @@ class _Reader:
     def _report(self, path: Steps, message: str, where: Steps | None = None) -> None:
         self._problems.add(lambda: self._problem(path, message, where))
 
-    def _problem(self, path: Steps, message: str, where: Steps | None = None) -> Problem:
-        """A problem at the value that a path leads to, or at the nearest one around it."""
+    def _problem(self, path: Steps, message: str, where: Steps | None = None, *, at_key: bool = False) -> Problem:
+        """A problem at the value that a path leads to, at its key, or at the nearest value around it."""
         words, document = where_words(where or path), self._set.document
         if document is None:
             return Problem(None, 0, 0, message, where=words, origin=self._set.origin)
+        offset = self._offset(path, document.root, at_key=at_key)
+        return replace(document.problem_at(offset, message), where=words, origin=self._set.origin)
+
+    def _offset(self, path: Steps, root: Node, *, at_key: bool) -> int:
         _, event, *rest = path
-        at_event = self._events.get(str(event), document.root)
-        nodes = (at_event.at(*rest[:length]) for length in range(len(rest), 0, -1))
-        node = next((node for node in nodes if node is not None), at_event)
-        return replace(document.problem_at(node.start, message), where=words, origin=self._set.origin)
+        member = self._events.get(str(event))
+        value = member.value if member else root
+        nodes = [node for length in range(len(rest) + 1) if (node := value.at(*rest[:length]))]
+        members = (
+            [member] if not rest else [each for node in nodes[-2:-1] for each in node.members if each.key == rest[-1]]
+        )
+        keys = [each.key_start for each in members if each]
+        return keys[-1] if at_key and keys else nodes[-1].start

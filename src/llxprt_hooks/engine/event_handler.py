@@ -36,6 +36,7 @@ from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.bus.messages import MessageBus
+    from llxprt_hooks.engine.advice import Adviser
     from llxprt_hooks.engine.aggregator import HookAggregator
     from llxprt_hooks.engine.observer import HookObserver
     from llxprt_hooks.engine.planner import ExecutionPlan, HookPlanner
@@ -81,6 +82,7 @@ class HookEventHandler:
         self._observer = observer
         self._prepare = prepare
         self._connections: list[BusConnection] = []
+        self._advised: set[tuple[str, Adviser]] = set()
 
     # The eleven events.
 
@@ -325,7 +327,7 @@ class HookEventHandler:
     ) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
-            report_hooks(self._log, event_name, aggregated)
+            report_hooks(self._log, event_name, aggregated, self._advised)
             if self._observer is None and not self._log.isEnabledFor(logging.DEBUG):
                 return
             processed = self.process_common_hook_output_fields(aggregated)

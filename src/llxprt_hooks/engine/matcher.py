@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from regress import Regex, RegressError
@@ -20,6 +21,16 @@ Matches: TypeAlias = Callable[[str], bool]
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 
 _ANYTHING = ("", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidMatcher:
+    """The test of a matcher that is not a valid regular expression: only the same text passes it (HOOK-088)."""
+
+    matcher: str
+
+    def __call__(self, subject: str) -> bool:
+        return subject == self.matcher
 
 
 def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
@@ -67,7 +78,7 @@ def _searched(matcher: str) -> Matches:
         return lambda subject: matcher in subject
     expression = _expression(matcher)
     if expression is None:
-        return _exactly(matcher)  # HOOK-088
+        return InvalidMatcher(matcher)
     find = expression.find
     return lambda subject: find(_scalar_values(subject)) is not None
 

@@ -180,6 +180,8 @@ def _strictest(copies: list[HookConfig]) -> HookConfig:
 def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
     if skip is Skip.DISABLED:
         return "it is disabled"
+    if skip is Skip.NOT_MATCHED and entry.has_invalid_matcher:
+        return f"its matcher {entry.matcher!r} is not a valid regular expression, so it matches only the same text"
     if skip is Skip.NOT_MATCHED:
         return f"its matcher {entry.matcher!r} does not match {subject!r}"
     if skip is Skip.DUPLICATE:

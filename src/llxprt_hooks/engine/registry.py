@@ -11,8 +11,9 @@ import msgspec
 
 from llxprt_hooks.engine.definitions import HookDefinition, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
-from llxprt_hooks.engine.matcher import Matches, compile_matcher
+from llxprt_hooks.engine.matcher import InvalidMatcher, Matches, compile_matcher
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.definitions import ConfigSource, HookConfig
@@ -58,7 +59,14 @@ class HookRegistryEntry(msgspec.Struct):
         if matches is None:
             matcher = None if self.definition.matches_all else self.definition.matcher
             matches = self._matches = compile_matcher(self.definition.event_name, matcher)
+            if isinstance(matches, InvalidMatcher):
+                self._warn_of_invalid_matcher()
         return matches(subject)
+
+    @property
+    def has_invalid_matcher(self) -> bool:
+        """Whether its matcher is not a valid regular expression, as far as that is known: after ``matches``."""
+        return isinstance(self._matches, InvalidMatcher)
 
     @property
     def config(self) -> HookConfig:
@@ -89,6 +97,17 @@ class HookRegistryEntry(msgspec.Struct):
     def name(self) -> str:
         """The name that ``enable``, ``disable`` and lists use."""
         return self.config.identity
+
+    def _warn_of_invalid_matcher(self) -> None:
+        definition = self.definition
+        place = ": ".join(filter(None, (definition.origin, definition.where)))
+        log.warning(
+            "%s",
+            escape_for_terminal(
+                f"{place}: `matcher` {definition.matcher!r} is not a valid regular expression, so it is compared as "
+                f"plain text: hook `{self.name}` runs for hardly any tool, and nothing is blocked in its place"
+            ),
+        )
 
 
 class HookRegistry:

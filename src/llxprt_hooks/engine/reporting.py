@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.advice import ADVISERS
 from llxprt_hooks.engine.executors.base import StartRefusedError
 from llxprt_hooks.engine.results import is_blocked, is_refusal
 from llxprt_hooks.process import is_out_of_stack
+from llxprt_hooks.protocol.exit_codes import EXIT_2_BLOCKS_HINT, TRACEBACK
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
+    from llxprt_hooks.engine.advice import Adviser
     from llxprt_hooks.engine.observer import EventEnded, EventStarted
     from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
     from llxprt_hooks.events import HookEventName
@@ -30,15 +33,20 @@ def report_start(log: logging.Logger, event: EventStarted) -> None:
         log.debug("%s: plan %s", event.event_name, plan, extra={"hook_plan": plan})
 
 
-def report_hooks(log: logging.Logger, event_name: HookEventName, aggregated: AggregatedHookResult) -> None:
-    """Log what each hook of an event did. Only failures and advice reach the warning level."""
+def report_hooks(
+    log: logging.Logger, event_name: HookEventName, aggregated: AggregatedHookResult, advised: set[tuple[str, Adviser]]
+) -> None:
+    """Log what each hook of an event did. Only failures and advice reach the warning level.
+
+    ``advised`` has the advice that was logged before, by hook and mistake: a hook makes its mistakes at every call.
+    """
     debug = log.isEnabledFor(logging.DEBUG)
     for result in aggregated.results:
         if debug:
             record = {**result.to_dict(LOGGED_TEXT), "input": _shown_input(result)}
             log.debug("%s: hook %s", event_name, record, extra={"hook_execution": record})
         _warn_of_failure(log, event_name, result, goes_ahead=not is_refusal(aggregated.final_output))
-        _advise(log, event_name, result)
+        _advise(log, event_name, result, advised)
 
 
 def report_end(log: logging.Logger, event: EventEnded) -> None:
@@ -89,11 +97,18 @@ def _warn_of_failure(
     if result.error is None:
         return
     sentences = [str(result.error).removesuffix("."), _consequence(event_name, result, goes_ahead=goes_ahead)]
-    if result.hint:
-        sentences.append(f"Hint: {result.hint}")
+    if hint := result.hint or _exit_1_hint(event_name, result):
+        sentences.append(f"Hint: {hint}")
     if stderr := result.stderr[:LOGGED_TEXT].strip():
         sentences.append(f"Its stderr: {stderr}")
     log.warning("%s: %s", event_name, ". ".join(sentences), extra={"hook_failure": result.to_dict(LOGGED_TEXT)})
+
+
+def _exit_1_hint(event_name: HookEventName, result: HookExecutionResult) -> str | None:
+    """Exit code 1 where 2 was probably meant; Python exits with 1 after an exception, which its stderr shows."""
+    if result.exit_code != 1 or result.hook_config.fail_closed or not event_name.spec.can_block:
+        return None
+    return None if TRACEBACK in result.stderr else EXIT_2_BLOCKS_HINT
 
 
 def _consequence(event_name: HookEventName, result: HookExecutionResult, *, goes_ahead: bool) -> str:
@@ -118,14 +133,23 @@ def _why_blocked(result: HookExecutionResult) -> str:
     return ", because failClosed is set" if closed else ""
 
 
-def _advise(log: logging.Logger, event_name: HookEventName, result: HookExecutionResult) -> None:
-    if result.hint and result.error is None:
-        log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, result.hint)
+def _advise(
+    log: logging.Logger, event_name: HookEventName, result: HookExecutionResult, advised: set[tuple[str, Adviser]]
+) -> None:
+    identity = result.hook_config.identity
+    advice = [result.hint] if result.hint and result.error is None else []
+    advice += result.answer.problems if result.answer is not None else ()
+    for adviser in ADVISERS:
+        if (sentence := adviser(result)) and (identity, adviser) not in advised:
+            advised.add((identity, adviser))
+            advice.append(sentence)
+    for sentence in advice:
+        log.warning("%s: hook `%s`: %s", event_name, identity, sentence)
     ineffective = event_name.spec.awaited and not event_name.spec.can_block
     if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",
             event_name,
-            result.hook_config.identity,
+            identity,
             result.output.get_effective_reason(),
         )

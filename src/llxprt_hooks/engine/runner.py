@@ -20,7 +20,7 @@ from llxprt_hooks.engine.executors.base import (
     StartRefusedError,
 )
 from llxprt_hooks.engine.observer import HookStarted, new_id, notify
-from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult, error_text
+from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.protocol.exit_codes import HookVerdict, fail_closed_block, unreadable_decision
@@ -97,7 +97,7 @@ class HookRunner:
             verdict = HookVerdict(False, error=str(refusal))
         except Exception as error:  # a hook that cannot be run has failed, and the call goes ahead (HOOK-110)
             cause = error
-            verdict = HookVerdict(False, error=f"could not be run: {error_text(error)}")
+            verdict = HookVerdict(False, error=config.executor.failure(config.spec, error))
         result = HookExecutionResult(
             hook_config=config,
             event_name=event_run.event_name,

@@ -1,7 +1,7 @@
 """Whether hooks work on this machine: which files are read, what each hook's state is, and whether a hook can block.
 
-Nothing of the project is run. Shells check the syntax of scripts (``bash -n``), and a canary, a hook of the doctor's
-own, goes through the engine from payload to decision.
+Errors of ``validate`` are part of it. Nothing of the project is run. Shells check the syntax of scripts (``bash -n``),
+and a canary, a hook of the doctor's own, goes through the engine from payload to decision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
-from llxprt_hooks.diagnosis.diagnose import EACH_HOOK
+from llxprt_hooks.diagnosis.diagnose import findings
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
 from llxprt_hooks.inspection.log import log_file
@@ -26,9 +26,11 @@ from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from llxprt_hooks.diagnosis import Diagnostic
+    from llxprt_hooks.diagnosis.entries import HookEntry
     from llxprt_hooks.inspection.inventory import Inventory, Item
     from llxprt_hooks.trust.load import LevelFile, Settings
 
@@ -38,6 +40,13 @@ _CANARY_COMMAND: Final = f'read -r payload; case $payload in *{_CANARY}*) echo "
 
 _BREAKING: Final = (Rule.PROGRAM_NOT_FOUND, Rule.SCRIPT_WRITABLE)
 """Warnings of ``validate`` with which a guard cannot be relied on."""
+
+_OF_PROJECT: Final = {
+    TRUST_WORDS[TrustState.UNTRUSTED]: "it is not approved",
+    TRUST_WORDS[TrustState.CHANGED]: "it has changed since it was approved",
+    TRUST_WORDS[TrustState.REFUSED]: "its settings are refused",
+}
+"""Why no hook of a project runs, by the state of all of them."""
 
 
 class Health(StrEnum):
@@ -71,17 +80,24 @@ class CheckedHook:
     runs: bool
     problems: tuple[str, ...]
     """Why it cannot work: a missing script, an interpreter that does not exist."""
+    warnings: tuple[str, ...]
+    """What is probably wrong, such as a matcher that matches no known tool."""
+    off_on_purpose: bool
+    """Whether a list of disabled hooks names it, or the administrator lets only managed hooks run."""
 
     @property
     def health(self) -> Health:
-        if self.problems and self.runs:
+        if self.problems and not self.off_on_purpose:
             return Health.BROKEN
-        return Health.OK if self.runs and not self.problems else Health.NOTICE
+        return Health.OK if self.runs and not self.warnings else Health.NOTICE
 
     def to_dict(self) -> dict[str, Any]:
         about = self.item.to_dict()
         kept = {key: about[key] for key in ("name", "event", "command", "source", "file", "where", "managed")}
-        return {**kept, "health": self.health, "state": self.state, "runs": self.runs, "problems": list(self.problems)}
+        return {**kept, "health": self.health, "state": self.state, "runs": self.runs} | {
+            "problems": list(self.problems),
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +112,10 @@ class Report:
     problems: list[str] = field(default_factory=list)
     """What is wrong in the settings."""
     notices: list[str] = field(default_factory=list)
+    configured: int = 0
+    """The number of hooks in all files, including those that cannot be used."""
+    unread: bool = False
+    """Whether the folder has no settings, and hooks were found where they do not apply to it."""
 
     @property
     def broken(self) -> int:
@@ -104,10 +124,49 @@ class Report:
         healths = [*(each.health for each in findings), *(hook.health for hook in self.hooks)]
         return healths.count(Health.BROKEN) + len(self.problems)
 
+    @property
+    def running(self) -> int:
+        """The number of hooks that run and can work."""
+        return sum(hook.runs and not hook.problems for hook in self.hooks)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is broken, and every hook runs that nobody has turned off on purpose."""
+        off = sum(hook.off_on_purpose for hook in self.hooks)
+        return not self.broken and not self.unread and self.running + off == self.configured
+
+    @property
+    def summary(self) -> str:
+        """How many hooks run, and what is broken."""
+        count = self.broken
+        if count:
+            found = "1 problem" if count == 1 else f"{count} problems"
+            rest = f" {found}. `llxprt-hooks validate` explains problems in settings."
+        elif doubtful := sum(bool(hook.warnings) for hook in self.hooks):
+            rest = f" {doubtful} with a warning: `llxprt-hooks validate` explains it."
+        else:
+            rest = " Nothing is broken." * self.ok
+        return self._running_words() + rest
+
+    def _running_words(self) -> str:
+        if self.running:
+            hooks, verb = "hook" if self.configured == 1 else "hooks", "runs" if self.running == 1 else "run"
+            return f"{self.running} of {self.configured} {hooks} {verb}."
+        states = "; ".join(sorted({hook.state for hook in self.hooks if not hook.runs}))
+        if states in _OF_PROJECT:
+            return f"No hook of this project runs: {_OF_PROJECT[states]}."
+        if states:
+            return f"No hook runs: {states}."
+        empty = not self.configured and not self.broken
+        return "No hooks are configured here: no call is checked." if empty else "No hook works."
+
     def to_dict(self) -> dict[str, Any]:
         """Return the output of ``doctor --json``."""
         return {
-            "ok": not self.broken,
+            "ok": self.ok,
+            "summary": self.summary,
+            "configured": self.configured,
+            "running": self.running,
             "project": str(self.project),
             "levels": [asdict(level) for level in self.levels],
             "hooks": [hook.to_dict() for hook in self.hooks],
@@ -123,21 +182,32 @@ async def examine(directory: str) -> Report:
     inventory = take_inventory(directory)
     settings = inventory.settings
     levels = list(_levels(settings))
+    inspection = inspect_project(absolute_project(directory))
+    found = list(findings(inspection))
     told = {each.state for each in levels if each.health is Health.BROKEN}
+    places = {(each.file, each.line) for each in (*settings.problems, *inventory.discarded)}
+    errors = (each for each, hooks in found if _breaks(each) and not any(hook.can_run for hook in hooks))
     off = why_off(settings) if inventory.items else None
     return Report(
         project=settings.trust.project,
         levels=levels,
-        hooks=_hooks(directory, inventory),
+        hooks=_hooks(found, inventory),
         files=[
             _private_file("log", log_file()),
             _private_file("trust store", TrustStore.of(settings.trust.project).file),
         ],
         canary=await _canary(),
         problems=[
-            problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in told)
+            *(problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in told)),
+            *dict.fromkeys(
+                f"{each.file}:{each.line}:{each.column}: {each.message}"
+                for each in errors
+                if (each.file, each.line) not in places and each.message not in told
+            ),
         ],
         notices=[*([off] if off else ()), *settings.notices],
+        configured=max(len(list(inspection.hooks)), len(inventory.items)),
+        unread=bool(settings.misplaced),
     )
 
 
@@ -173,22 +243,30 @@ def _level(level: LevelFile, settings: Settings) -> Finding:
     return Finding(health, level.level, str(level.file), state)
 
 
-def _hooks(directory: str, inventory: Inventory) -> list[CheckedHook]:
-    inspection = inspect_project(absolute_project(directory))
-    problems: dict[tuple[str, str], list[str]] = {}
-    for hook in inspection.hooks:
-        found = (each for check in EACH_HOOK for each in check(inspection, hook))
-        errors = [each.message for each in found if each.severity is Severity.ERROR or each.rule in _BREAKING]
-        problems.setdefault((str(hook.event), hook.identity), []).extend(errors)
-    return [
-        CheckedHook(
-            item,
-            inventory.state(item),
-            inventory.runs(item),
-            tuple(dict.fromkeys(problems.get((item.definition.event_name.value, item.name), ()))),
+def _breaks(diagnostic: Diagnostic) -> bool:
+    return diagnostic.severity is Severity.ERROR or diagnostic.rule in _BREAKING
+
+
+def _hooks(found: Iterable[tuple[Diagnostic, tuple[HookEntry, ...]]], inventory: Inventory) -> list[CheckedHook]:
+    of_hooks: dict[tuple[str, str], dict[Diagnostic, None]] = {}
+    for diagnostic, hooks in found:
+        for hook in hooks:
+            of_hooks.setdefault((str(hook.event), hook.identity), {})[diagnostic] = None
+    checked = []
+    for item in inventory.items:
+        of_item = of_hooks.get((item.definition.event_name.value, item.name), {})
+        warnings = (each for each in of_item if each.severity is Severity.WARNING and not _breaks(each))
+        checked.append(
+            CheckedHook(
+                item,
+                inventory.state(item),
+                inventory.runs(item),
+                problems=tuple(dict.fromkeys(each.message for each in of_item if _breaks(each))),
+                warnings=tuple(dict.fromkeys(each.message for each in warnings)),
+                off_on_purpose=not item.enabled or (bool(item.skipped) and inventory.settings.managed_only),
+            )
         )
-        for item in inventory.items
-    ]
+    return checked
 
 
 def _private_file(what: str, file: Path) -> Finding:

@@ -7,10 +7,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.engine.advice import program_not_found
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS
+from llxprt_hooks.protocol.exit_codes import (
+    EXIT_2_BLOCKS_HINT,
+    EXIT_CODE_BLOCKING_ERROR,
+    EXIT_CODE_SUCCESS,
+    TRACEBACK,
+)
 from llxprt_hooks.protocol.json_codec import read_json_text
 from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
 from llxprt_hooks.text import closest
@@ -25,7 +31,6 @@ _SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
 _FOREIGN_FIELDS = {"updatedInput": "tool_input"}
 """Claude Code's field names, and their names here."""
 
-_TRACEBACK = "Traceback (most recent call last):"
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
@@ -64,11 +69,11 @@ def _text_around_json(result: HookExecutionResult) -> Advice:
 def _exit_1_for_2(result: HookExecutionResult) -> Advice:
     if result.exit_code != 1 or result.hook_config.fail_closed:
         return
-    if _TRACEBACK in result.stderr:
+    if TRACEBACK in result.stderr:
         consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.event_name.spec.can_block
         yield f"it ended with a Python exception{consequence}"
     elif result.event_name.spec.can_block and _object(result.stdout) is None:
-        yield "exit code 1 is a failure, so the call goes ahead; to block, exit with 2 and print the reason to stderr"
+        yield f"exit code 1 is a failure, so the call goes ahead; {EXIT_2_BLOCKS_HINT}"
 
 
 def _short_timeout(result: HookExecutionResult) -> Advice:
@@ -91,6 +96,11 @@ def _script_not_found(result: HookExecutionResult) -> Advice:
     """python3, dash and others exit with 2 if the script does not exist; bash exits with 127."""
     if result.exit_code == EXIT_CODE_BLOCKING_ERROR and _CANNOT_OPEN.search(result.stderr):
         yield "its interpreter did not find the script and exited with 2, which blocks: is the path right?"
+
+
+def _program_not_found(result: HookExecutionResult) -> Advice:
+    if advice := program_not_found(result):
+        yield advice
 
 
 def _fields(result: HookExecutionResult) -> Advice:
@@ -186,6 +196,7 @@ _ADVISERS: Sequence[Callable[[HookExecutionResult], Advice]] = (
     _short_timeout,
     _shell_error,
     _script_not_found,
+    _program_not_found,
     _fields,
     _not_awaited,
     _decision_without_effect,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import regress
 
+from llxprt_hooks.diagnosis.json_schema import object_schema, schema_header
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
 from llxprt_hooks.inspection.trial import InvalidInputError
@@ -26,6 +27,7 @@ from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.settings import Kind, Problem
 from llxprt_hooks.settings.document import Document, read_any_document
 from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
+from llxprt_hooks.settings.shape import Field, Scalar, Shape, expected_words, fits_limits
 from llxprt_hooks.text import closest
 from llxprt_hooks.trust.status import approved_by_environment
 
@@ -382,6 +384,39 @@ def _set_variables(env: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
+_TEXT: Final = Scalar(Kind.STRING)
+_WORDS: Final = Scalar(Kind.STRING, not_blank=True)
+_INPUT: Final = Shape("`input`", "What it may have depends on the event.", {}, open=True)
+_ENV: Final = Shape("`env`", "Names and values.", {}, open=True)
+_REASON: Final = Shape(
+    "`reason` (or a string)",
+    "What the text is like.",
+    {"contains": Field(_TEXT, "A part of it."), "matches": Field(_TEXT, "A regular expression.")},
+)
+_EXPECT: Final = Shape(
+    "`expect`",
+    "What hooks should decide.",
+    {
+        "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "What comes of the event.", required=True),
+        "reason": Field(_REASON, "Why; the exact text, or an object with `contains` or `matches`."),
+        "output": Field(Shape("`output`", "Any fields.", {}, open=True), "Fields that the merged output must have."),
+    },
+)
+TEST: Final = Shape(
+    "a test",
+    "An event, and what hooks should decide.",
+    {
+        "name": Field(_WORDS, "What the test is about."),
+        "event": Field(Scalar(Kind.STRING, choices=tuple(HookEventName)), "The event to fire.", required=True),
+        "input": Field(_INPUT, "The event's own fields. Missing ones get example values.", required=True),
+        "hook": Field(_WORDS, "The only hook to run, by its name; else all that match."),
+        "env": Field(_ENV, "Variables that hooks get; null for one that is not set."),
+        "expect": Field(_EXPECT, _EXPECT.description),
+    },
+)
+"""What a test may have. Files are checked against it, and the JSON Schema is generated from it."""
+
+
 class _Reader:
     """Reads the tests of one file and collects what is wrong with them."""
 
@@ -397,175 +432,92 @@ class _Reader:
 
     def _test(self, node: Node, number: int) -> HookTest | None:
         before = len(self.problems)
-        if not self._is_object(node, "a test", TEST_FIELDS):
+        self._check_object(node, TEST)
+        event = node.at("event")
+        known = HookEventName(event.scalar) if event and event.scalar in tuple(HookEventName) else None
+        hook_input = self._input(node, known) if known else {}
+        if len(self.problems) > before or known is None:
             return None
-        event = self._event(node)
-        name = self._text(node, "name")
-        hook = self._text(node, "hook")
-        hook_input = self._input(node, event) if event else {}
-        env = self._env(node)
-        expect = self._expect(node)
-        if len(self.problems) > before or event is None:
-            return None
-        file, line = self._document.file, self._document.problem_at(node.start, "").line
-        return HookTest(file, line, name or f"test {number}", event, hook_input, hook, env, expect, node)
-
-    def _event(self, node: Node) -> HookEventName | None:
-        given = self._text(node, "event", required=True)
-        if given is None:
-            return None
-        try:
-            return HookEventName(given)
-        except ValueError:
-            meant = closest(given, HookEventName)
-            hint = f", did you mean `{meant}`?" if meant else f"; events: {', '.join(HookEventName)}"
-            self._report(node.at("event"), f"unknown event `{given}`{hint}")
-            return None
+        file, line, given = self._document.file, self._document.problem_at(node.start, "").line, node.to_value()
+        expect = Expectation(**given["expect"]) if "expect" in given else None
+        name, hook, env = given.get("name", f"test {number}"), given.get("hook"), given.get("env", {})
+        return HookTest(file, line, name, known, hook_input, hook, env, expect, node)
 
     def _input(self, node: Node, event: HookEventName) -> Mapping[str, Any]:
         given = node.at("input")
         if given is None:
-            self._report(node, "a test needs `input`: the event's own fields, in an object")
-            return {}
-        known = (*event.spec.fields, *BASE_FIELDS)
-        if not self._is_object(given, f"the input of {event}", known):
-            return {}
-        try:
-            return complete_input(event, given.to_value())
-        except InvalidInputError as error:
-            self._report(given, str(error))
-            return {}
-
-    def _env(self, node: Node) -> Mapping[str, str | None]:
-        given = node.at("env")
-        if given is None:
-            return {}
-        if not self._is_object(given, "`env`"):
-            return {}
-        for member in given.members:
-            if member.value.kind not in (Kind.STRING, Kind.NULL):
-                self._report(member.value, f"`{member.key}` must be a string, or null for a variable that is not set")
-        values: dict[str, str | None] = given.to_value()
-        return values
-
-    def _expect(self, node: Node) -> Expectation | None:
-        given = node.at("expect")
-        if given is None or not self._is_object(given, "`expect`", EXPECT_FIELDS):
-            return None
-        decision = self._text(given, "decision", required=True)
-        if decision is not None and decision not in DECISIONS:
-            meant = closest(decision, DECISIONS)
-            hint = f", did you mean `{meant}`?" if meant else ""
-            self._report(
-                given.at("decision"), f"unknown decision `{decision}`{hint} Expected one of {', '.join(DECISIONS)}"
-            )
-        reason, output = given.at("reason"), given.at("output")
-        if reason is not None:
-            self._check_reason(reason)
-        if output is not None:
-            self._is_object(output, "`output`")
-        fields = given.to_value()
-        return Expectation(decision or "", fields.get("reason"), fields.get("output"))
-
-    def _check_reason(self, node: Node) -> None:
-        if node.kind is Kind.STRING:
-            return
-        if not self._is_object(node, "`reason` (or a string)", REASON_FIELDS):
-            return
-        if len(node.members) != 1:
-            self._report(node, "`reason` needs either `contains` or `matches`")
-            return
-        [member] = node.members
-        if member.value.kind is not Kind.STRING:
-            self._report(member.value, f"`{member.key}` must be a string")
-        elif member.key == "matches":
+            self._report(node.start, "a test needs `input`: the event's own fields, in an object")
+        elif self._is_object(given, f"the input of {event}", (*event.spec.fields, *BASE_FIELDS)):
             try:
-                regress.Regex(str(member.value.scalar))
+                return complete_input(event, given.to_value())
+            except InvalidInputError as error:
+                self._report(given.start, str(error))
+        return {}
+
+    def _check_object(self, node: Node, shape: Shape) -> None:
+        if not self._is_object(node, shape.name, None if shape.open else shape.fields):
+            return
+        if shape is _REASON and len(node.members) != 1:
+            self._report(node.start, "`reason` needs either `contains` or `matches`")
+            return
+        for key, declared in shape.fields.items():
+            value = node.at(key)
+            if declared.value is _INPUT:
+                continue  # `_input` checks it, for the event
+            if value is None:
+                if declared.required:
+                    self._report(node.start, f"`{key}` is missing")
+            elif isinstance(declared.value, Scalar):
+                self._check_text(key, declared.value, value)
+            elif isinstance(declared.value, Shape) and not (declared.value is _REASON and value.kind is Kind.STRING):
+                self._check_object(value, declared.value)
+        for member in node.members if shape is _ENV else ():
+            if member.value.kind not in (Kind.STRING, Kind.NULL):
+                words = f"`{member.key}` must be a string, or null for a variable that is not set"
+                self._report(member.value.start, words)
+
+    def _check_text(self, key: str, declared: Scalar, node: Node) -> None:
+        kind = _WORDS if declared.choices else declared
+        given = str(node.scalar)
+        if node.kind is not Kind.STRING or not fits_limits(kind, given):
+            self._report(node.start, f"`{key}` must be {expected_words(kind)}")
+        elif declared.choices and given not in declared.choices:
+            self._report(node.start, f"unknown {key} `{given}`{_hint(given, declared.choices, f'{key}s')}")
+        elif key == "matches":
+            try:
+                regress.Regex(given)
             except regress.RegressError as error:
-                self._report(member.value, f"`matches` is not a valid regular expression: {error}")
+                self._report(node.start, f"`matches` is not a valid regular expression: {error}")
 
-    def _text(self, node: Node, key: str, *, required: bool = False) -> str | None:
-        value = node.at(key)
-        if value is None:
-            if required:
-                self._report(node, f"`{key}` is missing")
-            return None
-        if value.kind is not Kind.STRING or not str(value.scalar).strip():
-            self._report(value, f"`{key}` must be a string that is not blank")
-            return None
-        return str(value.scalar)
-
-    def _is_object(self, node: Node, what: str, known: Collection[str] | None = None) -> bool:
+    def _is_object(self, node: Node, what: str, known: Collection[str] | None) -> bool:
         """Whether a node is an object. Also reports keys that are not known, where these are given."""
         if node.kind is not Kind.OBJECT:
-            self._report(node, f"{what} must be an object, found {self._document.found(node)}")
+            self._report(node.start, f"{what} must be an object, found {self._document.found(node)}")
             return False
         for member in node.members:
             if known is not None and member.key not in known:
-                meant = closest(member.key, known)
-                hint = f", did you mean `{meant}`?" if meant else f"; known fields: {', '.join(known)}"
-                problem = f"unknown field `{member.key}` in {what}{hint}"
-                self.problems.append(self._document.problem_at(member.key_start, problem))
+                hint = _hint(member.key, known, "known fields")
+                self._report(member.key_start, f"unknown field `{member.key}` in {what}{hint}")
         return True
 
-    def _report(self, node: Node | None, message: str) -> None:
-        self.problems.append(self._document.problem_at(node.start if node else 0, message))
+    def _report(self, offset: int, message: str) -> None:
+        self.problems.append(self._document.problem_at(offset, message))
 
 
-TEST_FIELDS: Final = ("name", "event", "input", "hook", "env", "expect")
-EXPECT_FIELDS: Final = ("decision", "reason", "output")
-REASON_FIELDS: Final = ("contains", "matches")
+def _hint(given: str, known: Collection[str], label: str) -> str:
+    meant = closest(given, known)
+    return f", did you mean `{meant}`?" if meant else f"; {label}: {', '.join(known)}"
 
 
 def hooktest_schema() -> dict[str, Any]:
     """Return a JSON Schema of test files, for editors."""
-    text = {"type": "string", "pattern": r"\S"}
-    reason = {
-        "anyOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {name: {"type": "string"} for name in REASON_FIELDS},
-                "additionalProperties": False,
-                "minProperties": 1,
-                "maxProperties": 1,
-            },
-        ],
-        "description": "Why; the exact text, or an object with `contains` or `matches` (a regular expression).",
-    }
-    expect = {
-        "type": "object",
-        "description": "What hooks should decide.",
-        "properties": {
-            "decision": {"enum": list(DECISIONS), "description": "What comes of the event."},
-            "reason": reason,
-            "output": {"type": "object", "description": "Fields that the merged output must have."},
-        },
-        "required": ["decision"],
-        "additionalProperties": False,
-    }
-    test = {
-        "type": "object",
-        "properties": {
-            "name": {**text, "description": "What the test is about."},
-            "event": {"enum": [event.value for event in HookEventName], "description": "The event to fire."},
-            "input": {"type": "object", "description": "The event's own fields. Missing ones get example values."},
-            "hook": {**text, "description": "The only hook to run, by its name; else all that match."},
-            "env": {
-                "type": "object",
-                "additionalProperties": {"type": ["string", "null"]},
-                "description": "Variables that hooks get; null for one that is not set.",
-            },
-            "expect": expect,
-        },
-        "required": ["event", "input"],
-        "additionalProperties": False,
-    }
+    test = object_schema(TEST)
+    test["properties"]["env"]["additionalProperties"] = {"type": ["string", "null"]}
+    expected = test["properties"]["expect"]["properties"]
+    described = {**expected["reason"], "minProperties": 1, "maxProperties": 1}
+    expected["reason"] = {"description": described.pop("description"), "anyOf": [{"type": "string"}, described]}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Tests for hooks of llxprt-hooks, in *.hooktest.json",
-        "allowComments": True,
-        "allowTrailingCommas": True,
+        **schema_header("Tests for hooks of llxprt-hooks, in *.hooktest.json"),
         "anyOf": [{"$ref": "#/$defs/test"}, {"type": "array", "items": {"$ref": "#/$defs/test"}}],
         "$defs": {"test": test},
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
+from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.trust.status import TrustState
@@ -53,6 +54,13 @@ class Item:
     def name(self) -> str:
         """The name for ``enable`` and ``disable``."""
         return self.definition.config.identity
+
+    @property
+    def unmatched(self) -> str:
+        """Why it never runs, whatever the tool; empty if it may."""
+        group = self.definition
+        invalid = not group.matches_all and is_invalid(group.event_name, group.matcher)
+        return "its matcher is not a valid regular expression" if invalid else ""
 
     @property
     def approved(self) -> bool:
@@ -108,15 +116,14 @@ class Inventory:
 
     def runs(self, item: Item) -> bool:
         """Return whether a hook runs when its matcher matches."""
-        return self.hooks_enabled and item.enabled and item.approved and not item.skipped
+        return self.hooks_enabled and item.enabled and item.approved and not item.skipped and not item.unmatched
 
     def state(self, item: Item) -> str:
         """Return ``enabled``, and whether the hook only observes; or why it does not run."""
         obstacles = ["disabled"] * (not item.enabled)
         if item.trust and not item.approved:
             obstacles.append(TRUST_WORDS[item.trust])
-        if item.skipped:
-            obstacles.append(item.skipped)
+        obstacles += filter(None, (item.skipped, item.unmatched))
         if not obstacles and not self.hooks_enabled:
             return "hooks are off"
         usual = "enabled, only observes" if item.definition.config.observe else "enabled"

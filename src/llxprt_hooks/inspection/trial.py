@@ -215,7 +215,8 @@ class LoadedHooks:
     def _trial(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
     ) -> Trial:
-        plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
+        with without_warnings():
+            plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
         settings = loaded_settings(self.config)
         unusable = unapproved_hooks(settings)[1]
         hints = [

@@ -23,34 +23,36 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import httpx2
-from anthropic import (
-    Anthropic,
-    AnthropicError,
-    APIConnectionError,
-    APIRequest,
-    APIResponse,
-    AsyncAnthropic,
-    AsyncAPIResponse,
-    DefaultAsyncHttpxClient,
-    DefaultHttpxClient,
-    Middleware,
-)
-from anthropic.lib.tools import (
-    BetaAsyncBuiltinFunctionTool,
-    BetaAsyncFunctionTool,
-    BetaBuiltinFunctionTool,
-    BetaFunctionTool,
-    ToolError,
-)
-
 from llxprt_hooks.engine.session import StopRequested
 from llxprt_hooks.integrations.base import log
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.model.access import field
 from llxprt_hooks.proxy.model_exchange import Exchange, without_body_headers
 from llxprt_hooks.triggers import portal
+
+with from_extra("anthropic"):
+    import httpx2
+    from anthropic import (
+        Anthropic,
+        AnthropicError,
+        APIConnectionError,
+        APIRequest,
+        APIResponse,
+        AsyncAnthropic,
+        AsyncAPIResponse,
+        DefaultAsyncHttpxClient,
+        DefaultHttpxClient,
+        Middleware,
+    )
+    from anthropic.lib.tools import (
+        BetaAsyncBuiltinFunctionTool,
+        BetaAsyncFunctionTool,
+        BetaBuiltinFunctionTool,
+        BetaFunctionTool,
+        ToolError,
+    )
 
 if TYPE_CHECKING:
     from anthropic._base_client import BaseClient

@@ -23,17 +23,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
-
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import ConfigFields, Integration
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.relevance import is_hooked
+
+with from_extra("claude-agent-sdk"):
+    from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import HookEvent
@@ -80,7 +82,8 @@ async def hooked(
     aliases: Mapping[str, str] | None = None,
 ) -> AsyncIterator[HookedOptions]:
     """Do the same as ``with_hooks``, and run a model proxy for the hooks of model events while the block runs."""
-    from llxprt_hooks.proxy.model_http import serving, upstreams
+    with from_extra("claude-agent-sdk"):
+        from llxprt_hooks.proxy.model_http import serving, upstreams
 
     if not portal.runs_here():
         raise RuntimeError("hooked() needs asyncio; with_hooks() works with trio, too, without hooks for the model")

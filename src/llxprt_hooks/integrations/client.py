@@ -113,10 +113,12 @@ class ClientHooks(Integration, ModelCalls):
 
     def run_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
         """Run the calls one after the other, and return what answers them."""
+        self.check_aliases(functions)
         return [call.answer(self._run_tool(call, functions)) for call in calls]
 
     async def arun_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
         """Run the calls, in parallel on asyncio, and return what answers them."""
+        self.check_aliases(functions)
         runs = [self._arun_tool(call, functions) for call in calls]
         if not portal.runs_here():
             return [await run for run in runs]

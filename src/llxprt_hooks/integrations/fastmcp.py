@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fastmcp.server.middleware import Middleware
-from fastmcp.tools.base import InputRequiredToolResult, ToolResult
-from mcp_types import ContentBlock
-from pydantic import TypeAdapter
-
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.proxy.mcp_results import STRUCTURED, effects, refusal, tool_result
+
+with from_extra("fastmcp"):
+    from fastmcp.server.middleware import Middleware
+    from fastmcp.tools.base import InputRequiredToolResult, ToolResult
+    from mcp_types import ContentBlock
+    from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     import mcp_types
@@ -66,6 +68,7 @@ class HooksMiddleware(McpIntegration, Middleware):
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
         tools = await call_next(context)
+        self.check_aliases(tool.name for tool in tools)
         return [self._described(tool) for tool in tools]
 
     def _described(self, tool: Tool) -> Tool:

@@ -11,24 +11,27 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
-from google.adk.models.google_llm import Gemini
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.base_tool import BaseTool
-from google.genai import types
-from pydantic_core import to_jsonable_python
-
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log, marks_of, reason_instead, with_changes
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.model.format import GenerateContentParameters
-from llxprt_hooks.model.google_genai import sendable_tool_config
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+
+with from_extra("adk"):
+    from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
+    from google.adk.models.google_llm import Gemini
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.agent_tool import AgentTool
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai import types
+    from pydantic_core import to_jsonable_python
+
+    from llxprt_hooks.model.google_genai import sendable_tool_config
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
@@ -223,6 +226,7 @@ class HooksPlugin(Integration, BasePlugin):
         run = self._run_of(callback_context)
         if run is None:
             return None
+        self.check_aliases(llm_request.tools_dict, complete=False)
         caller, session = _caller(callback_context), run.session
         run.restrictions.pop(caller, None)
         run.models.pop(caller, None)

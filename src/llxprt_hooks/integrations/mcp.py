@@ -10,14 +10,12 @@ For a low-level ``Server``, append the middleware to ``server.middleware``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult
-from pydantic import BaseModel
-
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.proxy.mcp_results import (
@@ -28,6 +26,11 @@ from llxprt_hooks.proxy.mcp_results import (
     refusal,
     tool_result,
 )
+
+with from_extra("mcp"):
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS, CallToolResult
+    from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -42,7 +45,7 @@ class HooksMiddleware(McpIntegration):
         if ctx.method == "tools/call":
             return await self._call(ctx, call_next)
         result = await call_next(ctx)
-        return self._listed(result) if ctx.method == "tools/list" else result
+        return self._listed(result, ctx.params) if ctx.method == "tools/list" else result
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -67,10 +70,13 @@ class HooksMiddleware(McpIntegration):
         fields = {name: value for name, value in {**result, **changed}.items() if name != STRUCTURED}
         return CallToolResult.model_validate(fields)
 
-    def _listed(self, result: HandlerResult) -> HandlerResult:
+    def _listed(self, result: HandlerResult, params: Mapping[str, Any] | None) -> HandlerResult:
         """A list of tools, without the output schemas of those that have hooks."""
         listed = _as_json(result)
-        if not any(self.is_hooked(tool.get("name")) for tool in listed.get("tools", ())):
+        names = [tool.get("name") for tool in listed.get("tools", ())]
+        is_page = (params or {}).get("cursor") is not None or listed.get("nextCursor") is not None
+        self.check_aliases(filter(None, names), complete=not is_page)
+        if not any(map(self.is_hooked, names)):
             return result
         return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}
 

@@ -19,11 +19,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI, OpenAIError
-
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of, json_object, tool_output
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.http_transport import borrow, is_hooked
 from llxprt_hooks.model.access import field
+
+with from_extra("openai"):
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI, OpenAIError
 
 if TYPE_CHECKING:
     import httpx2

@@ -20,41 +20,43 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-import agents
-import agents.run
-from agents import (
-    AgentsException,
-    ApplyPatchTool,
-    ComputerTool,
-    CustomTool,
-    FunctionTool,
-    LocalShellTool,
-    Model,
-    ModelBehaviorError,
-    ModelResponse,
-    ModelSettings,
-    ModelTracing,
-    RunConfig,
-    RunState,
-    ShellTool,
-)
-from agents.agent import AgentBase
-from agents.editor import ApplyPatchResult
-from agents.run_internal import run_loop
-from agents.run_internal.items import function_tool_error_output
-from agents.run_internal.tool_actions import ComputerAction
-from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionToolInvoker
-from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
-from pydantic import TypeAdapter
-
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log, reason_instead
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+
+with from_extra("openai-agents"):
+    import agents
+    import agents.run
+    from agents import (
+        AgentsException,
+        ApplyPatchTool,
+        ComputerTool,
+        CustomTool,
+        FunctionTool,
+        LocalShellTool,
+        Model,
+        ModelBehaviorError,
+        ModelResponse,
+        ModelSettings,
+        ModelTracing,
+        RunConfig,
+        RunState,
+        ShellTool,
+    )
+    from agents.agent import AgentBase
+    from agents.editor import ApplyPatchResult
+    from agents.run_internal import run_loop
+    from agents.run_internal.items import function_tool_error_output
+    from agents.run_internal.tool_actions import ComputerAction
+    from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionToolInvoker
+    from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
+    from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from agents import Agent, RunContextWrapper, RunResult, RunResultStreaming, Tool
@@ -156,6 +158,7 @@ class OpenAIAgentsHooks(Integration):
         """Return an agent's tools with their hooks. Hooks of a model may restrict or stop the tools."""
         if not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return tools
+        self.check_aliases([tool.name for tool in tools], complete=False)
         return [self._hooked(tool) for tool in tools]
 
     def _hooked(self, tool: Tool) -> Tool:

@@ -15,33 +15,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
-from pydantic import ValidationError
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import AgentRunError, ToolFailed
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    RetryPromptPart,
-    SystemPromptPart,
-    TextContent,
-    TextPart,
-    ToolCallPart,
-    ToolReturn,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse, infer_model
-from pydantic_ai.models.wrapper import WrapperModel
-from pydantic_ai.settings import ModelSettings, ToolOrOutput
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
-from pydantic_ai.usage import RequestUsage
-from pydantic_core import to_jsonable_python
-
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
+from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import described
@@ -50,6 +28,36 @@ from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+
+with from_extra("pydantic-ai"):
+    from pydantic import ValidationError
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import AgentRunError, ToolFailed
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        RetryPromptPart,
+        SystemPromptPart,
+        TextContent,
+        TextPart,
+        ToolCallPart,
+        ToolReturn,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import (
+        CompletedStreamedResponse,
+        Model,
+        ModelRequestParameters,
+        StreamedResponse,
+        infer_model,
+    )
+    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.settings import ModelSettings, ToolOrOutput
+    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+    from pydantic_ai.usage import RequestUsage
+    from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
@@ -211,6 +219,12 @@ class HookedToolset(WrapperToolset[Any]):
 
     def _around(self, wrapped: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return self if wrapped is self.wrapped else HookedToolset(wrapped, self.hooks)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await self.wrapped.get_tools(ctx)
+        # In the run of a capability, the toolset is that of the agent. Otherwise, it may be one of several.
+        self.hooks.check_aliases(tools, complete=self.hooks._session is not None)
+        return tools
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

@@ -1,18 +1,18 @@
 """The output of a hook, and what it means.
 
-A field of the wrong type is ignored with a warning and the other fields still apply, so that
-``{"decision": "deny", "reason": 7}`` still blocks.
+A field of the wrong type is ignored and the other fields still apply, so that ``{"decision": "deny", "reason": 7}``
+still blocks. ``problems`` lists what was ignored; the engine logs it with the name of the hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.protocol.fields import FLAG, LIST, NAMES, OBJECT, STRING, WORD, Field, checked, object_of, one_of
-
-log = debug_logger("outputs")
+from llxprt_hooks.text import closest, escape_for_terminal, shorten
 
 HookDecision = Literal["ask", "block", "deny", "approve", "allow"]
 
@@ -54,6 +54,11 @@ _DECIDING: Mapping[str, Field] = {
     "hookSpecificOutput": object_of({"permissionDecision": _DECISION}),
 }
 """The fields that carry a decision."""
+_DECIDING_NAMES = frozenset({*_DECIDING, "permissionDecision"})
+
+_MOST_UNKNOWN = 100
+"""Unknown fields of one output that are compared with the known ones; there may be a million."""
+_MOST_SHOWN = 5
 
 
 class BlockingError(NamedTuple):
@@ -75,11 +80,13 @@ class DefaultHookOutput:
         "decision",
         "hook_specific_output",
         "implied",
+        "problems",
         "reason",
         "stop_reason",
         "suppress_output",
         "system_message",
         "unclear",
+        "unknown",
     )
 
     decision: HookDecision | None
@@ -93,12 +100,15 @@ class DefaultHookOutput:
     """Whether the decision follows from plain text or a failure; such a decision never undoes an explicit one."""
     unclear: str | None
     """Why a decision that the hook may have made is not known: which field carries one that cannot be read."""
+    problems: Sequence[str]
+    """One sentence for each field that is ignored because of its type."""
+    unknown: Sequence[str]
+    """The first names at the top level that are not those of a field, as they can be shown."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
         problems: list[str] = []
         fields = checked(data, FIELDS, problems, keep_unknown=True)
-        for problem in problems:
-            log.warning("hook output: %s", problem)
+        is_known = fields.keys() <= FIELDS.keys()
         self.decision = fields.get("decision")
         self.reason = fields.get("reason")
         self.continue_ = fields.get("continue")
@@ -107,7 +117,9 @@ class DefaultHookOutput:
         self.system_message = fields.get("systemMessage")
         self.hook_specific_output = fields.get("hookSpecificOutput")
         self.implied = implied
-        self.unclear = _unclear(data) if problems or "permissionDecision" in data else None
+        self.problems = problems
+        self.unknown = () if is_known else tuple(map(_shown, islice(_unknown(data), _MOST_SHOWN)))
+        self.unclear = None if is_known and not problems else _unclear(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, under their JSON names."""
@@ -201,7 +213,31 @@ def _unclear(data: Mapping[str, Any]) -> str | None:
         return "`permissionDecision` is ignored: it belongs in `hookSpecificOutput`"
     problems: list[str] = []
     checked(data, _DECIDING, problems, keep_unknown=True)
-    return problems[0] if problems else None
+    return problems[0] if problems else next(_misspelled(data), None)
+
+
+def _misspelled(data: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the unknown fields that were probably meant to carry a decision."""
+    for name in _unknown(data):
+        meant = _meant(name)
+        if meant in _DECIDING_NAMES:
+            yield f"`{_shown(name)}` is not read: did you mean `{meant}`?"
+
+
+def _unknown(data: Mapping[Any, Any]) -> Iterator[str]:
+    """The names of unknown fields. Null means absent, and a function's mapping may have keys that are not strings."""
+    unknown = (name for name, value in data.items() if name not in FIELDS and value is not None)
+    return (name for name in islice(unknown, _MOST_UNKNOWN) if isinstance(name, str))
+
+
+@lru_cache(maxsize=1024)
+def _meant(name: str) -> str | None:
+    # One or two wrong letters. `precision` and `permissionMode` are fields of their own, and must not block.
+    return closest(name, (*FIELDS, *SPECIFIC_FIELDS), similarity=0.85)
+
+
+def _shown(name: str) -> str:
+    return escape_for_terminal(shorten(name, 60))
 
 
 def output_problems(data: Mapping[str, Any]) -> list[str]:

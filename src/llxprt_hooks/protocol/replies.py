@@ -24,7 +24,7 @@ def deny(reason: str) -> Reply:
 
 
 def ask(reason: str) -> Reply:
-    """Have a person decide, if the agent can ask one."""
+    """Reserved: nobody is asked, and the call goes ahead (HOOK-182). To block it, use ``deny``."""
     return {"decision": "ask", "reason": reason}
 
 

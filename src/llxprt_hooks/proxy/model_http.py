@@ -173,6 +173,7 @@ class ModelProxy:
         """``host`` is where it listens. ``agent``: its program, if it is part of ours."""
         self._hooks = hooks
         self._agent = agent
+        self._was_called = False
         self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._allowed_hosts = {*_LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
@@ -184,6 +185,10 @@ class ModelProxy:
             timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )
+
+    def is_bypassed(self) -> bool:
+        """Whether there are hooks for model calls, and no request has come."""
+        return not self._was_called and self._concerns(MODEL_EVENTS)
 
     async def close(self) -> None:
         """End the sessions, and wait for their hooks."""
@@ -265,6 +270,7 @@ class ModelProxy:
         return host in self._allowed_hosts or (not self._is_local and _is_address(host))
 
     async def _call(self, api: Api, connection: _Connection) -> httpx.Response:
+        self._was_called = True
         upstream = self._upstreams[api.name]
         target = upstream.raw_path.rstrip(b"/") + connection.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
@@ -511,6 +517,8 @@ class RunningProxy:
 
     base_urls: Mapping[str, str]
     """The base URL of each API, by the variable that its clients read."""
+    is_bypassed: Callable[[], bool]
+    """Whether there are hooks for model calls, and no request has come."""
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
         """Return the variables for an agent; a proxy of the user's is not used for this machine."""
@@ -557,7 +565,7 @@ async def serving(
     server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
-        yield RunningProxy(base_urls)
+        yield RunningProxy(base_urls, proxy.is_bypassed)
     finally:
         server.should_exit = True
         await task

@@ -17,7 +17,7 @@ from llxprt_hooks.recipes.install import (
     plan_installation,
     plan_user_installation,
 )
-from llxprt_hooks.recipes.tools import ROLES, adapt_to_tools
+from llxprt_hooks.recipes.tools import ROLES, Tools, roles_listed, tool_words
 
 __all__ = [
     "FIRST_HOOK",
@@ -28,10 +28,12 @@ __all__ = [
     "Installation",
     "PlannedFile",
     "Recipe",
+    "Tools",
     "UnknownRecipeError",
-    "adapt_to_tools",
     "find_recipe",
     "install",
     "plan_installation",
     "plan_user_installation",
+    "roles_listed",
+    "tool_words",
 ]

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.diagnosis import settings_schema
 from llxprt_hooks.engine.definitions import read_hook
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.recipes.tools import adapted_matcher
 from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
 from llxprt_hooks.settings.document import ChangedMeanwhileError, read_document, rewrite
-from llxprt_hooks.settings.edit import EditError, add_hook_group, set_top_level
+from llxprt_hooks.settings.edit import EditError, add_hook_group, set_matcher, set_top_level
 from llxprt_hooks.settings.hook_fields import read_hook_fields
-from llxprt_hooks.settings.hook_groups import hook_entries
+from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import (
     FOLDER,
@@ -40,6 +42,7 @@ from llxprt_hooks.trust.scripts import STATE_FOLDER
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
+    from llxprt_hooks.recipes.tools import Tools
     from llxprt_hooks.settings.document import Document
 
 SCRIPT_MODE: Final = 0o755
@@ -89,6 +92,8 @@ class Installation:
     settings_before: str
     settings_after: str
     added_hooks: int
+    matchers: Mapping[str, tuple[str, ...]]
+    """For each recipe with hooks for tools, their matchers in the settings; an empty one is for all tools."""
     is_off: bool
     """Whether the settings file turns hooks off, which the installation does not change."""
     disabled: tuple[str, ...]
@@ -97,8 +102,11 @@ class Installation:
     """Why the settings file is ignored: others could have written it."""
 
 
-def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
-    """Plan the installation of recipes in a project. Writes nothing. Raises ``InstallError`` if it is not possible."""
+def plan_installation(project: Path, recipes: Iterable[Recipe], tools: Tools) -> Installation:
+    """Plan the installation of recipes in a project, for an agent with these tools.
+
+    Writes nothing. Raises ``InstallError`` if it is not possible.
+    """
     settings = project_settings_file(project)
     if is_home(project):
         raise InstallError(
@@ -109,16 +117,16 @@ def plan_installation(project: Path, recipes: Iterable[Recipe]) -> Installation:
     _check_inside(project, settings)
     if settings.is_symlink():
         raise InstallError(f"{settings} is a link, and hooks in a linked file cannot be approved: use a regular file")
-    return _plan(project, settings, recipes, is_users=False)
+    return _plan(project, settings, recipes, tools, is_users=False)
 
 
-def plan_user_installation(recipes: Iterable[Recipe]) -> Installation:
+def plan_user_installation(recipes: Iterable[Recipe], tools: Tools) -> Installation:
     """Plan the installation of recipes for the user, for all projects. Follows links in the user's own folders."""
     folder = user_folder()
     if not folder.parent.is_dir():
         raise InstallError("there is no home folder to copy the hooks to: set HOME to one")
     recipes = tuple(_with_scripts_in(recipe, folder / "hooks") for recipe in recipes)
-    return _plan(folder.parent, user_settings_file(), recipes, is_users=True)
+    return _plan(folder.parent, user_settings_file(), recipes, tools, is_users=True)
 
 
 def install(installation: Installation, *, keep: Iterable[PlannedFile] = ()) -> None:
@@ -148,7 +156,7 @@ def _make_folder(folder: Path, installation: Installation) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Installation:
+def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], tools: Tools, *, is_users: bool) -> Installation:
     document = read_document(settings)
     if isinstance(document, Problem):
         raise InstallError(f"the settings cannot be read, so nothing was changed: {document}")
@@ -157,6 +165,7 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bo
     try:
         described = before or set_top_level("", "$schema", f"./{SCHEMA}")
         after, added = _edited(described, enabled, recipes)
+        after = _with_tools(after, recipes, tools)
     except EditError as error:
         raise InstallError(f"{settings}: {error}") from error
     return Installation(
@@ -170,6 +179,7 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], *, is_users: bo
         settings_before=before,
         settings_after=after,
         added_hooks=added,
+        matchers=_matchers(after, recipes),
         is_off=enabled is False,
         disabled=_disabled(document, root, recipes),
         refused=other_writers(document) if document else None,
@@ -212,6 +222,34 @@ def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple
                     text = add_hook_group(text, event, group)
                     added += len(group["hooks"])
     return text, added
+
+
+def _with_tools(text: str, recipes: Sequence[Recipe], tools: Tools) -> str:
+    """Return the settings with the tools in the matchers of the recipes' hooks, also of those installed before."""
+    for recipe in recipes:
+        for entry in _installed(text, recipe):
+            if isinstance(matcher := entry.group.get("matcher"), str):
+                text = set_matcher(text, entry.event, entry.group_number, adapted_matcher(matcher, tools))
+    return text
+
+
+def _matchers(text: str, recipes: Sequence[Recipe]) -> dict[str, tuple[str, ...]]:
+    found = {
+        recipe.name: tuple(str(entry.group.get("matcher") or "") for entry in _installed(text, recipe))
+        for recipe in recipes
+    }
+    return {name: matchers for name, matchers in found.items() if matchers}
+
+
+def _installed(text: str, recipe: Recipe) -> list[HookEntry]:
+    """Return the hooks of a recipe in the settings that run for tools."""
+    hooks = parse(text).at("hooks")
+    return [
+        entry
+        for entry in hook_entries(hooks.to_value() if hooks else {})
+        if _keys({entry.event: [{"hooks": [entry.hook]}]}) & _keys(recipe.hooks)
+        and HookEventName(entry.event).spec.is_about_tool
+    ]
 
 
 def _keys(hooks: object) -> set[tuple[str, str]]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain
+from typing import Final
 
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
-
-if TYPE_CHECKING:
-    from llxprt_hooks.recipes.catalogue import Recipe
 
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "write": ("write_file", "replace"),
@@ -24,20 +21,14 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What tools do, and the tools that do it, by the names that recipes use."""
 
+_LIKELY: Final = ("shell", "bash", "sh", "run", "run_command", "execute_command", "terminal", "python")
+"""Names that other agents have for the tool that runs commands."""
+
+_ANY_OTHER: Final = "zzz"
+"""Represents the tools whose names say nothing."""
+
 Tools = Mapping[str, Sequence[str]]
 """The names of an agent's tools, by role."""
-
-
-def adapt_to_tools(recipe: Recipe, tools: Tools) -> Recipe:
-    """Return the recipe with matchers that treat these tools like the recipe's own tools of the same role."""
-
-    def adapted(event: str, group: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "matcher" not in group or not HookEventName(event).spec.is_about_tool:
-            return group
-        return {**group, "matcher": adapted_matcher(group["matcher"], tools)}
-
-    hooks = {event: [adapted(event, group) for group in groups] for event, groups in recipe.hooks.items()}
-    return replace(recipe, hooks=hooks)
 
 
 def adapted_matcher(matcher: str, tools: Tools) -> str:
@@ -51,6 +42,35 @@ def adapted_matcher(matcher: str, tools: Tools) -> str:
             if _matches(matcher, name) != _matches(matcher, known[0]):
                 matcher = _with_name(matcher, known, re.sub(r"[^\w-]", r"\\\g<0>", name))
     return matcher
+
+
+def tool_words(matchers: Sequence[str], tools: Tools) -> str:
+    """Name the tools that any of the matchers is for.
+
+    >>> tool_words(["^(?!(read_file|glob)$)"], {})
+    'all tools except read_file, glob'
+    """
+
+    def runs_for(tool: str) -> bool:
+        return any(_matches(matcher, tool) for matcher in matchers)
+
+    named = [*chain(*ROLES.values()), *_LIKELY, *chain(*tools.values())]
+    if runs_for(_ANY_OTHER):
+        excluded = ", ".join(dict.fromkeys(name for name in named if not runs_for(name)))
+        return f"all tools except {excluded}" if excluded else "all tools"
+    matched = ", ".join(dict.fromkeys(name for name in named if runs_for(name)))
+    if runs_for(_LIKELY[0]):
+        return f"{matched} and similar names"
+    return matched or f"those that match {' or '.join(dict.fromkeys(matchers))}"
+
+
+def roles_listed(matchers: Sequence[str]) -> list[str]:
+    """Return the roles whose tools the matchers treat otherwise than unknown tools."""
+    return [
+        role
+        for role, known in ROLES.items()
+        if any(_matches(matcher, known[0]) != _matches(matcher, _ANY_OTHER) for matcher in matchers)
+    ]
 
 
 def _matches(matcher: str, tool: str) -> bool:

@@ -39,6 +39,12 @@ def add_hook_group(text: str, event: str, group: Mapping[str, Any]) -> str:
     return _append(text, ("hooks", event), group)
 
 
+def set_matcher(text: str, event: str, number: int, matcher: str) -> str:
+    """Replace the matcher of a group of ``hooks.<event>``. Returns the text unchanged if the group has none."""
+    node = parse(text).at("hooks", event, number, "matcher")
+    return text if node is None else text[: node.start] + _string(matcher) + text[node.end :]
+
+
 def set_top_level(text: str, key: str, value: str | float | bool) -> str:
     """Set a key of the file's outermost object. Raises as ``add_hook_group`` does."""
     text = _or_empty_object(text)

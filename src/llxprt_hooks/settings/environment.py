@@ -65,15 +65,16 @@ def read_environment(reader: FieldReader, config: Node | None) -> EnvironmentRul
     node = config.at("environment") if config else None
     if node is None:
         return None
-    mistakes = list(_mistakes(node))
+    mistakes = list(mistakes_in(node))
     for place, expected in mistakes:
         reader.report(place, f"{expected}; until this is fixed, hooks inherit no variables")
     if mistakes:
         return NOTHING
-    return EnvironmentRule(**{name: _strings(listed) for name in _LISTS if (listed := node.at(name))})
+    return EnvironmentRule(**{member.key: tuple(member.value.to_value()) for member in node.members})
 
 
-def _mistakes(node: Node) -> Iterator[tuple[Node, str]]:
+def mistakes_in(node: Node) -> Iterator[tuple[Node, str]]:
+    """Yield what is wrong with a rule: where, and what was expected."""
     if node.kind is not Kind.OBJECT:
         yield node, f'"environment" must be {Kind.OBJECT} with "allow" and "deny"'
     for member in node.members:
@@ -85,10 +86,6 @@ def _mistakes(node: Node) -> Iterator[tuple[Node, str]]:
             for item in member.value.items:
                 if not isinstance(item.scalar, str) or not _PATTERN.fullmatch(item.scalar):
                     yield item, f'"{member.key}" must list variable names, optionally ending in "*"'
-
-
-def _strings(listed: Node) -> tuple[str, ...]:
-    return tuple(str(item.scalar) for item in listed.items)
 
 
 def _listed(name: str, patterns: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.audit import read_audit
 from llxprt_hooks.settings.environment import read_environment
-from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.settings.hook_groups import DISCARDED, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
 from llxprt_hooks.settings.problem import ProblemList
 
@@ -57,6 +57,9 @@ class HookFields:
     problems: tuple[Problem, ...]
 
 
+_DISCARDED: Final = f"which is {DISCARDED}"
+
+
 def read_hook_fields(document: Document) -> HookFields:
     reader = FieldReader(document)
     config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
@@ -103,24 +106,26 @@ class FieldReader:
 
     def events(self, root: Node) -> dict[str, Node]:
         """Return the arrays of hook groups under ``hooks``, by event name."""
-        hooks = self.member(root, "hooks", Kind.OBJECT)
+        hooks = root.at("hooks")
+        if hooks and not self._is(Kind.OBJECT, hooks, '"hooks" must be an object', _DISCARDED):
+            return {}
         groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return {
             event: node
             for event, node in groups.items()
-            if self._is(Kind.ARRAY, node, f'"{shown(event)}" must be an array of hook groups')
+            if self._is(Kind.ARRAY, node, f'"{shown(event)}" must be an array of hook groups', _DISCARDED)
         }
 
     def report(self, node: Node, message: str) -> None:
         """Add a problem with a node."""
         self._problems.add(lambda: self._document.problem_at(node.start, message))
 
-    def _is(self, kind: Kind, node: Node, expected: str) -> bool:
+    def _is(self, kind: Kind, node: Node, expected: str, effect: str = "which is ignored") -> bool:
         if node.kind is kind:
             return True
         document = self._document
         self._problems.add(
-            lambda: document.problem_at(node.start, f"{expected}, found {document.found(node)}, which is ignored")
+            lambda: document.problem_at(node.start, f"{expected}, found {document.found(node)}, {effect}")
         )
         return False
 

@@ -19,6 +19,9 @@ from llxprt_hooks.settings.shape import found_words
 SWITCHES: Final = ("enabled", "disabled")
 """Keys beside the events that are not events: other spellings of the keys of ``hooksConfig``."""
 
+DISCARDED: Final = "discarded, and nothing is blocked in its place"
+"""What becomes of hooks that cannot be used."""
+
 LEFT_OUT: Final = object()
 """Takes the place of a hook that was reported and must not run, so that the hooks after it keep their position."""
 
@@ -62,7 +65,7 @@ class HookGroup(msgspec.Struct, frozen=True):
                 yield HookEntry(self.event, self.fields, hook, self.number, index)
             elif hook is not LEFT_OUT:
                 path = (*self.path, "hooks", index)
-                report(path, f"discarded: expected an object with `type`, found {found_words(hook)}")
+                report(path, f"{DISCARDED}: expected an object with `type`, found {found_words(hook)}")
 
 
 def hook_groups(hooks: object, report: Report = lambda path, message: None) -> Iterator[HookGroup]:
@@ -71,14 +74,14 @@ def hook_groups(hooks: object, report: Report = lambda path, message: None) -> I
         if event in SWITCHES:
             continue
         if not isinstance(groups, list | tuple):
-            report(("hooks", event), f"discarded: expected an array of hook groups, found {found_words(groups)}")
+            report(("hooks", event), f"{DISCARDED}: expected an array of hook groups, found {found_words(groups)}")
             continue
         for index, group in enumerate(groups):
             if isinstance(group, (dict, Mapping)):
                 yield HookGroup(event, group, index)
             elif group is not LEFT_OUT:
                 found = found_words(group)
-                report(("hooks", event, index), f"discarded: expected an object with `hooks`, found {found}")
+                report(("hooks", event, index), f"{DISCARDED}: expected an object with `hooks`, found {found}")
 
 
 def hook_entries(hooks: object) -> Iterator[HookEntry]:

@@ -216,6 +216,8 @@ _STRING: Final = re.compile(_STRING_START.pattern + '"')
 _WORD: Final = re.compile(r"[\w$.+-]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _LONGEST_SHOWN: Final = 40
+_TYPOGRAPHIC: Final = ("\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb")
+_PLAIN_QUOTES: Final = 'This is a typographic quote: use plain double quotes, `"`.'
 
 
 class _Container:
@@ -261,7 +263,8 @@ class _Tokenizer:
             return at
         if not self.text.startswith('"', at):
             message = f"expected a key in double quotes or '}}', found {self.found(at)}"
-            self.fail(at, message, "Write the key in double quotes, without a comma before the first key.")
+            fix = "Write the key in double quotes, without a comma before the first key."
+            self.fail(at, message, _PLAIN_QUOTES if self.text.startswith(_TYPOGRAPHIC, at) else fix)
         key, end = self.string(at)
         container.key = (key, at, end)
         colon = self.skip(end)
@@ -309,6 +312,8 @@ class _Tokenizer:
             hint, fix = f", did you mean {_INTENDED[word]}?", "Write it in lower case: true, false or null."
         elif self.text.startswith("'", at):
             hint, fix = ", strings are written in double quotes", "Write it in double quotes."
+        elif self.text.startswith(_TYPOGRAPHIC, at):
+            fix = _PLAIN_QUOTES
         elif at == len(self.text):
             fix = "Add the missing value; an empty settings file is `{}`."
         self.fail(at, f"expected a value, found {self.found(at)}{hint}", fix)

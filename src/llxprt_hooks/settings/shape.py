@@ -1,7 +1,8 @@
 """The vocabulary in which settings are declared: the keys of every object, their types, defaults and meaning.
 
 ``engine.schema`` and each hook type in ``engine.executors`` declare their settings with it. The engine reads hooks by
-the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it.
+the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it. Files with
+tests for hooks are declared in the same way, in ``inspection.hook_tests``.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def usual_struct(name: str, fields: Mapping[str, Field]) -> type[msgspec.Struct]
     """A type with which ``msgspec`` reads the usual object of a declaration, several times as fast.
 
     It takes only objects in which ``read_fields`` finds no problem, and reads the same values from them. It does not
-    take all of these: a null, a fraction, an array and an object are left to ``read_fields``. The keys are identifiers.
+    take all of these: a null, a fraction, an array, an object and an unknown key are left to ``read_fields``. The keys
+    are identifiers.
     """
     members = [(key, _usual(field), *([] if field.required else [_default(field)])) for key, field in fields.items()]
     not_blank = [key for key, field in fields.items() if field.required and getattr(field.value, "not_blank", False)]
@@ -117,7 +119,13 @@ def usual_struct(name: str, fields: Mapping[str, Field]) -> type[msgspec.Struct]
                 raise ValueError(key)
 
     return msgspec.defstruct(
-        name, members, tag_field="type", tag=name, kw_only=True, namespace={"__post_init__": refuse_blank}
+        name,
+        members,
+        tag_field="type",
+        tag=name,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        namespace={"__post_init__": refuse_blank},
     )
 
 

@@ -41,6 +41,19 @@ class DecoratedTool:
         return self._returned
 
 
+def check_function(function: Any) -> None:
+    """Raise TypeError for what cannot be decorated, and say what to do instead."""
+    if function is None:
+        raise TypeError("`@hooks.tool` takes no arguments: write it without parentheses")
+    if not callable(function) or not hasattr(function, "__name__"):
+        raise TypeError(
+            f"`@hooks.tool` decorates a function, found {type(function).__name__}: if a decorator such as `@tool`"
+            " made it, put `@hooks.tool` below that one"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function.__qualname__}: a tool must return its result, this function yields it")
+
+
 _Bound: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 
 

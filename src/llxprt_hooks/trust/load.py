@@ -26,8 +26,16 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.merge import merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
+from llxprt_hooks.settings.unread import unread_documents
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, TrustStatus, approved_by_environment, assess_trust
+from llxprt_hooks.trust.status import (
+    TRUST_VARIABLE,
+    TrustState,
+    TrustStatus,
+    approved_by_environment,
+    assess_trust,
+    ignored_approval,
+)
 
 if TYPE_CHECKING:
     import os
@@ -98,6 +106,8 @@ class Settings:
     """Which hooks do not run because no file turns hooks on or off: somebody may have forgotten to (D-92)."""
     notices: tuple[str, ...]
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
+    misplaced: tuple[str, ...]
+    """Those of the notices that are about a folder without settings: the hooks are in another folder or file."""
     trust: TrustStatus
     project_trusted: bool
     """Whether hooks may run programs of the project."""
@@ -164,6 +174,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     if managed_only or (managed and not others_enabled):
         skipped, others, extensions = of_others, [], ()
 
+    misplaced = () if of_project is not None else (*hooks_elsewhere(project), *_unread(project))
     settings = Settings(
         enabled=others_enabled or bool(managed),
         enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
@@ -184,7 +195,8 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
         ),
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         never_enabled=never_enabled,
-        notices=(*_notices(trust), *_elsewhere(project, of_project)),
+        notices=(*_notices(trust), *misplaced),
+        misplaced=misplaced,
         trust=trust,
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
         levels=levels,
@@ -276,9 +288,10 @@ def _not_approved(trust: TrustStatus) -> str | None:
     changed = f" ({', '.join(map(escape_for_terminal, trust.changed))})" if trust.changed else ""
     seen = "what has changed" if changed else "what would run"
     otherwise = "start the program again" if approved_by_environment() else f"set {TRUST_VARIABLE}=1 for one process"
+    ignored = f" {other_value}" if (other_value := ignored_approval()) else ""
     return (
         f"{reason}{changed}. To see {seen}, run `llxprt-hooks trust --dry-run`; "
-        f"to approve it, run `llxprt-hooks trust`, or {otherwise}."
+        f"to approve it, run `llxprt-hooks trust`, or {otherwise}.{ignored}"
     )
 
 
@@ -319,10 +332,17 @@ def missing_project(project_dir: str | os.PathLike[str]) -> str | None:
     return f"{name} {what}: no project hooks were loaded, and nothing is blocked in their place."
 
 
-def _elsewhere(project: Path, settings: Document | Problem | None) -> Iterator[str]:
-    """Warn about a missing project folder, or one nested in a project whose hooks are not applied."""
-    if settings is not None:
-        return
+def _unread(project: Path) -> Iterator[str]:
+    for document in unread_documents(project):
+        name = escape_for_terminal(str(document.file))
+        yield (
+            f"Hooks in {name} do not run, and nothing is blocked in their place, because this file is not read. "
+            f"Move them to `{FOLDER}/{FILE_NAME}`."
+        )
+
+
+def hooks_elsewhere(project: Path) -> Iterator[str]:
+    """Warn about a missing folder, or one without settings inside a project whose hooks do not apply to it."""
     if missing := missing_project(project):
         yield missing
         return

@@ -20,7 +20,7 @@ from llxprt_hooks.settings.document import read_document
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.text import escape_for_terminal, shorten
 from llxprt_hooks.trust.approved_texts import read_text, text_digest
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.fingerprint import (
@@ -48,6 +48,8 @@ _approved_for_process: Final[dict[Path, tuple[str, Approval]]] = {}
 
 _MOST_NAMED: Final = 3
 """How many changed files the reason of a block names."""
+
+_LONGEST_VALUE: Final = 20
 
 
 class TrustState(StrEnum):
@@ -143,6 +145,14 @@ class TrustError(Exception):
 def approved_by_environment() -> bool:
     """Return whether projects are approved for this process."""
     return os.environ.get(TRUST_VARIABLE) == "1"
+
+
+def ignored_approval() -> str | None:
+    """Return why the variable approves nothing, if it has another value than those that say yes or no."""
+    value = os.environ.get(TRUST_VARIABLE, "")
+    if value in ("", "0", "1"):
+        return None
+    return f"{TRUST_VARIABLE} is `{escape_for_terminal(shorten(value, _LONGEST_VALUE))}`; only `1` counts."
 
 
 def has_approval(project: Path) -> bool:

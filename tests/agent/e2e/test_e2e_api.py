@@ -26,6 +26,7 @@ def watched(project: AgentProject, *replies: Chunks | Reply, **environment: str)
 def sentence(run: AgentRun) -> str:
     """The one line on stderr of a run that failed."""
     assert run.status == 1
+    assert run.stderr.count("\n") == 1, run.stderr
     [line] = run.stderr.splitlines()
     assert line.startswith("llxprt-hooks: ")
     assert KEY not in run.stderr + run.stdout
@@ -260,12 +261,12 @@ def test_an_empty_answer_ends_the_turn_and_is_no_error(played: Played, empty: Sc
 
 
 def unreachable_api(project: AgentProject) -> AgentRun:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
     project.configure(AfterModel=project.hook("after"))
-    process = project.start("run", "-p", "Do it.", "-o", "json", GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=url)
-    stdout, stderr = process.communicate(timeout=60)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = project.start("run", "-p", "Do it.", "-o", "json", GEMINI_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=url)
+        stdout, stderr = process.communicate(timeout=60)
     return AgentRun(process.returncode, stdout.decode(), stderr.decode(), project)
 
 

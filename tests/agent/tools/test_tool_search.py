@@ -17,8 +17,10 @@ from tests.agent.tools.tool_calls import call, fail, message_of, succeed
 from tests.support.processes import DEADLINE, eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from llxprt_hooks import ToolResult
     from llxprt_hooks.agent.tools import Workspace
 
 ENDLESS = r"^(a+)+$"
@@ -269,13 +271,23 @@ async def test_search_finds_files_whose_names_are_not_text(workspace: Workspace,
     assert await succeed(workspace, "search_file_content", pattern="needle") == "caf\\udce9:1: needle"
 
 
+async def searched(workspace: Workspace, begun: Callable[[ToolResult], bool]) -> tuple[float, ToolResult]:
+    """Search for an endless pattern; the time limit and the result. A busy machine needs more time to begin."""
+    limit = 0.5
+    while True:
+        result = await search_tool(time_limit=limit).run(workspace, {"pattern": ENDLESS})
+        if begun(result) or limit > DEADLINE / 4:
+            return limit, result
+        limit *= 4
+
+
 async def test_search_with_an_endless_pattern_ends(workspace: Workspace, root: Path) -> None:
     (root / "b.txt").write_text("a" * 64 + "b\n")
     started = time.monotonic()
 
-    result = await search_tool(time_limit=0.5).run(workspace, {"pattern": ENDLESS})
+    limit, result = await searched(workspace, lambda result: "in 1 file" in message_of(result))
 
-    assert "Nothing was found in 1 file of . within 0.5 s." in message_of(result)
+    assert f"Nothing was found in 1 file of . within {limit:g} s." in message_of(result)
     assert time.monotonic() - started < DEADLINE
 
 
@@ -283,12 +295,12 @@ async def test_search_out_of_time_gives_what_was_found(workspace: Workspace, roo
     (root / "a.txt").write_text("aaa\n")
     (root / "b.txt").write_text("a" * 64 + "b\n")
 
-    result = await search_tool(time_limit=1.5).run(workspace, {"pattern": ENDLESS})
+    limit, result = await searched(workspace, lambda result: result.error is None)
 
     assert result.error is None
     first, note = result.llm_content.split("\n")
     assert first == "a.txt:1: aaa"
-    assert note.startswith("[Stopped after 1.5 s: there may be more.")
+    assert note.startswith(f"[Stopped after {limit:g} s: there may be more.")
 
 
 async def test_search_leaves_the_event_loop_free_and_can_be_cancelled(workspace: Workspace, root: Path) -> None:
@@ -326,10 +338,11 @@ async def test_a_walk_ends_when_nobody_waits_for_it(
     with pytest.raises(asyncio.CancelledError):
         await finding
 
-    await asyncio.sleep(0.1)
-    count = len(entered)
-    await asyncio.sleep(0.1)
-    assert len(entered) == count < 100
+    before = 0
+    while before < len(entered):
+        before = len(entered)
+        await asyncio.sleep(0.1)
+    assert before < 1000
 
 
 async def test_search_without_python_is_an_error(

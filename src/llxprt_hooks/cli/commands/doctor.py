@@ -26,11 +26,13 @@ def command(as_json: bool, directory: str) -> int:
     """Check that hooks work: which files are read, what state each hook is in, and whether a hook can block.
 
     Shows which settings files are read and why one is refused; which hooks are managed, approved, changed since their
-    approval, disabled or broken, such as one whose script or interpreter does not exist; whether the log and the trust
-    store are private and writable. Then it runs a test hook of its own, the canary, which must block. It runs nothing
-    of the project.
+    approval, disabled or broken, such as one whose script or interpreter does not exist; all other errors that
+    `llxprt-hooks validate` finds; whether the log and the trust store are private and writable. Then it runs a test
+    hook of its own, the canary, which must block. It runs nothing of the project.
 
-    Exit status: 0 if nothing is broken, 1 otherwise. A notice, such as a project that is not approved, is not an error.
+    The last line says how many hooks run. Exit status: 0 if nothing is broken and every hook runs, 1 otherwise. A
+    hook that is disabled by name, or that the administrator's settings keep from running, does not count. A folder
+    without hooks is not an error.
 
     \b
     Examples:
@@ -44,7 +46,7 @@ def command(as_json: bool, directory: str) -> int:
         print_json(report.to_dict())
     else:
         _print(report)
-    return ExitStatus.FAILED if report.broken else ExitStatus.OK
+    return ExitStatus.OK if report.ok else ExitStatus.FAILED
 
 
 def _print(report: Report) -> None:
@@ -68,10 +70,7 @@ def _print(report: Report) -> None:
         print_wrapped(console, "  ", _MARKS["broken"], problem)
     for notice in report.notices:
         print_wrapped(console, "  ", _MARKS["notice"], notice)
-    count = report.broken
-    found = "1 problem" if count == 1 else f"{count} problems"
-    summary = f"{found}. `llxprt-hooks validate` explains problems in settings." if count else "Nothing is broken."
-    print_line(console, (summary, "bold red" if count else "bold green"))
+    print_line(console, (report.summary, "bold green" if report.ok else "bold red"))
 
 
 def _print_finding(console: Console, finding: Finding) -> None:
@@ -85,3 +84,5 @@ def _print_hook(console: Console, hook: CheckedHook) -> None:
     print_wrapped(console, " " * 10, (f"{item.source}, {hook.state}", "dim"))
     for problem in hook.problems:
         print_wrapped(console, " " * 10, (problem, "red"))
+    for warning in hook.warnings:
+        print_wrapped(console, " " * 10, (warning, "yellow"))

@@ -24,18 +24,19 @@ from llxprt_hooks.recipes import (
     FileState,
     InstallError,
     UnknownRecipeError,
-    adapt_to_tools,
     find_recipe,
     install,
     plan_installation,
     plan_user_installation,
+    roles_listed,
+    tool_words,
 )
 from llxprt_hooks.text import PROSE, escape_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.recipes import Installation, PlannedFile, Recipe
+    from llxprt_hooks.recipes import Installation, PlannedFile, Recipe, Tools
 
 _WIDE = 80
 """Minimum columns for showing events in the list."""
@@ -99,9 +100,12 @@ def command(
         _list(chosen)
         return ExitStatus.OK
     tools = _tools(tool_names or "")
-    chosen = [adapt_to_tools(recipe, tools) for recipe in chosen or [find_recipe(FIRST_HOOK)]]
+    chosen = chosen or [find_recipe(FIRST_HOOK)]
     try:
-        installation = plan_user_installation(chosen) if for_user else plan_installation(Path(directory), chosen)
+        if for_user:
+            installation = plan_user_installation(chosen, tools)
+        else:
+            installation = plan_installation(Path(directory), chosen, tools)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
     different = [file for file in installation.files if file.state is FileState.DIFFERENT]
@@ -110,7 +114,7 @@ def command(
         install(installation, keep=kept)
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    _report(installation, kept, chosen, directory)
+    _report(installation, kept, chosen, tools, directory)
     return ExitStatus.OK
 
 
@@ -165,7 +169,9 @@ def _may_overwrite(file: PlannedFile, name: str) -> bool:
         click.echo(escape_for_terminal("".join(lines), keep=PROSE), err=True)  # the file is untrusted
 
 
-def _report(installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], directory: str) -> None:
+def _report(
+    installation: Installation, kept: Sequence[PlannedFile], recipes: Sequence[Recipe], tools: Tools, directory: str
+) -> None:
     console = stdout_console()
     labels = {FileState.NEW: "created", FileState.DIFFERENT: "overwritten", FileState.SAME: "unchanged"}
     rows: list[tuple[Part, ...]] = [
@@ -180,10 +186,30 @@ def _report(installation: Installation, kept: Sequence[PlannedFile], recipes: Se
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
     print_line(console)
+    if installation.matchers:
+        _print_tools(console, installation, recipes, tools)
     print_line(console, "Next:")
     for step in _next_steps(installation, recipes, directory):
         _print_step(console, step)
     _warn(installation)
+
+
+def _print_tools(console: Console, installation: Installation, recipes: Sequence[Recipe], tools: Tools) -> None:
+    """Print the tools that the hooks are for: a guard does nothing for a tool whose name its matcher does not have."""
+    print_line(console, "Tools that the hooks run for:")
+    rows: list[tuple[Part, ...]] = [
+        (f"  {name}", tool_words(matchers, tools)) for name, matchers in installation.matchers.items()
+    ]
+    for row in aligned(rows):
+        console.print(row, soft_wrap=True)
+    roles = [role for role in ROLES if any(role in roles_listed(each) for each in installation.matchers.values())]
+    if roles:
+        names = [recipe.name for recipe in recipes if recipe.name != FIRST_HOOK]
+        user = ["--user"] if installation.is_users else []
+        named = ",".join(f"{role}=NAME" for role in roles)
+        command = " ".join(["llxprt-hooks init", *user, *names, f"--tools {named}"])
+        _print_step(console, f"{command}   # for tools with other names")
+    print_line(console)
 
 
 def _print_step(console: Console, step: str) -> None:

@@ -57,15 +57,15 @@ def command(
 ) -> int:
     """Run the project's hooks around the model calls of any agent.
 
-    An HTTP proxy on this machine for agents that can be given a base URL, in any language. BeforeModel,
+    This is an HTTP proxy on this machine, for agents in any language that have a setting for a base URL. BeforeModel,
     BeforeToolSelection and AfterModel hooks run around calls of Anthropic's Messages API, and OpenAI's Chat Completions
     and Responses, streamed or not. Everything else passes unchanged. A blocked call is answered with the reason.
 
     AGENT is a command with its arguments, after `--`. It runs with ANTHROPIC_BASE_URL and OPENAI_BASE_URL set, and the
-    proxy ends with it. Without one, the proxy prints the base URLs, and runs until it is interrupted.
+    proxy ends when it ends. Without AGENT, the proxy prints the base URLs, and runs until it is interrupted.
 
-    --upstream URL is for both APIs, --upstream openai=URL for one. By default it is what ANTHROPIC_BASE_URL and
-    OPENAI_BASE_URL say, or else the API itself. Keys stay in the requests; neither they nor bodies are logged.
+    --upstream URL is for both APIs, --upstream openai=URL for one. The default is the value of ANTHROPIC_BASE_URL and
+    OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
     Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen.
 
@@ -118,6 +118,7 @@ async def _run_alone(serving: Serving) -> int:
         sys.stdout.flush()
         warn("the model proxy is running; Ctrl-C ends it")
         await ended.wait()
+        _warn_if_bypassed(running)
     finally:
         await serving.__aexit__(None, None, None)
     return ExitStatus.OK
@@ -128,9 +129,15 @@ async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
 
     running = await _entered(serving)
     try:
-        return await _run(agent, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
+        return await _run(agent, running, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
     finally:
         await serving.__aexit__(None, None, None)
+
+
+def _warn_if_bypassed(running: RunningProxy) -> None:
+    if running.is_bypassed():
+        variables = " or ".join(running.base_urls)
+        warn(f"no request came to the model proxy, so no model hook ran. Does the agent use {variables}?")
 
 
 async def _entered(serving: Serving) -> RunningProxy:
@@ -140,7 +147,7 @@ async def _entered(serving: Serving) -> RunningProxy:
         raise _CannotListenError(error.strerror or str(error)) from error
 
 
-async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
+async def _run(agent: tuple[str, ...], running: RunningProxy, environment: Mapping[str, str]) -> int:
     from llxprt_hooks.proxy.exit_status import status_of_failed_start
 
     process: asyncio.subprocess.Process | None = None
@@ -161,7 +168,9 @@ async def _run(agent: tuple[str, ...], environment: Mapping[str, str]) -> int:
         return status_of_failed_start(error)
     for missed in early:
         deliver(missed)
-    return await process.wait()
+    status = await process.wait()
+    _warn_if_bypassed(running)
+    return status
 
 
 def _has_it(number: int) -> bool:

@@ -62,9 +62,10 @@ def command(
     system's settings, and the hooks of the user's extensions. With FILE, checks only that file. A file in a folder
     .llxprt belongs to the project around it, unless -C names another.
 
-    Nothing is run: shells only check the syntax of commands and scripts (bash -n).
+    No hook is run: shells only check the syntax of commands and scripts (bash -n). To show what `warm` would save,
+    Python runs an empty script.
 
-    Error: what is written cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
+    Error: the setting cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
     probably is not, such as a timeout of 600 milliseconds, or hooks while hooks are off. Hint: the settings are fine,
     but there is something to know or to do; for example, the hooks are not approved. `llxprt-hooks list` shows which
     hooks run.
@@ -106,6 +107,7 @@ def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
             "errors": counts["error"],
             "warnings": counts["warning"],
             "hints": counts["hint"],
+            "notices": _notices(inspection),
         }
     )
 
@@ -115,7 +117,19 @@ def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
     for diagnostic in diagnostics:
         _print_diagnostic(console, diagnostic)
         console.print()
+    for notice in _notices(inspection):
+        print_wrapped(console, (notice, "yellow"))
     print_wrapped(console, _summary(inspection, counts))
+
+
+def _notices(inspection: Inspection) -> list[str]:
+    """Return why the hooks of another folder do not apply to this one, if it has no settings."""
+    from llxprt_hooks.settings.levels import project_settings_file
+    from llxprt_hooks.trust.load import hooks_elsewhere
+
+    if inspection.alone or project_settings_file(inspection.directory) in inspection.found:
+        return []
+    return list(hooks_elsewhere(inspection.directory))
 
 
 def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:

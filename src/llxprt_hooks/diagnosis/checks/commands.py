@@ -12,6 +12,7 @@ from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MAX_PROGRAMS
+from llxprt_hooks.events import Effect
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
 from llxprt_hooks.shell.words import simple_commands
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.entries import HookEntry
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.shell.words import Word
 
 _IN_SINGLE_QUOTES: Final = re.compile(rf"'({PROJECT_DIR_REFERENCE.pattern}[^']*)'")
@@ -84,7 +86,7 @@ def check_foreign_variable(inspection: Inspection, hook: HookEntry) -> Iterator[
             yield hook.file.inside(Rule.FOREIGN_VARIABLE, node, found.span(), message, FOREIGN_VARIABLES[name])
 
 
-def check_misspelt_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+def check_misspelled_variable(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     """Find typos of the project folder's variable that neither the environment nor the command sets."""
     node = hook.command_node
     known = {*PROJECT_DIR_VARIABLES, *FOREIGN_VARIABLES, *os.environ}
@@ -116,14 +118,26 @@ def check_extension_path(inspection: Inspection, hook: HookEntry) -> Iterator[Di
         yield hook.file.inside(Rule.UNSAFE_EXTENSION_PATH, node, span, message, fix)
 
 
-def check_exit_one(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
-    """Find guards that exit with 1 instead of 2."""
-    node, found = hook.command_node, _EXIT_ONE.search(hook.command)
-    if not node or not found or not (hook.event and hook.event.spec.can_block) or hook.fails_closed:
+def check_exit_codes(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
+    """Find guards that exit with 1 instead of 2, and with 2 where nothing can be blocked."""
+    node, event = hook.command_node, hook.event
+    one, two = _EXIT_ONE.search(hook.command), _EXIT_TWO.search(hook.command)
+    if not node or not event:
         return
-    if not _EXIT_TWO.search(hook.command):
-        message, fix = f"`exit 1` does not block {hook.event}", "To block, print the reason to stderr and `exit 2`."
-        yield hook.file.inside(Rule.EXIT_ONE, node, found.span(), message, fix)
+    if two and not event.spec.can_block:
+        yield hook.file.inside(Rule.EXIT_TWO_NO_EFFECT, node, two.span(), *exit_two_advice(event, two[0]))
+    elif one and not two and event.spec.can_block and not hook.fails_closed:
+        message, fix = f"`exit 1` does not block {event}", "To block, print the reason to stderr and `exit 2`."
+        yield hook.file.inside(Rule.EXIT_ONE, node, one.span(), message, fix)
+
+
+def exit_two_advice(event: HookEventName, written: str) -> tuple[str, str]:
+    """Return what is wrong with a block of an event that cannot be blocked, and the fix."""
+    context = " To tell the model something, exit with 0 and print it." * (Effect.ADD_CONTEXT in event.spec.effects)
+    return (
+        f"`{written}` has no effect for {event}, which cannot be blocked",
+        f"Use an earlier event to block: BeforeTool or BeforeModel.{context}",
+    )
 
 
 def check_imports_from_project(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:

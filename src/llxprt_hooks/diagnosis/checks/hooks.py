@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.checks.keys import NOT_EVENTS
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS
 from llxprt_hooks.diagnosis.rules import Rule
-from llxprt_hooks.diagnosis.suggestions import claude_event
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import supported_types
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.engine.suggestions import NOT_EVENTS, event_fix
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.shape import read_fields
 from llxprt_hooks.shell.environment import process_environment
-from llxprt_hooks.text import closest
+from llxprt_hooks.text import closest, missing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +32,7 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
     """Find unknown events; switches among the events are reported as misplaced keys."""
     key = event.member.key
     if event.name is None and key not in NOT_EVENTS:
-        yield event.file.at_key(
-            Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", _event_fix(key, event.meant)
-        )
+        yield event.file.at_key(Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", event_fix(key))
 
 
 def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
@@ -48,17 +43,6 @@ def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterat
         yield event.file.at_key(
             Rule.UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration."
         )
-
-
-def _event_fix(key: str, meant: HookEventName | None) -> str:
-    foreign = claude_event(key)
-    if foreign and CLAUDE_EVENTS[foreign]:
-        return f"Did you mean `{meant}`? It is the counterpart of Claude Code's `{foreign}`."
-    if foreign:
-        return f"Claude Code's `{foreign}` has no counterpart here; remove it."
-    return (
-        f"Did you mean `{meant}`?" if meant else f"The events are {', '.join(f'`{event}`' for event in HookEventName)}."
-    )
 
 
 def check_type(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -88,6 +72,11 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
             node = hook.node.at(problem.key) or hook.node
             yield hook.file.at(Rule.INVALID_VALUE, node, problem.message, "Fix it; until then the hook is skipped.")
         return
+    if missing := next((name for name in executor.packages if find_spec(name) is None), None):
+        error = ModuleNotFoundError(f"No module named {missing!r}")
+        message = missing_extra(f"a hook of type `{hook.fields['type']}`", executor.extra, error)
+        fix = f"Run `pip install 'llxprt-hooks[{executor.extra}]'` where the agent is installed."
+        yield hook.file.at(Rule.FAILING_HOOK, hook.node.at("type") or hook.node, message, fix)
     for problem in executor.problems(spec, process_environment()):
         node = hook.node.at(problem.key) or hook.node
         if problem.discards:
@@ -101,7 +90,7 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
     node = hook.node.at("timeout")
     if node is None or isinstance(node.scalar, bool) or not isinstance(node.scalar, (int, float)):
         return
-    timeout, written, why = node.scalar, hook.file.document.found(node), ""
+    timeout, written = node.scalar, hook.file.document.found(node)
     if not 0 < timeout < float("inf"):
         rule, message = Rule.TIMEOUT_NOT_POSITIVE, f"{written} is not a valid timeout"
         fix = "Write milliseconds: 60000 is one minute."
@@ -109,14 +98,12 @@ def check_timeout(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnosti
         rule, seconds = Rule.TIMEOUT_SECONDS, f"{timeout / _SECOND:g} s"
         message = f"{written} is {seconds}, which looks like a number of seconds"
         fix = f"For {written} s write {timeout * _SECOND:.0f}."
-        if hook.config and hook.config.blocks_on_failure and hook.event and hook.event.spec.can_block:
-            why = "Timeouts are in milliseconds here, in seconds in Claude Code; if it times out, the call is blocked."
     elif timeout > _LONGEST_TIMEOUT:
         rule, message = Rule.TIMEOUT_LONG, f"{written} is {_duration(timeout)}"
         fix = "Timeouts are in milliseconds: 60000 is one minute, 600000 is ten."
     else:
         return
-    yield replace(hook.file.at(rule, node, message, fix), own_why=why)
+    yield hook.file.at(rule, node, message, fix)
 
 
 def _duration(milliseconds: float) -> str:

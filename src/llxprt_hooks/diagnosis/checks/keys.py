@@ -7,96 +7,45 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile, is_bare_hook
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_EVENTS, FOREIGN_KEYS
 from llxprt_hooks.diagnosis.rules import Rule
-from llxprt_hooks.diagnosis.suggestions import meant_event, same_letters
 from llxprt_hooks.engine.executors import settings_executor, settings_executors
 from llxprt_hooks.engine.schema import (
     ENVIRONMENT,
     EXTENSION_HOOKS,
     GROUPS,
     HOOK,
-    HOOK_FIELDS,
+    HOOKS,
     HOOKS_CONFIG,
     SETTINGS,
     hook_shape,
-    own_fields,
+)
+from llxprt_hooks.engine.suggestions import (
+    CLAUDE_EVENTS,
+    COMMENTS,
+    KEY_ADVICE,
+    NOT_EVENTS,
+    belongs,
+    meant_event,
+    meant_key,
+    same_letters,
 )
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings import Document, Kind, Member, Node
-from llxprt_hooks.settings.environment import read_environment
-from llxprt_hooks.settings.hook_fields import FieldReader
-from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.settings import Kind, Member, Node
+from llxprt_hooks.settings.environment import mistakes_in
 from llxprt_hooks.settings.jsonc import duplicate_members
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
-from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.inspection import Inspection
 
 _ANY_GROUP: Final = GROUPS[HookEventName.BEFORE_TOOL]
-_COMMENTS: Final = ("$schema", "$comment", "//", "_comment", "comment")
-"""Keys for people or editors."""
-
-_IN_A_GROUP, _IN_A_HOOK, _AT_THE_TOP, _NOT_IN_AN_EXTENSION = (
-    "Move it to the group, next to `hooks`.",
-    "Move it to a hook, next to `type`.",
-    "Move it to the top level of the file.",
-    "An extension cannot turn hooks on or off; use a settings file.",
-)
-_BELONGS: Final[Mapping[str, Mapping[str, str]]] = {
-    "hook": {
-        "matcher": _IN_A_GROUP,
-        "sequential": _IN_A_GROUP,
-        "hooks": "A hook cannot contain hooks; list them in the group.",
-    },
-    "group": dict.fromkeys(("type", *(key for key in HOOK_FIELDS if key != "description")), _IN_A_HOOK),
-    "hooks": {
-        **dict.fromkeys(SWITCHES, _NOT_IN_AN_EXTENSION),
-        "enableHooks": _AT_THE_TOP,
-        "notifications": "Move it to `hooksConfig`, next to `hooks`.",
-        "hooksConfig": _AT_THE_TOP,
-    },
-    "hooksConfig": {"enableHooks": _AT_THE_TOP, "hooks": _AT_THE_TOP},
-    "extension": dict.fromkeys(("enableHooks", "hooksConfig"), _NOT_IN_AN_EXTENSION),
-}
-"""Per shape: misplaced keys, and where they belong."""
-
-NOT_EVENTS: Final = frozenset(_BELONGS["hooks"])
-"""Keys that are not events but are often put among them."""
-
-_OTHER_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
-    "hook": {
-        **dict.fromkeys(("cmd", "script", "exec", "run", "bash", "shellCommand"), "command"),
-        **dict.fromkeys(("timeoutMs", "timeoutMillis", "timeoutSeconds", "timeoutSec"), "timeout"),
-        **dict.fromkeys(("id", "title", "hookName"), "name"),
-        **dict.fromkeys(("kind",), "type"),
-    },
-    "group": {
-        **dict.fromkeys(("match", "pattern", "tool", "tools", "toolName", "tool_name", "filter"), "matcher"),
-        **dict.fromkeys(("hook", "commands", "handlers", "actions"), "hooks"),
-        **dict.fromkeys(("serial", "chain"), "sequential"),
-    },
-    "hooksConfig": dict.fromkeys(("disable", "off", "disabledHooks"), "disabled"),
-    "settings": dict.fromkeys(("hooksEnabled", "hooks_enabled"), "enableHooks"),
-}
-"""Per shape: other words for its keys."""
-
-_ADVICE: Final[Mapping[str, Mapping[str, str]]] = {
-    "hook": {
-        **FOREIGN_KEYS,
-        **dict.fromkeys(("enabled", "disabled"), "To disable the hook, add its name to `hooksConfig.disabled`."),
-    },
-    "settings": {"disableAllHooks": 'Write `"enableHooks": false`.'},
-}
-"""Per shape: keys without a counterpart, and what to do instead."""
 
 
 def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find unknown, misspelt, misplaced and missing keys, and values of the wrong type."""
+    """Find unknown, misspelled, misplaced and missing keys, and values of the wrong type."""
     shape = EXTENSION_HOOKS if file.role is Role.EXTENSION else SETTINGS
     return _object(file, shape, file.root)
 
@@ -110,22 +59,10 @@ def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator
 
 def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find mistakes in ``hooksConfig.environment``."""
-    mistakes = _Mistakes(file.document)
-    read_environment(mistakes, file.root.at("hooksConfig"))
-    for node, message in mistakes.found:
+    rule = file.root.at("hooksConfig", "environment")
+    for node, expected in mistakes_in(rule) if rule else ():
         fix = 'Write names in two lists: `{ "allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"] }`.'
-        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, message.partition(";")[0], fix)
-
-
-class _Mistakes(FieldReader):
-    """Collects what the engine reports, with its position."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(document)
-        self.found: list[tuple[Node, str]] = []
-
-    def report(self, node: Node, message: str) -> None:
-        self.found.append((node, message))
+        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, expected, fix)
 
 
 def _object(file: SettingsFile, shape: Shape, node: Node) -> Iterator[Diagnostic]:
@@ -176,7 +113,7 @@ _CHECKED_ELSEWHERE: Final = ("type", "timeout")
 
 
 def _hook_shape(hook: Node) -> Shape:
-    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelt."""
+    """Return the shape of a hook by its type, or by the most likely type if it is missing or misspelled."""
     node = hook.at("type")
     name = node.scalar if node else None
     if settings_executor(name) is not None:
@@ -207,7 +144,7 @@ def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnosti
 def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
     """Check the value under an unknown event; another check reports the name itself."""
     if member.key in NOT_EVENTS:
-        fix = _BELONGS["hooks"][member.key]
+        fix = belongs(HOOKS)[member.key]
         yield file.at_key(Rule.MISPLACED_KEY, member, f"`{member.key}` is not an event and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
         event = meant_event(member.key)
@@ -216,8 +153,8 @@ def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
 
 def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | None) -> Iterator[Diagnostic]:
     key = member.key
-    home = _belongs(shape).get(key)
-    advice = _ADVICE.get(shape.name, {}).get(key)
+    home = belongs(shape).get(key)
+    advice = KEY_ADVICE.get(shape.name, {}).get(key)
     if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and _is_event(member):
         home = "Move it into `hooks`."
     if home is not None:
@@ -226,35 +163,18 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
         yield file.at_key(Rule.MISSPELT_KEY, member, f"unknown key `{key}`", f"Did you mean `{typo_of}`?")
     elif advice is not None:
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"the key `{key}` has no effect here", advice)
-    elif not shape.open and key not in _COMMENTS:
+    elif not shape.open and key not in COMMENTS:
         known = ", ".join(f"`{each}`" for each in shape.fields)
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
-    elif (similar := _similar(shape, key)) is not None:
+    elif (similar := meant_key(shape, key)) is not None:
         fix = f"Did you mean `{similar}`, which is here too? If it is another program's, leave it."
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", fix)
 
 
-def _belongs(shape: Shape) -> Mapping[str, str]:
-    """Return the misplaced keys of a shape, and where they belong."""
-    belongs = _BELONGS.get(shape.name, {})
-    return {**dict.fromkeys(own_fields(), _IN_A_HOOK), **belongs} if shape.name == "group" else belongs
-
-
 def _typo_of(shape: Shape, node: Node, key: str) -> str | None:
     """Return the key that was most likely intended, unless it is also present."""
-    intended = _similar(shape, key)
+    intended = meant_key(shape, key)
     return intended if intended and node.at(intended) is None else None
-
-
-def _similar(shape: Shape, key: str) -> str | None:
-    """Return the key of the shape that another key is probably a misspelling of."""
-    if key in _COMMENTS or key in _belongs(shape) or key in _ADVICE.get(shape.name, {}):
-        return None
-    words = _OTHER_WORDS.get(shape.name, {})
-    other = next((ours for word, ours in words.items() if ours in shape.fields and same_letters(word, key)), None)
-    # An open object has unrelated keys, so the name must be very similar; "tool" is not a typo of "tools".
-    candidates = [each for each in shape.fields if each != "tools"]
-    return other or closest(key, candidates, similarity=0.88 if shape.open else 0.75)
 
 
 def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> Iterator[Diagnostic]:

@@ -146,7 +146,7 @@ def _crlf(inspection: Inspection, script: Script) -> Diagnostic | None:
     if not (newline and first.endswith(b"\r") and (by_a_shell or (not script.reader and first.startswith(b"#!")))):
         return None
     message = f"{script.path} has Windows line endings (CRLF)"
-    fix = f"Run `sed -i 's/\\r$//' {quote(str(script.path))}`, and add `*.sh eol=lf` to .gitattributes."
+    fix = f"Run `perl -pi -e 's/\\r$//' {quote(str(script.path))}`, and add `*.sh eol=lf` to .gitattributes."
     return _at_word(Rule.SCRIPT_CRLF, script, message, fix)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.diagnosis.checks.commands import exit_two_advice
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.started_programs import Script, scripts
+from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +22,9 @@ _LINE: Final = r"^(?![ \t]*(?:\#|//|trap[ \t]))[^\n]*?"
 _NOT_AFTER_OR: Final = r"(?<!\|\| )(?<!\|\|)"
 """``cd folder || exit 1`` is not a decision about a call."""
 _EXITS: Final = r"\bexit[ \t]+{0}\b|\b(?:sys\.exit|process\.exit|exit|quit)\([ \t]*{0}[ \t]*\)"
-_EXIT_ONE: Final = re.compile(f"{_LINE}{_NOT_AFTER_OR}({_EXITS.format(1)})", re.MULTILINE)
+_EXIT_WITH_TEXT: Final = r"\b(?:sys\.exit|SystemExit)\([ \t]*[fFrR]{0,2}[\"'][^\n]*"
+"""Python prints the text to stderr, and exits with 1."""
+_EXIT_ONE: Final = re.compile(f"{_LINE}{_NOT_AFTER_OR}({_EXITS.format(1)}|{_EXIT_WITH_TEXT})", re.MULTILINE)
 _EXIT_TWO: Final = re.compile(f"{_LINE}({_EXITS.format(2)})", re.MULTILINE)
 _GUARDS: Final = re.compile(
     r"block|den[yi]|forb[ia]d|refus|reject|prohibit|not allowed|must not|&&[ \t]*exit", re.IGNORECASE
@@ -27,6 +32,17 @@ _GUARDS: Final = re.compile(
 """Words in a script that decides about calls."""
 
 _STDERR: Final = re.compile(r">&\s*2|stderr|console\.error|STDERR|\bwarn\b")
+_TO_STDERR: Final = {
+    "python": 'print("…", file=sys.stderr)',
+    "pypy": 'print("…", file=sys.stderr)',
+    "node": 'console.error("…")',
+    "ruby": 'warn "…"',
+    "perl": 'warn "…"',
+}
+"""How to print to stderr, by the start of the interpreter's name; else as in a shell."""
+_LONGEST_EXIT: Final = 40
+_LONGEST_LINE: Final = 400
+_MOST_EXITS: Final = 20
 _DECIDES: Final = re.compile(r"decision|permissionDecision|hookSpecificOutput|\bcontinue\\?[\"']|systemMessage")
 _PROSE: Final = re.compile(
     r"""^[ \t]*(
@@ -43,28 +59,46 @@ def check_script_text(inspection: Inspection, hook: HookEntry) -> Iterator[Diagn
     """Find guards that exit with 1, blocks without a reason, and text around JSON."""
     for script in scripts(inspection, hook):
         if script.may_be_shown and b"\0" not in script.data:
-            yield from _exit_codes(script) if hook.event and hook.event.spec.can_block else ()
+            can_block = hook.event and hook.event.spec.can_block
+            yield from _exit_codes(script) if can_block else _without_effect(script)
             yield from _prose(script)
 
 
 def _exit_codes(script: Script) -> Iterator[Diagnostic]:
     text = script.source.text
-    one, two = _EXIT_ONE.search(text), _EXIT_TWO.search(text)
-    guards = _GUARDS.search(text) and not _DECIDES.search(text)
-    if one and not two and guards and not script.hook.fails_closed:
-        message = f"`{one[1]}` does not block {script.hook.event}"
-        yield diagnostic_at(
-            script.source, Rule.EXIT_ONE, *one.span(1), message, "To block, print the reason to stderr and exit with 2."
-        )
+    two = _EXIT_TWO.search(text)
+    guards = not two and _GUARDS.search(text) and not _DECIDES.search(text)
+    for number, one in enumerate(islice(_EXIT_ONE.finditer(text), _MOST_EXITS)):
+        if not script.hook.fails_closed and (_follows_message(one) or (guards and not number)):
+            message = f"`{shorten(one[1], _LONGEST_EXIT)}` does not block {script.hook.event}"
+            fix = "To block, print the reason to stderr and exit with 2."
+            yield diagnostic_at(script.source, Rule.EXIT_ONE, *one.span(1), message, fix)
     if two and not _STDERR.search(text):
         message = "this blocks without a reason: nothing in the script writes to stderr"
-        yield diagnostic_at(
-            script.source, Rule.EXIT_TWO_SILENT, *two.span(1), message, 'Print the reason to stderr: `echo "…" >&2`.'
-        )
+        fix = f"Print the reason to stderr: `{_print_to_stderr(script)}`."
+        yield diagnostic_at(script.source, Rule.EXIT_TWO_SILENT, *two.span(1), message, fix)
+
+
+def _follows_message(exits: re.Match[str]) -> bool:
+    """Return whether a message is written to stderr in the same line, or in the one before."""
+    start = exits.start(1)
+    before = exits.string[max(0, start - _LONGEST_LINE) : start].rstrip().rsplit("\n", 1)[-1]
+    return bool(_STDERR.search(before))
+
+
+def _print_to_stderr(script: Script) -> str:
+    return next((code for name, code in _TO_STDERR.items() if script.interpreter.startswith(name)), 'echo "…" >&2')
+
+
+def _without_effect(script: Script) -> Iterator[Diagnostic]:
+    text, event = script.source.text, script.hook.event
+    if event and (two := _EXIT_TWO.search(text)) and "hook_event_name" not in text:
+        yield diagnostic_at(script.source, Rule.EXIT_TWO_NO_EFFECT, *two.span(1), *exit_two_advice(event, two[1]))
 
 
 def _prose(script: Script) -> Iterator[Diagnostic]:
     text = script.source.text
     if (prose := _PROSE.search(text)) and _DECIDES.search(text) and not _EXIT_TWO.search(text):
         message = "this line prints text to stdout, where the script also prints JSON"
-        yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, "Send it to stderr: `>&2`.")
+        fix = f"Send it to stderr: `{_print_to_stderr(script)}`."
+        yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, fix)

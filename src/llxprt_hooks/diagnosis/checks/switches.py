@@ -18,11 +18,12 @@ from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
 from llxprt_hooks.settings.merge import merge_switches
 from llxprt_hooks.settings.ownership import other_writers
+from llxprt_hooks.settings.unread import unread_documents
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.load import why_not_managed
 from llxprt_hooks.trust.scripts import CoveredFiles
-from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, trust_status
+from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, ignored_approval, trust_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
 
 _SWITCH, *_OTHER_SPELLINGS = ENABLING_KEYS
 
-_OF_LLXPRT: Final = (
-    ".llxprt/settings.jsonc",
-    ".llxprt/settings.local.json",
-    ".llxprt/hooks.json",
-    ".llxprt/hooks/hooks.json",
-)
 _OF_OTHERS: Final = {
     ".claude/settings.json": "claude",
     ".claude/settings.local.json": "claude",
@@ -121,6 +116,7 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
         yield diagnostic_of_file(place, Rule.TRUST_STORE, problem.message, fix)
     if status.state in _NOT_APPROVED and not inspection.alone:
         fix = f"Review the hooks, then run `llxprt-hooks trust`; or set {TRUST_VARIABLE}=1 for one process, as in CI."
+        fix = " ".join(filter(None, (fix, ignored_approval())))
         changed = f": {', '.join(map(escape_for_terminal, status.changed))}" if status.changed else ""
         yield from _at_hooks(file, Rule.NOT_TRUSTED, _NOT_APPROVED[status.state] + changed, fix)
 
@@ -187,19 +183,20 @@ def check_unread_files(inspection: Inspection) -> Iterator[Diagnostic]:
     """Find hooks of the project in files that are not read."""
     if inspection.alone:
         return
-    for path in _OF_LLXPRT:
-        yield from _unread(inspection, path, "Move its hooks to `.llxprt/settings.json`.")
+    for document in unread_documents(inspection.directory):
+        if document.file not in inspection.looked_for:
+            yield from _unread(document, "Move its hooks to `.llxprt/settings.json`.")
     if not any(file.role is Role.PROJECT and file.events for file in inspection.files):
         for path, agent in _OF_OTHERS.items():
-            yield from _unread(inspection, path, f"Run `llxprt-hooks migrate --from {agent}` to migrate them.")
+            document_of_agent = read_document(inspection.directory / path)
+            if isinstance(document_of_agent, Document):
+                yield from _unread(document_of_agent, f"Run `llxprt-hooks migrate --from {agent}` to migrate them.")
 
 
-def _unread(inspection: Inspection, path: str, fix: str) -> Iterator[Diagnostic]:
-    document = read_document(inspection.directory / path)
-    if isinstance(document, Document):
-        file = SettingsFile(document, Role.FILE)
-        if file.events:
-            yield from _at_hooks(file, Rule.UNREAD_FILE, "this file contains hooks but is not read", fix)
+def _unread(document: Document, fix: str) -> Iterator[Diagnostic]:
+    file = SettingsFile(document, Role.FILE)
+    if file.events:
+        yield from _at_hooks(file, Rule.UNREAD_FILE, "this file contains hooks but is not read", fix)
 
 
 def _boolean(file: SettingsFile, path: tuple[str, ...]) -> Node | None:

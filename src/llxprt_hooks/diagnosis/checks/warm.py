@@ -41,7 +41,7 @@ def check_warm(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
     # An interpreter of the project, which nobody may have approved, is not run.
     times = None if Path(python.executable).is_relative_to(directory) else _times(python.executable)
     taking = "" if times is None else f", which takes {times.cold:.0f} ms here, and {times.warm:.1f} ms with `warm`"
-    fix = 'Add `"warm": true`: an interpreter that waits runs the unchanged script.'
+    fix = 'Add `"warm": true` to the hook.'
     yield hook.file.at(Rule.NOT_WARM, node, f"every event starts Python{taking}", fix)
 
 

@@ -59,6 +59,10 @@ class Executor(ABC, Generic[Spec]):
     """Whether a hook is a process, with an exit code and streams to report."""
     unsupported: ClassVar[str] = ""
     """Why hooks of this type always fail; empty if they can be run."""
+    packages: ClassVar[Sequence[str]] = ()
+    """The modules that hooks of this type need and that only an extra installs."""
+    extra: ClassVar[str] = ""
+    """The extra that installs them."""
 
     @abstractmethod
     def read(self, fields: Mapping[str, Any]) -> Spec | list[FieldProblem]:
@@ -89,6 +93,10 @@ class Executor(ABC, Generic[Spec]):
     @abstractmethod
     async def run(self, spec: Spec, event_run: EventRun, *, timeout_ms: float) -> HookVerdict:
         """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
+
+    def failure(self, spec: Spec, error: Exception) -> str:
+        """What an exception of ``run`` means, as the end of a sentence that starts with the hook."""
+        return f"could not be run: {error_text(error)}"
 
 
 class Runtime:

@@ -7,11 +7,14 @@ import contextvars
 import errno
 import inspect
 import threading
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from llxprt_hooks.engine.executors.base import Executor
+from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.protocol.json_codec import read_json
 from llxprt_hooks.protocol.replies import Reply
@@ -53,6 +56,28 @@ class FunctionExecutor(Executor[FunctionSpec]):
         if inspect.isawaitable(called):
             called = await _within(called, timeout_ms / 1000)
         return _verdict(called, timeout_ms)
+
+    def failure(self, spec: FunctionSpec, error: Exception) -> str:
+        place = _place(error, spec.function)
+        if place is None:
+            return super().failure(spec, error)
+        kind, text = type(error).__name__, error_text(error)
+        return f"raised {kind} ({place})" if text == kind else f"raised {kind}: {text} ({place})"
+
+
+def _place(error: Exception, function: HookFunction) -> str | None:
+    """The file and line of the function where it raised an error; None if the error is not from the function."""
+    of_others = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not str(frame.f_globals.get("__name__")).startswith("llxprt_hooks.")
+    ]
+    if not of_others:
+        return None
+    code = getattr(function, "__code__", None)
+    in_its_file = [place for place in of_others if code is not None and place[0] == code.co_filename]
+    file, line = (in_its_file or of_others)[-1]
+    return f"{Path(file).name}:{line}"
 
 
 _EXPIRED: Final = object()

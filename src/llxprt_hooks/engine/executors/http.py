@@ -96,6 +96,8 @@ class HttpExecutor(Executor[HttpSpec]):
         ),
     }
     described = ("url",)
+    extra = "http"
+    packages = ("httpx", "certifi")
     example: ClassVar[Mapping[str, object]] = {
         "url": "https://policy.example.com/v1/events",
         "headers": {"Authorization": "Bearer $POLICY_TOKEN"},

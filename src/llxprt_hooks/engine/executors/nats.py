@@ -78,6 +78,8 @@ class NatsExecutor(Executor[NatsSpec]):
         ),
     }
     described = ("servers", "subject")
+    extra = "nats"
+    packages = ("nats",)
     example: ClassVar[Mapping[str, object]] = {"servers": ["nats://127.0.0.1:4222"], "subject": DEFAULT_SUBJECT}
 
     def read(self, fields: Mapping[str, Any]) -> NatsSpec:

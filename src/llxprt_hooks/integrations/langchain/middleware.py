@@ -38,7 +38,7 @@ from llxprt_hooks.events import (
 )
 from llxprt_hooks.integrations.base import Integration, log
 from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer
-from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request
+from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request, tool_name
 from llxprt_hooks.model.access import field
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.triggers import portal
@@ -200,6 +200,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         config, state = self.hooks.config, request.state
         if not config.enable_hooks:
             return False
+        self.check_aliases(map(tool_name, request.tools))
         if state.get("hook_stop_reason") is not None or self._notes_in(state):
             return True
         return self.has_hooks(*MODEL_EVENTS)

@@ -159,7 +159,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         kind = tool_config if isinstance(tool_config, str) else field(tool_config, "type")
         if kind in _MODES:
             return {"mode": _MODES[kind]}
-        name = tool_config if isinstance(tool_config, str) else _tool_name(tool_config)
+        name = tool_config if isinstance(tool_config, str) else tool_name(tool_config)
         return {"mode": "ANY", "allowedFunctionNames": [self._hook_name(name)]}
 
     def build_tool_config(self, tool_config: HookToolConfig, base: Any) -> Any:
@@ -179,7 +179,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         if not isinstance(choice, ToolChoice):
             return request
         allowed = choice.allowed
-        tools = [tool for tool in request.tools if allowed is None or self._hook_name(_tool_name(tool)) in allowed]
+        tools = [tool for tool in request.tools if allowed is None or self._hook_name(tool_name(tool)) in allowed]
         if choice == "none" or not tools:
             tools = [tool for tool in request.tools if isinstance(tool, BaseTool)]  # not those that the provider runs
             return request.override(tools=tools, tool_choice=_NO_TOOL.get(field(request.model, "_llm_type")))
@@ -221,7 +221,7 @@ def _prompt(request: Request) -> list[AnyMessage]:
     return list(takewhile(lambda message: isinstance(message, SystemMessage), request.messages))
 
 
-def _tool_name(tool: Any) -> str:
+def tool_name(tool: Any) -> str:
     """Return the name of a tool, or of what a tool choice requires; tools of a provider may only have a type."""
     function = field(tool, "function")
     return str(field(tool, "name") or field(function, "name") or field(tool, "type") or "")

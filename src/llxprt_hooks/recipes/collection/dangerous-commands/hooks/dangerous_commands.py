@@ -1752,15 +1752,174 @@ RULES_OF_PROGRAMS = {
 RULES = {program: rule for programs, rule in RULES_OF_PROGRAMS.items() for program in programs.split()}
 
 
+# Where the command of a call is. This part is the same in all recipes that check commands.
+
+
+def plain_name(name):
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def plain_names(text):
+    return {plain_name(name) for name in text.split()}
+
+
+# In every tool, arguments with these names hold a command. In a tool that runs commands, those in SHELL_NAMES do too.
+COMMAND_NAMES = plain_names("command commands cmd cmds command_line cmdline shell_command bash_command argv")
+SHELL_NAMES = COMMAND_NAMES | plain_names("script scripts code input args arguments")
+# If a tool that runs commands has no argument with such a name, all texts are checked, these only if there is no other.
+NOT_COMMANDS = plain_names(
+    "description explanation reason purpose thought title summary comment note cwd workdir working_dir "
+    "working_directory directory dir_path folder shell language env timeout timeout_ms id pid session_id bash_id "
+    "shell_id terminal_id"
+)
+LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
+PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
+PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
+
+
+class NoCommand(Exception):
+    """Why the arguments of a tool that runs commands cannot be checked."""
+
+
+def is_python(tool):
+    """Whether the texts of a tool are Python code."""
+    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
+
+
+def quoted(word):
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def line_of(words):
+    """A list as one command line. What a shell would expand stays so: the tool may join the list for a shell."""
+    is_plain = re.compile(r"[^\s'\"\\;&|<>()`#]+|&&|\|\|?|;|[<>]+").fullmatch
+    return " ".join(word if is_plain(word) else quoted(word) for word in words)
+
+
+def readings(value, name=""):
+    """What a text, or a list of texts, may be as a command: a list is a program with its arguments, or lines."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if not isinstance(value, list) or any(isinstance(each, (dict, list)) for each in value):
+        return []
+    words = [str(each) for each in value if each is not None and str(each).strip()]
+    if not words or not any(isinstance(each, str) for each in value):
+        return []
+    if re.search(r"\s", words[0].strip()):
+        return ["\n".join(words)]
+    return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words)]
+
+
+def texts_in(value, wanted, path=("",)):
+    """The names and texts of the arguments that are wanted. `path` has the names that lead to a value."""
+    if lines := readings(value, path[-1]):
+        yield from ((path[-1], line) for line in lines if wanted(path))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts_in(inner, wanted, path)
+    elif isinstance(value, dict):
+        named = [((*path, plain_name(name)), inner) for name, inner in value.items()]
+        # {"command": "bash", "args": ["-c", "…"]} is one command line.
+        starts = [(at, inner) for at, inner in named if at[-1] in PROGRAM_NAMES and readings(inner)]
+        ends = [(at, inner) for at, inner in named if at[-1] in REST_NAMES and readings(inner)]
+        joined = [*starts, *ends] if starts and ends and any(wanted(at) for at, _ in starts + ends) else []
+        for start in starts if joined else ():
+            yield start[0][-1], " ".join(readings(inner)[0] for _, inner in (start, *ends))
+        for at, inner in named:
+            if (at, inner) not in joined:
+                yield from texts_in(inner, wanted, at)
+
+
+def json_in(given):
+    """The values of texts that are JSON: some tools take all their arguments as one text."""
+    for _, text in texts_in(given, lambda path: True):
+        if text.lstrip().startswith(("{", "[")):
+            try:
+                yield json.loads(text)
+            except ValueError:
+                continue
+
+
+def command_lines(given, is_shell=True):
+    """The command lines in the arguments of a call, each with the name of its argument."""
+    if not is_shell:
+        return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    everything = [given, {"commands": list(json_in(given))}]
+    for wanted in (
+        lambda path: path[-1] in SHELL_NAMES,
+        lambda path: NOT_COMMANDS.isdisjoint(path),
+        lambda path: True,
+    ):
+        if found := list(texts_in(everything, wanted)):
+            return found
+    numbers = [
+        name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
+    ]
+    if numbers:
+        raise NoCommand(
+            f"no argument is a text that can be checked as a command, only `{'`, `'.join(numbers)}`. If that does not "
+            f"stand for one, the user can add the name to NOT_COMMANDS in {os.path.basename(__file__)}"
+        )
+    return []
+
+
+def folder_of(given, folder):
+    """Where a command runs."""
+    places = [value for name, value in given.items() if plain_name(name) in FOLDERS and isinstance(value, str)]
+    return os.path.normpath(os.path.join(folder, *map(os.path.expanduser, places[:1])))
+
+
+# The end of the part that is the same.
+
+
+# Python code that runs programs or deletes files. In a line that begins with ! a notebook runs a command.
+RISKY_PYTHON = (
+    r"(?m)"
+    r"\b(?:subprocess|pty|ctypes|popen\w*|rmtree|unlink|rmdir|removedirs|execv\w*|spawn\w*|importlib|builtins)\b"
+    r"|__import__|\bos\.(?:remove|rename|kill\w*|chmod|chown|truncate)\b|\bshutil\.move\b|\bfrom\s+os\s+import\b"
+    r"|(?<!platform\.)\bsystem\s*\(|(?<![.\w])(?:exec|eval)\s*\(|\bgetattr\s*\(\s*os\b|^%%?\w*(?:sh|bash|system|sx)\b"
+)
+
+
+def python_reason(judge, text):
+    """Why code for a tool that runs Python is blocked, or None."""
+    if len(text) > LONGEST:
+        return "it is too long to be checked"
+    if reason := first(judge.inside(line) for line in re.findall(r"^[ \t]*!(.*)", text, re.MULTILINE)):
+        return reason
+    code = re.sub(r"^([ \t]*)[!%].*", r"\1pass", text, flags=re.MULTILINE)
+    try:
+        ast.parse(code)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return judge.text(text)  # not Python
+    if is_harmless_python(text):
+        return None
+    if found := re.search(RISKY_PYTHON, text):
+        return f"its Python code has `{found.group().strip()}`, which is not checked: use a shell or file tool for that"
+    return None
+
+
+def judge_call(tool, given, project):
+    """Why a call of a tool that runs commands is blocked, or None."""
+    try:
+        lines = command_lines(given)
+    except NoCommand as error:
+        return str(error)
+    folder = folder_of(given, project)
+    for name, line in lines:
+        judge = Judge(project, folder)
+        if reason := python_reason(judge, line) if is_python(tool) else judge.text(line):
+            if name in SHELL_NAMES:
+                return reason
+            script = os.path.basename(__file__)
+            return f"{reason}. If `{name}` is not a command, the user can add its name to NOT_COMMANDS in {script}"
+    return None
+
+
 def main():
     call = json.loads(sys.stdin.buffer.read())
-    given = call["tool_input"]
-    command = given.get("command")
-    if not isinstance(command, str):
-        return None
-    folder = given.get("dir_path") or given.get("directory") or ""
-    folder = os.path.normpath(os.path.join(call["cwd"], folder if isinstance(folder, str) else ""))
-    return Judge(call["cwd"], folder).text(command)
+    return judge_call(call["tool_name"], call["tool_input"], call["cwd"])
 
 
 def decide():

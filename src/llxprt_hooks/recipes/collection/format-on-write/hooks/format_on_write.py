@@ -6,6 +6,7 @@ The model has to know: otherwise its next edit looks for text that is no longer 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,41 @@ FORMATTERS = {
 
 # Formatters whose configuration in the project is, or may name, code that they run.
 RUN_CODE_OF_THE_PROJECT = {"prettier", "rubocop", "ktlint", "nixfmt"}
+
+
+# Where the paths of a call are. This part is the same in all recipes that check paths.
+
+# The ends of names of arguments that hold a path, in lower case and without _ and -.
+PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
+              "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
+# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
+             "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
+
+
+def named_texts(value, name=""):
+    """Every text in the arguments, with the name of its argument."""
+    if isinstance(value, str):
+        yield name.lower().replace("_", "").replace("-", ""), value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from named_texts(inner, name)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from named_texts(inner, key)
+
+
+def paths_in(given, folder):
+    """The paths in the arguments of a call."""
+    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    named = [text for name, text in texts if name.endswith(PATH_NAMES)]
+    if not named:
+        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
+        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+    return named + [text for _, text in texts if text.startswith("file://")]
+
+
+# The end of the part that is the same.
 
 
 def is_approved(project):
@@ -87,16 +123,14 @@ def formatted(path, command, project):
 def main():
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
-    given = call["tool_input"].get("file_path") or call["tool_input"].get("path")
-    if not isinstance(given, str) or call["tool_response"].get("error"):
+    if call["tool_response"].get("error"):
         return
-    path = os.path.realpath(os.path.join(project, given))
-    if not path.startswith(project + os.sep) or not os.path.isfile(path):
-        return
-    command = formatter(path, project)
-    told = formatted(path, command, project) if command else None
-    if told:
-        print(json.dumps({"hookSpecificOutput": {"additionalContext": told}}))
+    told, given = [], paths_in(call["tool_input"], project)
+    for path in dict.fromkeys(os.path.realpath(os.path.join(project, each)) for each in given):
+        if path.startswith(project + os.sep) and os.path.isfile(path) and (command := formatter(path, project)):
+            told.append(formatted(path, command, project))
+    if any(told):
+        print(json.dumps({"hookSpecificOutput": {"additionalContext": "\n".join(filter(None, told))}}))
 
 
 if __name__ == "__main__":

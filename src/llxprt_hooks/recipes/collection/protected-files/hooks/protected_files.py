@@ -31,10 +31,16 @@ MOST_ENTRIES = 20_000  # files that are looked at to find protected ones
 LARGEST = 1_000_000  # bytes of a protected file that a search is tried on
 SKIPPED = {"node_modules", ".git", ".venv", "venv", "__pycache__", "site-packages"}
 
-READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"}
-SEARCHING_TOOLS = {"search_file_content", "grep_search"}
-PATH_ARGUMENTS = {"file_path", "absolute_path", "path", "paths", "dir_path", "include", "filename", "file", "source",
-                  "destination", "target", "notebook_path"}  # fmt: skip
+# In lower case. All other tools count as tools that write.
+READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
+                 "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
+SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
+# Tools that run commands, by their names: the matcher of dangerous-commands.
+SHELL_TOOL = re.compile(
+    r"[Ss]hell|[Bb]ash|[Tt]erminal|[Cc]ommand(?!e)|[Cc]md|[Ss]ubprocess|[Ee]xec(?![a-z])"
+    r"|([Rr]un|[Ee]xecute|[Ss]tart)_?([Ss]cript|[Pp]rogram|[Pp]rocess)|^([Rr]un|[Ee]xecute)$|(^|_)[Ss]h(_|$)"
+    r"|[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+)
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
                     "python3", "node", "ruby", "php", "awk", "gawk", "sponge", "tar", "unzip", "split", "rename",
@@ -155,16 +161,160 @@ def shows_secret(pattern, folder):
     return None
 
 
-def paths(value, key=""):
-    """The paths among the arguments."""
-    if isinstance(value, str) and key in PATH_ARGUMENTS:
-        yield value
+# Where the paths of a call are. This part is the same in all recipes that check paths.
+
+# The ends of names of arguments that hold a path, in lower case and without _ and -.
+PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
+              "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
+# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
+             "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
+
+
+def named_texts(value, name=""):
+    """Every text in the arguments, with the name of its argument."""
+    if isinstance(value, str):
+        yield name.lower().replace("_", "").replace("-", ""), value
     elif isinstance(value, list):
         for inner in value:
-            yield from paths(inner, key)
+            yield from named_texts(inner, name)
     elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from paths(inner, name)
+        for key, inner in value.items():
+            yield from named_texts(inner, key)
+
+
+def paths_in(given, folder):
+    """The paths in the arguments of a call."""
+    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    named = [text for name, text in texts if name.endswith(PATH_NAMES)]
+    if not named:
+        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
+        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+    return named + [text for _, text in texts if text.startswith("file://")]
+
+
+# The end of the part that is the same.
+
+
+# Where the command of a call is. This part is the same in all recipes that check commands.
+
+
+def plain_name(name):
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def plain_names(text):
+    return {plain_name(name) for name in text.split()}
+
+
+# In every tool, arguments with these names hold a command. In a tool that runs commands, those in SHELL_NAMES do too.
+COMMAND_NAMES = plain_names("command commands cmd cmds command_line cmdline shell_command bash_command argv")
+SHELL_NAMES = COMMAND_NAMES | plain_names("script scripts code input args arguments")
+# If a tool that runs commands has no argument with such a name, all texts are checked, these only if there is no other.
+NOT_COMMANDS = plain_names(
+    "description explanation reason purpose thought title summary comment note cwd workdir working_dir "
+    "working_directory directory dir_path folder shell language env timeout timeout_ms id pid session_id bash_id "
+    "shell_id terminal_id"
+)
+LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
+PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
+PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
+
+
+class NoCommand(Exception):
+    """Why the arguments of a tool that runs commands cannot be checked."""
+
+
+def is_python(tool):
+    """Whether the texts of a tool are Python code."""
+    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
+
+
+def quoted(word):
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def line_of(words):
+    """A list as one command line. What a shell would expand stays so: the tool may join the list for a shell."""
+    is_plain = re.compile(r"[^\s'\"\\;&|<>()`#]+|&&|\|\|?|;|[<>]+").fullmatch
+    return " ".join(word if is_plain(word) else quoted(word) for word in words)
+
+
+def readings(value, name=""):
+    """What a text, or a list of texts, may be as a command: a list is a program with its arguments, or lines."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if not isinstance(value, list) or any(isinstance(each, (dict, list)) for each in value):
+        return []
+    words = [str(each) for each in value if each is not None and str(each).strip()]
+    if not words or not any(isinstance(each, str) for each in value):
+        return []
+    if re.search(r"\s", words[0].strip()):
+        return ["\n".join(words)]
+    return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words)]
+
+
+def texts_in(value, wanted, path=("",)):
+    """The names and texts of the arguments that are wanted. `path` has the names that lead to a value."""
+    if lines := readings(value, path[-1]):
+        yield from ((path[-1], line) for line in lines if wanted(path))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts_in(inner, wanted, path)
+    elif isinstance(value, dict):
+        named = [((*path, plain_name(name)), inner) for name, inner in value.items()]
+        # {"command": "bash", "args": ["-c", "…"]} is one command line.
+        starts = [(at, inner) for at, inner in named if at[-1] in PROGRAM_NAMES and readings(inner)]
+        ends = [(at, inner) for at, inner in named if at[-1] in REST_NAMES and readings(inner)]
+        joined = [*starts, *ends] if starts and ends and any(wanted(at) for at, _ in starts + ends) else []
+        for start in starts if joined else ():
+            yield start[0][-1], " ".join(readings(inner)[0] for _, inner in (start, *ends))
+        for at, inner in named:
+            if (at, inner) not in joined:
+                yield from texts_in(inner, wanted, at)
+
+
+def json_in(given):
+    """The values of texts that are JSON: some tools take all their arguments as one text."""
+    for _, text in texts_in(given, lambda path: True):
+        if text.lstrip().startswith(("{", "[")):
+            try:
+                yield json.loads(text)
+            except ValueError:
+                continue
+
+
+def command_lines(given, is_shell=True):
+    """The command lines in the arguments of a call, each with the name of its argument."""
+    if not is_shell:
+        return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    everything = [given, {"commands": list(json_in(given))}]
+    for wanted in (
+        lambda path: path[-1] in SHELL_NAMES,
+        lambda path: NOT_COMMANDS.isdisjoint(path),
+        lambda path: True,
+    ):
+        if found := list(texts_in(everything, wanted)):
+            return found
+    numbers = [
+        name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
+    ]
+    if numbers:
+        raise NoCommand(
+            f"no argument is a text that can be checked as a command, only `{'`, `'.join(numbers)}`. If that does not "
+            f"stand for one, the user can add the name to NOT_COMMANDS in {os.path.basename(__file__)}"
+        )
+    return []
+
+
+def folder_of(given, folder):
+    """Where a command runs."""
+    places = [value for name, value in given.items() if plain_name(name) in FOLDERS and isinstance(value, str)]
+    return os.path.normpath(os.path.join(folder, *map(os.path.expanduser, places[:1])))
+
+
+# The end of the part that is the same.
 
 
 # Shell commands.
@@ -320,16 +470,22 @@ def main():
 
 def judge(tool, given, folder):
     """Why a call is blocked, or None."""
-    writing = tool not in READING_TOOLS
-    for path in paths(given):
+    writing = tool.lower() not in READING_TOOLS
+    for path in paths_in(given, folder):
         if reason := protection(path, folder, writing):
             return reason
-    inside = given.get("dir_path") if isinstance(given.get("dir_path"), str) else ""
-    place = os.path.join(folder, inside)
-    if tool in SEARCHING_TOOLS and isinstance(given.get("pattern"), str):
-        return shows_secret(given["pattern"], place)
-    command = given.get("command")
-    return check_command(command, place) if isinstance(command, str) else None
+    place = folder_of(given, folder)
+    if tool.lower() in SEARCHING_TOOLS:
+        patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
+        return next(filter(None, (shows_secret(pattern, place) for pattern in patterns)), None)
+    try:
+        lines = command_lines(given, bool(SHELL_TOOL.search(tool)))
+    except NoCommand as error:
+        return str(error)
+    for _, line in lines:
+        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool) else line, place):
+            return reason
+    return None
 
 
 def decide():

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,41 @@ COMMAND = os.environ.get("TEST_AFTER_EDIT_COMMAND", "")  # what to run; found ou
 TIME_LIMIT = 120  # seconds; the hook's own `timeout` has to be longer
 LONGEST = 4000  # characters of output for the model
 NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ico", ".lock", ".csv", "LICENSE")
+
+
+# Where the paths of a call are. This part is the same in all recipes that check paths.
+
+# The ends of names of arguments that hold a path, in lower case and without _ and -.
+PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
+              "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
+# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
+             "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
+
+
+def named_texts(value, name=""):
+    """Every text in the arguments, with the name of its argument."""
+    if isinstance(value, str):
+        yield name.lower().replace("_", "").replace("-", ""), value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from named_texts(inner, name)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from named_texts(inner, key)
+
+
+def paths_in(given, folder):
+    """The paths in the arguments of a call."""
+    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    named = [text for name, text in texts if name.endswith(PATH_NAMES)]
+    if not named:
+        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
+        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+    return named + [text for _, text in texts if text.startswith("file://")]
+
+
+# The end of the part that is the same.
 
 
 def is_approved(project):
@@ -117,10 +153,10 @@ def outcome(command, project, asked):
 def main():
     asked = time.time()
     call = json.loads(sys.stdin.buffer.read())
-    path = call["tool_input"].get("file_path") or call["tool_input"].get("path") or ""
-    if call["tool_response"].get("error") or str(path).endswith(NOT_CODE):
-        return
     project = os.path.realpath(call["cwd"])
+    paths = paths_in(call["tool_input"], project)
+    if call["tool_response"].get("error") or (paths and all(path.endswith(NOT_CODE) for path in paths)):
+        return
     command = test_command(project) if is_approved(project) else None
     if command:
         print(json.dumps({"hookSpecificOutput": {"additionalContext": outcome(command, project, asked)}}))

@@ -41,6 +41,41 @@ IS_TEST = re.compile(
 SKIPPED = {"node_modules", "venv", "env", "dist", "build", "target", "vendor", "__pycache__", "site-packages"}
 
 
+# Where the paths of a call are. This part is the same in all recipes that check paths.
+
+# The ends of names of arguments that hold a path, in lower case and without _ and -.
+PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
+              "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
+# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
+             "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
+
+
+def named_texts(value, name=""):
+    """Every text in the arguments, with the name of its argument."""
+    if isinstance(value, str):
+        yield name.lower().replace("_", "").replace("-", ""), value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from named_texts(inner, name)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from named_texts(inner, key)
+
+
+def paths_in(given, folder):
+    """The paths in the arguments of a call."""
+    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    named = [text for name, text in texts if name.endswith(PATH_NAMES)]
+    if not named:
+        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
+        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+    return named + [text for _, text in texts if text.startswith("file://")]
+
+
+# The end of the part that is the same.
+
+
 def wanted_tests(path):
     stem, end = os.path.splitext(os.path.basename(path))
     end = end.lower()
@@ -89,11 +124,13 @@ def is_changed(path, project):
 def main():
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
-    given = call["tool_input"].get("file_path") or call["tool_input"].get("path")
-    if ".rs" in str(given).lower() and "#[test]" in json.dumps(call["tool_input"]):
-        return  # Rust has its tests beside the code
-    if not isinstance(given, str):
-        return
+    for given in paths_in(call["tool_input"], project):
+        if not (given.lower().endswith(".rs") and "#[test]" in json.dumps(call["tool_input"])):  # tests beside the code
+            check(given, project)
+
+
+def check(given, project):
+    """Block the call if this file needs a test first."""
     path = os.path.relpath(os.path.realpath(os.path.join(project, given)), project)
     names = wanted_tests(path)
     if not names or path.startswith("..") or EXEMPT.search(path) or IS_TEST.search(path):

@@ -1,0 +1,85 @@
+"""Advice on mistakes that leave a guard without effect, from one run of a hook.
+
+It is logged once per hook and mistake. ``inspection.hints`` has the advice of ``llxprt-hooks fire``, which is longer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from llxprt_hooks.engine.results import is_refusal
+from llxprt_hooks.protocol.outputs import FIELDS
+from llxprt_hooks.text import escape_for_terminal
+
+if TYPE_CHECKING:
+    from llxprt_hooks.engine.results import HookExecutionResult
+
+Adviser: TypeAlias = "Callable[[HookExecutionResult], str | None]"
+"""Returns what to say about a run, as a sentence about the hook; None if it does not have this mistake."""
+
+_READ: Final = 64 * 1024
+"""Characters of a stream that are searched."""
+
+_LIKE_A_DECISION: Final = re.compile(
+    r"""["'](?:decision|permissionDecision|continue)\\?["']\s*:|\bpermissionDecision\s*:"""
+)
+_NOT_FOUND: Final = re.compile(
+    r"""^[^\n]*?:[ ](?:line[ ])?\d+:[ ](?P<name>[^\n:]+):[ ](?:command[ ])?not[ ]found$  # bash, dash, busybox
+      | :\d+:[ ]command[ ]not[ ]found:[ ](?P<zsh>[^\n]+)$""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def fields_not_read(result: HookExecutionResult) -> str | None:
+    """A misspelled or misplaced decision, or an answer without any known field."""
+    output = result.answer
+    if output is None or result.error is not None or not output.unknown:
+        return None
+    if output.unclear is not None and output.unclear not in output.problems:
+        return output.unclear
+    if output.to_dict():
+        return None
+    names = ", ".join(f"`{name}`" for name in output.unknown)
+    return f"none of the fields of its answer is read ({names}); known fields: {', '.join(FIELDS)}"
+
+
+def text_like_a_decision(result: HookExecutionResult) -> str | None:
+    """A decision that cannot be read, because it is not one JSON object."""
+    output = result.answer
+    if output is None or not output.implied or not result.success:
+        return None
+    if _LIKE_A_DECISION.search((output.system_message or "")[:_READ]) is None:
+        return None
+    return (
+        "it printed text that looks like a decision, but is not one JSON object: "
+        "that is passed on as a message, and nothing is blocked"
+    )
+
+
+def ask_asks_nobody(result: HookExecutionResult) -> str | None:
+    """The answer ``ask``."""
+    output = result.answer
+    if output is None or not result.event_name.spec.can_block or is_refusal(output):
+        return None
+    if "ask" not in (output.decision, (output.hook_specific_output or {}).get("permissionDecision")):
+        return None
+    return "`ask` asks nobody, and the call goes ahead; to block it, answer `deny`"
+
+
+def program_not_found(result: HookExecutionResult) -> str | None:
+    """A script that went on without a program that its shell did not find."""
+    if not result.stderr or not result.success or is_refusal(result.answer):
+        return None
+    found = _NOT_FOUND.search(result.stderr[:_READ])
+    if found is None:
+        return None
+    name = escape_for_terminal((found["name"] or found["zsh"])[:60])
+    return (
+        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: "
+        'install it, or begin the script with `set -eu` and set "failClosed": true'
+    )
+
+
+ADVISERS: Final[Sequence[Adviser]] = (fields_not_read, text_like_a_decision, ask_asks_nobody, program_not_found)
