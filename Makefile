@@ -11,9 +11,11 @@ PYTEST := $(BIN)/pytest $(SPREAD)
 # Many of the other tests wait for processes and terminals: with one worker more than cores, no core waits with them.
 ONE_MORE = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
-# The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, documentation, fuzzing.
+# The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, fuzzing.
 ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
 	tests/cli/test_cli_hook_type.py
+# What users read, copy and install.
+DOCS_TESTS := tests/docs tests/recipes tests/hooktests tests/distribution
 
 # The tests of the agent frameworks, which need an environment of their own. With NEWEST=1, one with the newest releases.
 INTEGRATION_VENV := .venv-integrations$(if $(NEWEST),-newest)
@@ -24,8 +26,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
 
-.PHONY: check test lint check-engine doctest test-engine test-others test-trace test-integrations \
-	matrix docs dist lock demo pictures soak bench fleet trace format clean
+.PHONY: check test lint check-engine doctest test-engine test-others test-docs test-trace \
+	test-integrations matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
@@ -33,7 +35,7 @@ check: $(VENV)/.installed
 
 # Everything; what CI runs. Each of these targets can be made on its own.
 test: $(VENV)/.installed
-	@$(SIDE_BY_SIDE) 'lint test-trace test-integrations' 'test-engine test-others'
+	@$(SIDE_BY_SIDE) 'lint test-trace test-integrations test-docs' 'test-engine test-others'
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -53,7 +55,10 @@ test-engine: $(VENV)/.installed
 	$(BIN)/python tests/coverage_check.py
 
 test-others: $(VENV)/.installed
-	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) tests/integrations)
+	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) $(DOCS_TESTS) tests/integrations)
+
+test-docs: $(VENV)/.installed
+	$(PYTEST) $(ONE_MORE) $(DOCS_TESTS)
 
 test-trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py --check

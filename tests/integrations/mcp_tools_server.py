@@ -1,5 +1,6 @@
 """The tools of the contract as an MCP server on standard input and output; records what ran in a file."""
 
+import gc
 import json
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ class Recorded(list[ToolRun]):
 
 
 if __name__ == "__main__":
+    # Searching what the SDK imports for garbage, also at the end, would take almost half of this program's time.
+    gc.disable()
     from mcp.server import MCPServer
 
     tools = Tools()
@@ -24,3 +27,4 @@ if __name__ == "__main__":
     for function in tools.functions:
         server.add_tool(function)
     server.run()
+    gc.freeze()
