@@ -192,6 +192,18 @@ class TestGranting:
         grant_trust(cloned)
         assert state(cloned) is TrustState.TRUSTED
 
+    @pytest.mark.parametrize(
+        ("value", "shown"), [("true", "true"), ("\x1b[2J", "\\x1b[2J"), ("y" * 99, "y" * 19 + "…")]
+    )
+    def test_another_value_approves_nothing_and_is_named(
+        self, cloned: Path, monkeypatch: pytest.MonkeyPatch, value: str, shown: str
+    ) -> None:
+        monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", value)
+
+        [notice] = load_settings(cloned).notices
+
+        assert notice.endswith(f" LLXPRT_TRUST_PROJECT_HOOKS is `{shown}`; only `1` counts.")
+
     def test_an_unwritable_home_is_a_clear_error(self, cloned: Path, home: Path) -> None:
         (home / ".llxprt").write_text("no folder")
 
