@@ -31,6 +31,8 @@ CASES = {
     "a missing comma": ("syntax", '{\n  "enableHooks": true\n  «"»hooks": {}\n}', "comma"),
     "a missing comma before text of the parser": ("syntax", '{ "a": "x" «"»not valid UTF-8": 1 }', "comma"),
     "a single-quoted string": ("syntax", "{ \"enableHooks\": «'»yes' }", "double quotes"),
+    "typographic quotes": ("syntax", "{ «“»enableHooks”: true }", "plain double quotes"),
+    "a typographic quote for a value": ("syntax", '{ "a": «“»yes” }', "plain double quotes"),
     "a capital letter": ("syntax", '{ "enableHooks": «True» }', "lower case"),
     "a string that is not closed": ("syntax", '{\n  «"»hooks: {}\n}', "Close the string"),
     "a bracket that is not closed": ("syntax", '{ "hooks": {«»', "double quotes"),

@@ -200,7 +200,7 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
     await record(world, shell("ls"))
     run = world.run("backtest")
     assert run.status == 0
-    assert "1 more could not be replayed: their input was not recorded" in run.stdout
+    assert "2 more could not be replayed: their input was not recorded" in run.stdout
 
 
 async def test_records_of_other_projects_and_broken_records_are_left_out(recorded: CliProject) -> None:

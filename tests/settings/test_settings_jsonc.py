@@ -136,6 +136,7 @@ def test_a_text_changed_anywhere_is_read_or_refused(value: Any, data: st.DataObj
         ("[.5]", 1, 2, ".5 is not a valid JSON number"),
         ("{} {}", 1, 4, "expected the end of the file after the value, found '{'"),
         ("", 1, 1, "expected a value, found the end of the file"),
+        ('{"a": “b”}', 1, 7, "expected a value, found '“'"),
         ("{“a”: 1}", 1, 2, "expected a key in double quotes or '}', found '“'"),
         ("{\n", 2, 1, "expected a key in double quotes or '}', found the end of the file"),
         ("{} /* no end", 1, 4, "the comment that starts here is not closed, expected '*/'"),

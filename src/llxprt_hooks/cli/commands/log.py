@@ -135,14 +135,14 @@ def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
     from llxprt_hooks.inspection.log import log_file
 
-    own = "Your own program records with `Hooks(Config.load(project, observer=HookLog(project)))`"
+    own = "`Hooks(Config.load(project, observer=HookLog(project)))`"
     if not log_file().exists():
         return (
-            f"no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves. {own}"
+            "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
+            f"your own program does with {own}"
         )
-    return "no recorded execution matches" + (
-        f" in this project; --all looks in all projects. {own}" if project else ""
-    )
+    here = f" in this project; --all looks in all projects. Your own program records with {own}" if project else ""
+    return f"no recorded execution matches{here}"
 
 
 def _announce_following() -> None:
