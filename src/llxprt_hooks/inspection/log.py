@@ -2,8 +2,8 @@
 
 A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, or one
 event: its plan and the merged decision, after the executions of its hooks. Payloads contain the data the agent works
-on. They, and answers that may repeat them, are recorded only on request. ``run`` writes the log; other programs opt in
-with ``Config(observer=HookLog(project))``.
+on. They, and answers that may repeat them, are recorded only on request. ``run``, ``serve`` and the proxies write the
+log; other programs opt in with ``Config(observer=HookLog(project))``.
 
 Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
 for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
