@@ -42,7 +42,7 @@ def test_a_type_whose_packages_are_missing_is_found(
 
     assert (found.code, span(found)) == ("failing-hook", marked.spans[0])
     assert f"(No module named '{package}')" in found.message
-    assert f"pip install 'llxprt-hooks[{extra}]'" in found.fix
+    assert f"pip install 'llxprt-hooks[{extra}]'" in found.message
 
 
 def test_a_value_out_of_range_is_found(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def check_own_rules(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnos
     if missing := next((name for name in executor.packages if find_spec(name) is None), None):
         error = ModuleNotFoundError(f"No module named {missing!r}")
         message = missing_extra(f"a hook of type `{hook.fields['type']}`", executor.extra, error)
-        fix = f"Run `pip install 'llxprt-hooks[{executor.extra}]'` where the agent is installed."
+        fix = "Run the command in the Python environment of the agent."
         yield hook.file.at(Rule.FAILING_HOOK, hook.node.at("type") or hook.node, message, fix)
     for problem in executor.problems(spec, process_environment()):
         node = hook.node.at(problem.key) or hook.node
