@@ -1,4 +1,4 @@
-"""Figures taken in rounds: their median, their spread, and what they come to against a budget."""
+"""Figures taken in rounds: their median, their spread, and a comparison with a budget."""
 
 from __future__ import annotations
 

@@ -61,6 +61,14 @@ PHRASES = {
     r"speaks? of|tells? of": "mentions, reports",
     r"of which one|so far as|some hundred|as ever|their kin": "use a plain sentence",
     r"(?:is|are|was) paid for": "you pay for",
+    r"what (?:\w+ ){1,3}c[ao]me to|does the whole of it": "the result, does all three steps",
+    r"that is so": "this applies to",
+    r"so (?:do|does|did) (?:it|they|the|an?)": "… too, also",
+    r"whoever": "name the user or the process",
+    r"shall": "should, must",
+    r"as told|likewise|all the same": "see the message, the same, still",
+    r"what (?:holds there|becomes of what)|had to say|have to say": "describe it: what hooks can do, messages",
+    r"agents of yours": "your agents",
 }
 """What to avoid, as whole words in any case, and what to write instead.
 

@@ -475,8 +475,11 @@ def test_an_execution_that_cannot_be_fired_again_is_one_sentence(world: CliProje
     runs = [world.run("fire", "--from-log", identity) for identity in (large, bare, "")]
 
     assert [run.status for run in runs] == [1, 1, 1]
-    assert "its payload was too large" in runs[0].sentence()
-    assert "record payloads with `llxprt-hooks run --log-payloads`" in runs[1].sentence()
+    assert "is not recorded: it was too large" in runs[0].sentence()
+    assert (
+        "record payloads with `llxprt-hooks run --log-payloads` or `llxprt-hooks inspect --record`"
+        in runs[1].sentence()
+    )
     assert "2 recorded executions have the id" in runs[2].sentence()
 
 

@@ -43,6 +43,7 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "text before JSON": (E.BEFORE_TOOL, f"echo checking; {says({'decision': 'deny'})}", "print only JSON"),
     "text after JSON": (E.BEFORE_TOOL, f"{says({'decision': 'deny'})}; echo done", "print only JSON"),
     "missing program": (E.BEFORE_TOOL, "no-such-program-anywhere", "127 means that a program was not found"),
+    "missing program in a script": (E.BEFORE_TOOL, "x=$(jqq .); true", "it did not find the program `jqq` and went on"),
     "not executable": (E.BEFORE_TOOL, "/etc/passwd", "try `chmod +x`"),
     "shell syntax": (E.BEFORE_TOOL, "if then", "and exited with 2, which blocks"),
     "snake case": (E.BEFORE_TOOL, says({"stop_reason": "x"}), "`stop_reason` is not read: did you mean `stopReason`?"),

@@ -18,7 +18,7 @@ import pytest
 
 from llxprt_hooks.recipes import find_recipe
 from tests.recipes.recipe_project import RecipeProject, mode_of, request, response, serving
-from tests.support.processes import DEADLINE, until
+from tests.support.processes import DEADLINE, eventually, has_open, until
 
 # pii-redaction
 
@@ -141,11 +141,15 @@ async def test_tests_run_after_an_edit(bench: RecipeProject, monkeypatch: pytest
     assert own.startswith("The tests pass (`echo mine`")
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc to see that all hooks have begun")
 async def test_edits_that_are_made_at_once_share_a_run(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-after-edit")
-    monkeypatch.setenv("TEST_AFTER_EDIT_COMMAND", "echo run >> runs; sleep 0.5")
+    monkeypatch.setenv("TEST_AFTER_EDIT_COMMAND", "echo run >> runs; until [ -e go ]; do sleep 0.05; done")
 
-    told = await asyncio.gather(*(bench.context("write_file", file_path=f"{n}.py", content="") for n in range(4)))
+    edits = asyncio.gather(*(bench.context("write_file", file_path=f"{n}.py", content="") for n in range(4)))
+    await eventually(lambda: has_open("/llxprt-hooks/test-after-edit/", bench.root) == 4)
+    (bench.root / "go").touch()
+    told = await edits
 
     assert all(each.startswith("The tests pass") for each in told)
     assert len((bench.root / "runs").read_text().split()) <= 2
@@ -161,12 +165,15 @@ async def test_a_project_without_tests_is_left_alone(bench: RecipeProject) -> No
 async def test_tests_that_hang_end_with_the_hook(bench: RecipeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.init("test-after-edit")
     script = bench.root / ".llxprt" / "hooks" / "tests_after_edit.py"
-    script.write_text(script.read_text().replace("TIME_LIMIT = 120", "TIME_LIMIT = 0.3"))
+    original, limit, told = script.read_text(), 0.15, ""
     monkeypatch.setenv("TEST_AFTER_EDIT_COMMAND", "sleep 60 & echo $! > pid; wait")
 
-    told = await bench.context("write_file", file_path="a.py", content="")
+    while not (bench.root / "pid").exists():  # a busy machine needs more time to get that far
+        limit *= 2
+        script.write_text(original.replace("TIME_LIMIT = 120", f"TIME_LIMIT = {limit}"))
+        told = await bench.context("write_file", file_path="a.py", content="")
 
-    assert "took longer than 0.3 s" in told
+    assert f"took longer than {limit} s" in told
     until(lambda: not is_running(int((bench.root / "pid").read_text())))
 
 

@@ -66,9 +66,9 @@ async def soak(events: int, seed: int) -> Report:
     os.environ[MARK] = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="llxprt soak $(touch pwned) ") as folder:
         known = faults(Path(folder))
-        await _fire(known[:3], folder, report, big=False)  # warms up what is made once
-        zygotes.close()  # those of other tests
-        before = _state()
+        # What is made once and stays is made now; the last one takes long enough for the watchdog to be started.
+        await _fire([*known[:3], Fault("slow", "sleep 0.1")], folder, report, big=False)
+        before = await _settled()
         report.memory_before = _memory()
         started = time.monotonic()
         gate = asyncio.Semaphore(AT_ONCE)
@@ -84,8 +84,7 @@ async def soak(events: int, seed: int) -> Report:
         report.seconds = time.monotonic() - started
         if (Path(folder) / "pwned").exists() or Path("pwned").exists():
             report.problems.append("the folder's name was run as code")
-    await _let_go()
-    after = _state()
+    after = await _settled()
     report.leaks = {name: after[name] - before[name] for name in after}
     report.memory_after = _memory()
     return report
@@ -122,14 +121,16 @@ def _state() -> dict[str, int]:
     }
 
 
-async def _let_go() -> None:
-    """Children that were meant to live on have a few seconds to do so."""
-    for _ in range(100):
+async def _settled() -> dict[str, int]:
+    """The state when nothing more is bound to end: children that were meant to live on, interpreters, threads."""
+    for _ in range(600):
         zygotes.close()
         gc.collect()
-        if not _marked() and not _zombies():
-            return
+        starting = any(thread.name == "start the watchdog" for thread in threading.enumerate())
+        if not _marked() and not _zombies() and not starting:
+            break
         await asyncio.sleep(0.1)
+    return _state()
 
 
 def _marked() -> list[int]:

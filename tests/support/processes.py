@@ -84,6 +84,19 @@ def watchdog_shell(pid: int) -> int:
     return found[0]
 
 
+def has_open(part_of_path: str, cwd: Path) -> int:
+    """How many processes in a folder have a file open whose path contains a text."""
+    inside = [each for each in Path("/proc").glob("[0-9]*") if _target(each / "cwd") == str(cwd)]
+    return sum(any(part_of_path in (_target(fd) or "") for fd in _descriptors(each)) for each in inside)
+
+
+def _descriptors(process: Path) -> list[Path]:
+    try:
+        return list((process / "fd").iterdir())
+    except OSError:
+        return []
+
+
 def _command_line(process: Path) -> bytes:
     try:
         return (process / "cmdline").read_bytes()

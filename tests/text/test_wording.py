@@ -31,6 +31,9 @@ def test_every_part_of_the_project_is_read() -> None:
         "It shows what comes of it",
         "no call gets past the guard",
         "what tools\n    returned",
+        "and what it came to.",
+        "So does a request",
+        "whoever asks for it",
     ],
 )
 def test_a_phrase_is_found(text: str) -> None:

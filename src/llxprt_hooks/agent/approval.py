@@ -66,7 +66,7 @@ class Approval:
         self._asking = asyncio.Lock()
 
     def needed(self, request: Request) -> bool:
-        """Whether a person has to be asked. For a protected file that is so in every mode."""
+        """Whether a person has to be asked. This is always true for a protected file."""
         return request.protected is not None or request.tool.kind not in self._allowed_kinds
 
     async def refusal(self, request: Request) -> str | None:

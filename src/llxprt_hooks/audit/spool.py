@@ -1,8 +1,8 @@
 """Files that hold records until a server has them.
 
 Each agent appends to a file of its own, which it keeps locked while it runs. A file that is not locked belongs to an
-agent that ended or was killed before everything was sent; whoever finds it sends the rest. How far it got is in a file
-beside it.
+agent that ended or was killed before everything was sent; the agent that finds it sends the rest. How far it got is in
+a file beside it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SpoolFile:
                 continue
             if os.fstat(descriptor).st_nlink:
                 yield cls(path, descriptor)
-            else:  # whoever had the lock before has sent and removed it
+            else:  # the process that had the lock has sent and removed it
                 os.close(descriptor)
 
     @property
@@ -104,7 +104,7 @@ class SpoolFile:
         return Sent(int(found[1]), int(found[2])) if found else Sent()
 
     def note_sent(self, sent: Sent) -> None:
-        """Remember what is sent, for whoever takes this file over. Raises ``OSError``."""
+        """Remember what is sent, for the process that takes this file over. Raises ``OSError``."""
         descriptor = os.open(self._sent_file, _OPENED | os.O_CREAT, 0o600)
         try:
             # One write of always the same size, so that nobody reads half of it.

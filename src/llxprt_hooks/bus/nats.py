@@ -108,7 +108,7 @@ class NatsMessageBus:
         return unsubscribe
 
     async def _request(self, message: Message) -> Message:
-        """Return the response of whoever answers, or one with the reason why there is none."""
+        """Return the response of the process that answers, or a response that says why there is none."""
         try:
             async with asyncio.timeout(self._timeout):
                 client = await nats_client(self._address)

@@ -1,4 +1,4 @@
-"""The log of executions: which hook ran when, its decision, its output, its duration; and what its event came to.
+"""The log of executions: which hook ran when, its decision, its output, its duration; and the result of its event.
 
 A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, or one
 event: its plan and the merged decision, after the executions of its hooks. Payloads contain the data the agent works

@@ -66,7 +66,7 @@ def hook_test(
 
 
 def outcome_of(trial: Trial) -> dict[str, Any]:
-    """Return what a trial came to, in the words of the timeline."""
+    """Return the result of a trial, with the names of the timeline."""
     failed = bool(trial.failures) or any(result.error is not None for result in trial.results)
     output = trial.output.to_dict() if trial.output else {}
     told = {

@@ -1,7 +1,7 @@
 """Enables and disables hooks permanently, by their names in ``hooksConfig.disabled`` of a settings file.
 
 A project's hook is disabled in the project's file, any other in the user's. Enabling removes it from the list in every
-file. A change of the project's file ends its approval: whoever made it, the user has to approve it (D-29).
+file. A change of the project's file ends its approval, and the user has to approve every change (D-29).
 """
 
 from __future__ import annotations

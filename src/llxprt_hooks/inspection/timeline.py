@@ -1,4 +1,4 @@
-"""The events in the log as a person sees them: one entry per event, with its hooks and what they came to.
+"""The events in the log as a person sees them: one entry per event, with its hooks and the result.
 
 ``Timeline`` groups the records of the log. A ``View`` is what one filter leaves of it, with figures that are kept up to
 date as records arrive, so that neither gets slower with the length of the log.

@@ -167,7 +167,7 @@ class _Proxy:
         return self._server.returncode
 
     def forward_signal(self, number: int, _: object) -> None:
-        """Signals are for the server. Whoever sends one to end it does not wait for hooks either."""
+        """Signals are for the server. A signal that ends it does not wait for hooks either."""
         self._ended = True
         self._server.send_signal(number)
 
@@ -189,7 +189,7 @@ class _Proxy:
                     portal.call_soon(self._from_client, line)
                 else:
                     self._to_server.write(line)
-            except BrokenPipeError:  # the client shall learn it, as if it had written to the server itself
+            except BrokenPipeError:  # report it to the client, as if it had written to the server itself
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                 return
         if self._has_state:
@@ -429,7 +429,7 @@ class _Proxy:
 
 
 class _Pipe:
-    """Lines to one side. Each is written whole, whoever writes it."""
+    """Lines to one side. Each is written as a whole, also if several writers share it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

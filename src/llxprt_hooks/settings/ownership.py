@@ -1,7 +1,7 @@
 """Whether another user could have written a file: its owner, its mode, and every folder and link on the way to it.
 
 A file is the user's if it belongs to the user or to root, and nobody else may write to it. The same holds for each
-folder above it, because whoever can write to a folder can replace what is in it; a sticky bit prevents that. The
+folder above it, because a user who can write to a folder can replace what is in it; a sticky bit prevents that. The
 owner's private group counts as the owner, so a umask of 002 works (D-34). Access control lists are not looked at.
 """
 

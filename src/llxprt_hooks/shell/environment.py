@@ -47,7 +47,7 @@ def process_environment() -> Mapping[str, str]:
 def without_relative_path(environment: dict[str, str]) -> dict[str, str]:
     """Drop relative entries from search paths: what they find depends on the folder, so a project could bring it.
 
-    That is so for programs, and for what interpreters and the linker load into them. An empty entry, which is left by
+    This applies to programs, and to what interpreters and the linker load into them. An empty entry, which is left by
     ``PYTHONPATH=$PYTHONPATH:/lib``, is the current folder. A search path without absolute entries is dropped.
 
     >>> without_relative_path({"PATH": "node_modules/.bin::/bin", "PYTHONPATH": ":/lib", "RUBYLIB": "lib"})

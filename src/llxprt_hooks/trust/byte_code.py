@@ -1,8 +1,8 @@
 """Decides whether Python would run a file of byte code in place of the source file that an approval covers.
 
-Python runs byte code in ``__pycache__`` if its header fits the source: by time and size, or by a hash. Whoever makes
-the byte code makes the header, so a fitting header says nothing about the code. Byte code that Python itself has made
-from the source is harmless, and common. It is recognized by making it again: the source is compiled, and both are
+Python runs byte code in ``__pycache__`` if its header fits the source: by time and size, or by a hash. The author
+of byte code also writes its header, so a fitting header says nothing about the code. Byte code that Python itself has
+made from the source is harmless, and common. It is recognized by making it again: the source is compiled, and both are
 compared without loading either. That takes a Python of the same version; what another version made counts as foreign.
 """
 

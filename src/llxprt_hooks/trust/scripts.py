@@ -173,7 +173,7 @@ class _Scan:
     def __init__(self, project: Path, names: CommandNames, contents: dict[str, _Content]) -> None:
         self.files: dict[str, CoveredFile] = {}
         self.seen: dict[str, Signature | None] = {}
-        """Everything that was looked at; if all of it is as it was, so is the result."""
+        """Everything that was checked; if none of it has changed, the result has not changed."""
         self._project = project
         self._own_folder = project / FOLDER
         self._own_prefix = f"{self._own_folder}/"

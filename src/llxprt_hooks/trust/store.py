@@ -2,7 +2,7 @@
 
 ``~/.llxprt/trusted_hooks.json`` maps a project's real path to ``{"hash": …, "approved_at": …, "version": …, "parts": …,
 "settings_text": …}``. The hash alone decides; the parts, a hash for the settings and one for each file, show what has
-changed since, and so do the texts in ``~/.llxprt/trusted_texts``. Only the user may read or write them. The file is
+changed since, together with the texts in ``~/.llxprt/trusted_texts``. Only the user may read or write them. The file is
 replaced atomically under a lock, so concurrent approvals are all recorded; other content is preserved. A file that
 cannot be read, or that others could have written, approves nothing. It is never overwritten; the next approval renames
 it.

@@ -57,7 +57,7 @@ class SettingsWatch:
             del config
 
     def _reload(self, config: Reloadable, before: dict[Path, _Stamp]) -> None:
-        # Whoever can delete a file must not be able to switch off a guard in a running agent; a reload by hand does.
+        # A deleted file must not disable a guard in a running agent; a reload by hand does.
         gone = [file for file in self._settings_files() if before.get(file) and not self._seen[file]]
         if gone:
             log.warning("%s was deleted; its hooks stay in use until a reload", ", ".join(map(str, gone)))

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 )
 def test_the_user_leaves(project: InteractiveProject, keys: str, reason: str) -> None:
     project.noting_hook("SessionEnd")
-    project.add_hook("SessionEnd", "late", "sleep 1; touch ../late")
+    project.add_hook("SessionEnd", "late", "until [ -e ../go ]; do sleep 0.05; done; touch ../late")
     with project.session(answer("Hello.")) as terminal:
         terminal.see_prompt()
         terminal.ask("hi")
         terminal.type(keys)
         terminal.see("waiting for hook late (SessionEnd)")
+        (project.folder / "go").touch()
         assert terminal.status() == 0
     assert project.noted("SessionEnd", "reason") == [reason]
     assert (project.folder / "late").exists()

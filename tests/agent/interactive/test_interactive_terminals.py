@@ -34,12 +34,14 @@ def test_a_narrow_terminal_without_colour(project: InteractiveProject) -> None:
 
 
 def test_a_dumb_terminal(project: InteractiveProject) -> None:
-    project.add_hook("BeforeTool", "slow", "sleep 1", matcher="write_file")
+    project.add_hook("BeforeTool", "slow", "until [ -e ../go ]; do sleep 0.05; done", matcher="write_file")
     asked = answer("I *write*.", call("write_file", file_path="a.txt", content="x"))
     with project.session(asked, answer("- one\n- two\n"), TERM="dumb") as terminal:
         terminal.see(">")
         terminal.enter("go")
-        terminal.see("I write.", "waiting for hook slow (BeforeTool)", "file_path  a.txt", "Allow write_file? [y/N]")
+        terminal.see("I write.", "waiting for hook slow (BeforeTool)")
+        (project.folder / "go").touch()
+        terminal.see("file_path  a.txt", "Allow write_file? [y/N]")
         terminal.enter("y")
         terminal.see("✓ write_file", " • one\n • two\n", ">")
         terminal.enter("/quit")
@@ -49,7 +51,8 @@ def test_a_dumb_terminal(project: InteractiveProject) -> None:
 
 def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
     evil = f"{TITLE}\x1b[2J\x9b31m\u202egnirts\r"
-    project.add_hook("BeforeTool", evil, "sleep 1; printf '\\033]0;reason\\007' >&2; exit 2", matcher="glob")
+    command = "until [ -e ../go ]; do sleep 0.05; done; printf '\\033]0;reason\\007' >&2; exit 2"
+    project.add_hook("BeforeTool", evil, command, matcher="glob")
     (project.root / "a\x1b[2Jb").write_text("")
     asked = answer(
         f"Says {evil}",
@@ -65,6 +68,7 @@ def test_no_text_commands_the_terminal(project: InteractiveProject) -> None:
         assert "\\x1b]0;title\\x07" in terminal.see("Allow run_shell_command? [y/N]")
         terminal.enter("y")
         terminal.see_flash("waiting for hook \\x1b]0;title\\x07\\x1b[2J\\x9b31m\\u202egnirts (BeforeTool)")
+        (project.folder / "go").touch()
         shown = terminal.see_prompt()
         assert ": \\x1b]0;reason\\x07" in shown
         assert "Done \\ud800." in shown

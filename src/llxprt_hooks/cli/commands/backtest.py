@@ -60,7 +60,7 @@ class SinceType(click.ParamType[datetime]):
     "named_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Settings to use in place of the project's own.",
+    help="Settings to use instead of the project's own.",
 )
 @click.option("--since", type=SinceType(), metavar="7d", help="Only events after this: 30m, 12h, 7d, 2w, or a date.")
 @click.option("--only", metavar="NAME", help="Run only the hook with this name.")
@@ -77,15 +77,15 @@ def command(
     as_json: bool,
     directory: str,
 ) -> int:
-    """Fire recorded events at hooks again, and show which decisions would change.
+    """Fire recorded events again, and show which decisions would change.
 
-    Use it before you change a policy: what would it have done to the calls of the last week? The events come from the
-    log that `llxprt-hooks log` shows, for this project. What hooks are sent is recorded only if you ask for it: run the
-    agent with --log-payloads.
+    Use it before you change a policy, to see what the new policy would have decided last week. The events come from the
+    log that `llxprt-hooks log` shows, for this project. An event is replayed only if its payload was recorded, see
+    `llxprt-hooks log --help`.
 
-    Hooks run for real: what they write, send or count happens again. --only runs just one of them, and compares with
-    what that hook decided. Hooks of the project must be approved. A file that you name with --settings counts as
-    approved for this run, so look at it first.
+    Hooks run for real: what they write, send or count happens again. --only runs only one hook, and compares with what
+    that hook decided. The hooks of the project must be approved. A file that you pass with --settings counts as
+    approved for this run, so review it first.
 
     Exit status: 0 on success; 1 if there is nothing to replay, or, with --fail-on-change, if a decision changes or a
     hook fails; 64 for wrong usage.

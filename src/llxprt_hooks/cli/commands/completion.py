@@ -13,7 +13,7 @@ VARIABLE = "_LLXPRT_HOOKS_COMPLETE"
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print a script that completes commands, options, events and names of hooks in your shell.
+    """Print a script that completes commands, options, events and hook names in your shell.
 
     SHELL is bash (4.4 or newer), zsh or fish. To load the script whenever a shell starts:
 

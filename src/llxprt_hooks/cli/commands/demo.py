@@ -25,8 +25,8 @@ _WIDTH = 80
 def command(step: bool) -> int:
     """Show what hooks can do: block, rewrite, inject, redact, restrict, answer and stop.
 
-    Plays recorded answers of a model in a temporary project, with real tools and seven small hooks that really run.
-    It needs no API key and no SDK, takes a few seconds, and does not read or change your files.
+    It plays recorded answers of a model in a temporary project, with real tools and seven real hooks. It needs no API
+    key and no SDK, takes a few seconds, and does not read or change your files.
 
     \b
     Examples:

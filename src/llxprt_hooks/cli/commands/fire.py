@@ -51,10 +51,10 @@ JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a numb
     "--from-log",
     "recorded",
     metavar="ID",
-    help="Send what a recorded execution was sent. EVENT may be omitted. Only `run --log-payloads` records it.",
+    help="Send the payload of a recorded execution again, see `llxprt-hooks log --help`. EVENT may be omitted.",
 )
 @click.option(
-    "--require-hook", is_flag=True, help="Exit with 1 if no hook runs, as in CI. A failed one counts as not run."
+    "--require-hook", is_flag=True, help="Exit with 1 if no hook runs; for CI. A failed hook counts as not run."
 )
 @click.option(
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
@@ -81,9 +81,9 @@ def command(
     means, the merged result, and hints about common mistakes.
 
     Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
-    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 if nothing blocked, also if a
-    hook failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook
-    that failed or timed out counts as not run.
+    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 otherwise, also if a hook
+    failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook that
+    failed or timed out counts as not run.
 
     \b
     Examples:
@@ -157,8 +157,9 @@ def _recorded_payload(identity: str) -> dict[str, Any]:
     payload = records[0].get("payload")
     if not isinstance(payload, dict):
         too_large = "payload_bytes" in records[0]
-        why = "its payload was too large" if too_large else "record payloads with `llxprt-hooks run --log-payloads`"
-        raise click.ClickException(f"what the execution {identity} was sent is not recorded: {why}")
+        how = "record payloads with `llxprt-hooks run --log-payloads` or `llxprt-hooks inspect --record`"
+        why = "it was too large" if too_large else how
+        raise click.ClickException(f"the payload of execution {identity} is not recorded: {why}")
     return payload
 
 

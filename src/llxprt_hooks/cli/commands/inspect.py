@@ -40,11 +40,11 @@ def command(
     credentials: str | None,
     directory: str,
 ) -> int:
-    """Show what hooks do in the browser, live, for all your agents on this machine that are recorded.
+    """Show what hooks do in the browser, live, for all your agents on this machine that write the log.
 
-    The page shows each event with its plan, the hooks that ran, their output and the decision; filters, latencies, and
-    hooks that never fire. It can fire a recorded event again, with changes. It reads the log that `llxprt-hooks log`
-    shows: `run`, `serve` and the proxies write it, and your own program with
+    The page shows each event with its plan, the hooks that ran, their output and the decision. It has filters and
+    latencies, and shows hooks that never fire. It can fire a recorded event again, with changes. It reads the log that
+    `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own program writes it with
     `Hooks(Config.load(project, observer=HookLog(project)))`. Only this machine can open the page, and only with the
     token in the address.
 

@@ -36,9 +36,9 @@ COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 def command(as_json: bool, directory: str) -> int:
     """List the hooks of a project by event, in the order of their priority.
 
-    For each hook: its name, the matcher of its group, the settings level it comes from, whether its group runs in
-    parallel or sequentially, its timeout, and whether it is enabled, disabled or not approved; below, its command. If
-    one of the groups that match is sequential, all hooks of that event run one after another.
+    For each hook, it shows the name, the matcher of its group, the settings level, whether its group runs in parallel
+    or sequentially, the timeout, and whether the hook is enabled, disabled or not approved. The next line is its
+    command. If one of the groups that match is sequential, all hooks of that event run one after another.
 
     \b
     Examples:

@@ -88,12 +88,13 @@ def command(
     A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
     the reason or what the hook changed.
 
-    `run`, `serve` and the proxies record executions in ~/.llxprt/logs, in a file of limited size that only you can
-    read. Your own program does with `Hooks(Config.load(project, observer=HookLog(project)))`. The input of hooks is
-    recorded only with `run --log-payloads`, or `HookLog(project, payloads=True)`. You can combine filters.
+    `run`, `serve` and the proxies write the log. Your own program writes it with
+    `Hooks(Config.load(project, observer=HookLog(project)))`. The log is in ~/.llxprt/logs, in a file of limited size
+    that only you can read. Payloads are recorded only with `run --log-payloads`, with
+    `HookLog(project, payloads=True)`, or while `inspect --record` runs. You can combine filters.
 
     `llxprt-hooks log verify` checks the audit trail that `hooksConfig.audit` sends to a NATS server: with --nats, the
-    records of all agents there, otherwise those on this machine that wait to be sent. It exits with 1 if a record is
+    records of all agents; otherwise, the records on this machine that wait to be sent. It exits with 1 if a record is
     missing or was changed.
 
     \b

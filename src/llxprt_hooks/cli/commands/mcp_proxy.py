@@ -21,8 +21,10 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.command("mcp-proxy", context_settings={"allow_interspersed_args": False})
 @click.option("--server-name", metavar="NAME", help="Hooks see the tools as mcp__NAME__TOOL. Default: as TOOL.")
 @click.option("--alias", "aliases", multiple=True, metavar="TOOL=NAME", help="Hooks see this tool as NAME.")
-@click.option("--install", "client", type=click.Choice(_CLIENTS), help="Put the proxy into a client's configuration.")
-@click.option("--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove it from a client's configuration.")
+@click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
+@click.option(
+    "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
+)
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
 @directory_option
 @click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
@@ -37,13 +39,15 @@ def command(
 ) -> int:
     """Run an MCP server with the project's hooks around its tools.
 
-    SERVER is the command of the server with its arguments, after `--`. Your client starts the proxy instead of
-    the server. BeforeTool and AfterTool hooks run for each tool call; everything else passes unchanged. A blocked call
-    is answered with the reason. After a hook stops the agent, all further calls of this connection are refused. What
-    hooks cannot do here, and what is not approved, is printed to standard error, which clients write to a log.
+    SERVER is the command of the server with its arguments, after `--`. Your client starts the proxy instead of the
+    server. BeforeTool and AfterTool hooks run for each tool call. Everything else passes unchanged. A blocked call is
+    answered with the reason. After a hook stops the agent, all further calls of this connection are refused. The proxy
+    warns on standard error about hooks that have no effect here and hooks that are not approved. Clients write standard
+    error to a log.
 
-    The server runs in the current folder; -C names the folder whose hooks apply. Approve the hooks with `llxprt-hooks
-    trust`, not with LLXPRT_TRUST_PROJECT_HOOKS: clients often do not pass on environment variables.
+    The server runs in the current folder. -C is the folder whose hooks apply. Approve the hooks with
+    `llxprt-hooks trust`, not with LLXPRT_TRUST_PROJECT_HOOKS, because clients often do not pass environment variables
+    to the proxy.
 
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.

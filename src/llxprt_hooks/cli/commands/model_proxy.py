@@ -57,15 +57,15 @@ def command(
 ) -> int:
     """Run the project's hooks around the model calls of any agent.
 
-    An HTTP proxy on this machine for agents that can be given a base URL, in any language. BeforeModel,
+    This is an HTTP proxy on this machine, for agents in any language that have a setting for a base URL. BeforeModel,
     BeforeToolSelection and AfterModel hooks run around calls of Anthropic's Messages API, and OpenAI's Chat Completions
     and Responses, streamed or not. Everything else passes unchanged. A blocked call is answered with the reason.
 
     AGENT is a command with its arguments, after `--`. It runs with ANTHROPIC_BASE_URL and OPENAI_BASE_URL set, and the
-    proxy ends with it. Without one, the proxy prints the base URLs, and runs until it is interrupted.
+    proxy ends when it ends. Without AGENT, the proxy prints the base URLs, and runs until it is interrupted.
 
-    --upstream URL is for both APIs, --upstream openai=URL for one. By default it is what ANTHROPIC_BASE_URL and
-    OPENAI_BASE_URL say, or else the API itself. Keys stay in the requests; neither they nor bodies are logged.
+    --upstream URL is for both APIs, --upstream openai=URL for one. The default is the value of ANTHROPIC_BASE_URL and
+    OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
     Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen.
 

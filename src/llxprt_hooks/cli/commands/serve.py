@@ -46,18 +46,18 @@ def command(
     tls_key: str | None,
     directory: str,
 ) -> int:
-    """Run the hooks of a folder for agents elsewhere.
+    """Run the hooks of a folder for agents in other processes and on other machines.
 
     An agent sends its events to this worker through a hook of type `nats` or `http`. The worker's hooks run in this
-    folder, with the session id of the agent. They must be approved. Executions are logged, as in `run`. Several workers
-    on one subject share the requests.
+    folder, with the session id of the agent. They must be approved. The worker writes the log, as `run` does. Several
+    workers on one subject share the requests.
 
-    HTTP: POST /v1/events takes the payload of an event and answers with the output of its hooks; GET /healthz says
-    whether the worker takes requests; GET /metrics is for Prometheus. On an address that other machines can reach, a
-    token is required: pass the name of its variable with --token-env.
+    HTTP: POST /v1/events takes the payload of an event and answers with the output of its hooks. GET /healthz returns
+    whether the worker takes requests. GET /metrics is for Prometheus. If other machines can reach the address, a token
+    is required: pass the name of its variable with --token-env.
 
-    SIGTERM and Ctrl-C end the worker once the requests received so far are answered; a second signal ends it at once.
-    SIGHUP reads the settings again. If they are broken, the old hooks stay in use.
+    After SIGTERM or Ctrl-C, the worker answers the requests that it has received, and then ends. A second signal ends
+    it immediately. After SIGHUP, it reads the settings again. If they are broken, the old hooks stay in use.
 
     \b
     Examples:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="[PATH]...")
 @json_option
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML.")
-@click.option("--update", is_flag=True, help="Record what hooks decide now as what the tests expect.")
+@click.option("--update", is_flag=True, help="Write what hooks decide now to the test files, as the expected result.")
 @directory_option
 def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: bool, directory: str) -> int:
     """Run the tests for hooks: files that end in .hooktest.json.
 
-    Each test fires an event at the hooks of the project, for real, and compares what they decide with what it expects.
-    PATH is a test file, or a folder with test files. Without PATH, these are the files below .llxprt and beside the
-    scripts of hooks. Hooks that are not approved do not run, and their tests fail.
+    Each test fires an event at the hooks of the project, for real, and compares their decision with the expected
+    result. PATH is a test file, or a folder with test files. Without PATH, the command runs the test files below
+    .llxprt and in the folders of hook scripts. Hooks that are not approved do not run, and their tests fail.
 
     \b
     A test file has one test, or a list of tests. Comments are allowed:
@@ -45,10 +45,10 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
         "expect": { "decision": "block", "reason": { "contains": ".env" } }
       }
 
-    A decision is block (or deny), stop, ask, allow, or none: no hook has an opinion. "hook" names the only hook to run,
-    "env" sets variables; it is for files that are approved, such as those below .llxprt.
+    A decision is block (or deny), stop, ask, allow, or none: no hook has an opinion. "hook" is the name of the only
+    hook to run. "env" sets environment variables. It works only in approved files, such as those below .llxprt.
 
-    Exit status: 0 if all tests passed, 1 if one failed, a file is broken or there are no tests, 64 for wrong usage.
+    Exit status: 0 if all tests passed; 1 if a test failed, a file is broken, or there are no tests; 64 for wrong usage.
 
     \b
     Examples:

@@ -19,20 +19,20 @@ from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console,
 @click.option("-y", "--yes", is_flag=True, help="Approve without asking. Required without a terminal.")
 @directory_option
 def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
-    """Approve the hooks of a project, after showing what they run.
+    """Show what the hooks of a project run, and approve them.
 
-    Hooks of a project run only after you approve them. The approval covers exactly what is shown: after any change to
-    the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script they name, you have to
-    approve them again. You are then shown what has changed. Files outside `.llxprt/` that a script sources or starts
-    are not covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the
+    The hooks of a project run only after you approve them. The approval covers exactly what is shown. After any change
+    to the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script that they name, you have
+    to approve them again. The command then shows what has changed. Files outside `.llxprt/` that a script sources or
+    starts are not covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the
     project.
 
-    On a terminal the command asks you first. Without a terminal it approves only with --yes.
+    On a terminal, the command asks you first. Without a terminal, it approves only with --yes.
 
     An agent must not approve its own hooks: the command refuses if LLXPRT_AGENT=1 is set, or if `llxprt-hooks run` is
     among its parent processes. This stops accidents, not attacks: a command that unsets the variable and detaches
-    itself can still approve. Any other program that may run commands as you can approve with --yes. If that is an agent
-    of your own, set LLXPRT_AGENT=1 for what it starts.
+    itself can still approve. Any other program that may run commands as you can approve with --yes. If you have an
+    agent of your own, set LLXPRT_AGENT=1 for the processes that it starts.
 
     \b
     Examples:

@@ -65,7 +65,7 @@ def command(
     No hook is run: shells only check the syntax of commands and scripts (bash -n). To show what `warm` would save,
     Python runs an empty script.
 
-    Error: what is written cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
+    Error: the setting cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
     probably is not, such as a timeout of 600 milliseconds, or hooks while hooks are off. Hint: the settings are fine,
     but there is something to know or to do; for example, the hooks are not approved. `llxprt-hooks list` shows which
     hooks run.

@@ -43,15 +43,15 @@ def command(
     credentials: str | None,
     project: str | None,
 ) -> int:
-    """Show events as they happen, one per line, for all your agents on this machine that are recorded.
+    """Show events as they happen, one per line, for all your agents on this machine that write the log.
 
-    In a terminal, j and k choose an event, Enter shows its hooks with their output and what was decided, and q quits.
-    Otherwise, events that end from now on are printed, until Ctrl-C. The events come from the log that
-    `llxprt-hooks log` shows: `run`, `serve` and the proxies write it, and your own program with
-    `Hooks(Config.load(project, observer=HookLog(project)))`. `llxprt-hooks inspect` shows them in the browser.
+    In a terminal, j and k select an event, Enter shows its hooks with their output and the decision, and q quits. If
+    the output is not a terminal, the command prints events that end from now on, until Ctrl-C. The events come from the
+    log that `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own program writes it with
+    `Hooks(Config.load(project, observer=HookLog(project)))`. `llxprt-hooks inspect` shows the events in the browser.
 
-    With --nats, it shows the audit trail of all agents instead of the local log. That has no ends of events, so a line
-    is printed whenever a hook has ended.
+    With --nats, it shows the audit trail of all agents instead of the local log. The audit trail does not record the
+    ends of events, so a line is printed whenever a hook has ended.
 
     \b
     Examples:

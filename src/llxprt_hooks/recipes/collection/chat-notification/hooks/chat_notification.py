@@ -55,7 +55,7 @@ def main():
     text = line(json.loads(sys.stdin.buffer.read()))
     if text is None:
         return
-    # A process of its own session, with none of our pipes: the agent goes on, and the line is sent all the same.
+    # A process of its own session, with none of our pipes: the agent goes on, and the line is still sent.
     sender = subprocess.Popen(
         [sys.executable, "-I", os.path.abspath(__file__), "--send"],
         stdin=subprocess.PIPE,

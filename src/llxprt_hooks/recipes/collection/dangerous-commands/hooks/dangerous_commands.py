@@ -1774,12 +1774,17 @@ NOT_COMMANDS = plain_names(
 )
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
-PYTHON_TOOL = re.compile(r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$")  # its texts are code
+PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 
 
 class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
+
+
+def is_python(tool):
+    """Whether the texts of a tool are Python code."""
+    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
 
 
 def quoted(word):
@@ -1826,16 +1831,27 @@ def texts_in(value, wanted, path=("",)):
                 yield from texts_in(inner, wanted, at)
 
 
+def json_in(given):
+    """The values of texts that are JSON: some tools take all their arguments as one text."""
+    for _, text in texts_in(given, lambda path: True):
+        if text.lstrip().startswith(("{", "[")):
+            try:
+                yield json.loads(text)
+            except ValueError:
+                continue
+
+
 def command_lines(given, is_shell=True):
     """The command lines in the arguments of a call, each with the name of its argument."""
     if not is_shell:
         return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    everything = [given, {"commands": list(json_in(given))}]
     for wanted in (
         lambda path: path[-1] in SHELL_NAMES,
         lambda path: NOT_COMMANDS.isdisjoint(path),
         lambda path: True,
     ):
-        if found := list(texts_in(given, wanted)):
+        if found := list(texts_in(everything, wanted)):
             return found
     numbers = [
         name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
@@ -1858,11 +1874,11 @@ def folder_of(given, folder):
 
 
 # Python code that runs programs or deletes files. In a line that begins with ! a notebook runs a command.
-RISKY_PYTHON = re.compile(
+RISKY_PYTHON = (
+    r"(?m)"
     r"\b(?:subprocess|pty|ctypes|popen\w*|rmtree|unlink|rmdir|removedirs|execv\w*|spawn\w*|importlib|builtins)\b"
     r"|__import__|\bos\.(?:remove|rename|kill\w*|chmod|chown|truncate)\b|\bshutil\.move\b|\bfrom\s+os\s+import\b"
-    r"|(?<!platform\.)\bsystem\s*\(|(?<![.\w])(?:exec|eval)\s*\(|\bgetattr\s*\(\s*os\b|^%%?\w*(?:sh|bash|system|sx)\b",
-    re.MULTILINE,
+    r"|(?<!platform\.)\bsystem\s*\(|(?<![.\w])(?:exec|eval)\s*\(|\bgetattr\s*\(\s*os\b|^%%?\w*(?:sh|bash|system|sx)\b"
 )
 
 
@@ -1879,7 +1895,7 @@ def python_reason(judge, text):
         return judge.text(text)  # not Python
     if is_harmless_python(text):
         return None
-    if found := RISKY_PYTHON.search(text):
+    if found := re.search(RISKY_PYTHON, text):
         return f"its Python code has `{found.group().strip()}`, which is not checked: use a shell or file tool for that"
     return None
 
@@ -1893,7 +1909,7 @@ def judge_call(tool, given, project):
     folder = folder_of(given, project)
     for name, line in lines:
         judge = Judge(project, folder)
-        if reason := python_reason(judge, line) if PYTHON_TOOL.search(tool) else judge.text(line):
+        if reason := python_reason(judge, line) if is_python(tool) else judge.text(line):
             if name in SHELL_NAMES:
                 return reason
             script = os.path.basename(__file__)

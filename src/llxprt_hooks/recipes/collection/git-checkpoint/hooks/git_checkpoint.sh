@@ -37,7 +37,7 @@ export GIT_INDEX_FILE GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_CO
 git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c advice.addEmbeddedRepo=false add --all . || exit 1
 tree=$(git write-tree) || exit 1
 
-# Tools may run in parallel: whoever finds that the reference has moved tries again on top of it.
+# Tools may run in parallel: a run that finds that the reference has moved tries again on top of it.
 for attempt in 1 2 3 4 5; do
     last=$(git rev-parse --verify --quiet "$ref")
     if [ -n "$last" ] && [ "$(git rev-parse "$last^{tree}")" = "$tree" ]; then

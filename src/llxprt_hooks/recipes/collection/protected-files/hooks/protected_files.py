@@ -218,12 +218,17 @@ NOT_COMMANDS = plain_names(
 )
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
-PYTHON_TOOL = re.compile(r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$")  # its texts are code
+PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 
 
 class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
+
+
+def is_python(tool):
+    """Whether the texts of a tool are Python code."""
+    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
 
 
 def quoted(word):
@@ -270,16 +275,27 @@ def texts_in(value, wanted, path=("",)):
                 yield from texts_in(inner, wanted, at)
 
 
+def json_in(given):
+    """The values of texts that are JSON: some tools take all their arguments as one text."""
+    for _, text in texts_in(given, lambda path: True):
+        if text.lstrip().startswith(("{", "[")):
+            try:
+                yield json.loads(text)
+            except ValueError:
+                continue
+
+
 def command_lines(given, is_shell=True):
     """The command lines in the arguments of a call, each with the name of its argument."""
     if not is_shell:
         return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    everything = [given, {"commands": list(json_in(given))}]
     for wanted in (
         lambda path: path[-1] in SHELL_NAMES,
         lambda path: NOT_COMMANDS.isdisjoint(path),
         lambda path: True,
     ):
-        if found := list(texts_in(given, wanted)):
+        if found := list(texts_in(everything, wanted)):
             return found
     numbers = [
         name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
@@ -467,7 +483,7 @@ def judge(tool, given, folder):
     except NoCommand as error:
         return str(error)
     for _, line in lines:
-        if reason := check_command(f"python3 -c {quoted(line)}" if PYTHON_TOOL.search(tool) else line, place):
+        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool) else line, place):
             return reason
     return None
 
