@@ -127,7 +127,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.status import revoke_trust as revoke_trust
     from llxprt_hooks.trust.status import trust_status as trust_status
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _EXPORTS = {
     "bus.in_process": "InProcessMessageBus",

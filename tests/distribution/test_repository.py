@@ -15,6 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from llxprt_hooks import __version__
 from tests.docs.docs_pages import ROOT, sections
 from tests.python_matrix import VERSIONS
 
@@ -110,7 +111,7 @@ def test_validate_as_a_pre_commit_hook(tmp_path: Path, monkeypatch: pytest.Monke
     shutil.copytree(ROOT / "src", ours / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
         shutil.copy(ROOT / name, ours)
-    commit(ours, "v0.2.0")
+    commit(ours, f"v{__version__}")
     project = tmp_path / "project"
     [section] = [each for each in sections(ROOT / "docs" / "validate.md") if each.title == "As a pre-commit hook"]
     [block] = section.blocks
