@@ -17,6 +17,7 @@ VARYING = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "SESSION"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"(?m)^[0-9a-f]{8}  \d\d:\d\d:\d\d(?=  )", "ID AND TIME"),
+    (r" \(warm\)", ""),  # in a log: the interpreter may be ready for the second call, or not yet
     (r"(?m)(?<=  )[0-9a-f]{8}( [0-9a-f]{8})*$", "IDS"),
     (r"(?m) +(?=p50 ms |p95 |max(?: ms)?$)", " "),
     (r"(?m) +\d+\.\d(?= ms$| ms  | ms, | +\d+\.\d|  █)", " DURATION"),
