@@ -11,6 +11,7 @@ from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import find_recipe
 from llxprt_hooks.recipes.catalogue import COLLECTION
+from tests.recipes.test_recipes_rates import script
 
 if TYPE_CHECKING:
     from tests.recipes.recipe_project import RecipeProject
@@ -90,6 +91,16 @@ def test_recipes_that_look_for_the_same_have_the_same_code_for_it(recipes: tuple
 
     assert len(parts) == 1
     assert parts != {""}
+
+
+@pytest.mark.parametrize("recipe", CHECK_PATHS)
+def test_a_text_that_is_too_long_for_a_path_is_not_resolved_as_one(recipe: str) -> None:
+    """Resolving a long text with many slashes takes quadratic time: a picture would end in a timeout."""
+    paths_in = script(recipe).paths_in
+
+    assert paths_in({"image": "abc/" * 1_000_000}, "/tmp") == []
+    assert paths_in({"path": "abc/" * 1_000_000}, "/tmp") == []
+    assert paths_in({"path": "abc/../" * 1_000 + ".env"}, "/tmp") == [".env"]
 
 
 def dangerous_matcher() -> str:
