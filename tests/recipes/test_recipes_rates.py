@@ -145,11 +145,12 @@ def test_the_rates_of_secret_scanning_are_as_stated() -> None:
     )
 
 
-def test_the_rates_of_ci_safety_net_are_as_stated() -> None:
+def test_the_rates_of_ci_safety_net_are_as_stated(tmp_path: Path) -> None:
     module = script("ci-safety-net")
+    (tmp_path / ".gitlab-ci.yml").touch()
 
     def judge(sample: Sample) -> object:
         tool, given = call(sample)
-        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": PROJECT})
+        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": str(tmp_path)})
 
     check("ci-safety-net", {"with the standard library": judge})
