@@ -89,11 +89,12 @@ def paths_in(given, folder):
     for name, text in named_texts(given):
         is_path = name.endswith(PATH_ENDS)
         sure += PATCHED.findall(text) if not name.endswith(NOT_PATHS) else ()
+        text = text.strip()
         if len(text) > LONGEST_PATH:
             text = os.path.normpath(text)  # it may have many ..
-        if not text.strip() or len(text) > LONGEST_PATH:
-            continue
-        if re.match(r"(?i)(?:https?|ftp|s3|gs)://", text) and "/.." not in text:
+        # A web address is not a path, unless a tool may shorten it to one: http://../.env
+        is_address = re.match(r"(?i)(?:https?|ftp|s3|gs)://", text) and "/.." not in text
+        if not text or len(text) > LONGEST_PATH or is_address:
             continue
         if re.match(r"(?i)file:", text) and (is_path or name.endswith("url") or not name.endswith(NOT_PATHS)):
             sure += from_uri(text)
@@ -105,7 +106,7 @@ def paths_in(given, folder):
 
     def existing(text):
         """Where the file that a text names is. A folder counts if the text has a slash."""
-        found = [os.path.join(top, os.path.expanduser(text.strip())) for top in tops]
+        found = [os.path.join(top, os.path.expanduser(text)) for top in tops]
         there = os.path.exists if "/" in text else os.path.isfile
         return [path for path in found if there(os.path.join(folder, path))]
 
