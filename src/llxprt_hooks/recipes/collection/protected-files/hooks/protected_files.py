@@ -7,6 +7,7 @@ of the protected files. A search is blocked if it would show a line of one. All 
 length of the call.
 """
 
+import itertools
 import json
 import os
 import re
@@ -266,8 +267,10 @@ HARDLY_COMMANDS = plain_names(
 ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-Za-z][a-z]*Output$)")
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
+FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
 PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
+MOST_FOLDERS = 10
 
 
 class NoCommand(Exception):
@@ -298,9 +301,10 @@ def readings(value, name=""):
     words = [str(each) for each in value if each is not None and str(each).strip()]
     if not words or not any(isinstance(each, str) for each in value):
         return []
+    exact = " ".join(map(quoted, words))  # as a program gets it, without a shell in between
     if re.search(r"\s", words[0].strip()):
-        return ["\n".join(words)]
-    return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words)]
+        return ["\n".join(words), exact]
+    return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words), exact]
 
 
 def texts_in(value, wanted, path=("",)):
@@ -312,25 +316,39 @@ def texts_in(value, wanted, path=("",)):
             yield from texts_in(inner, wanted, path)
     elif isinstance(value, dict):
         named = [((*path, plain_name(name)), inner) for name, inner in value.items()]
+
+        def with_name(names):
+            return [(at, inner) for at, inner in named if at[-1] in names and readings(inner)]
+
         # {"command": "bash", "args": ["-c", "…"]} is one command line.
-        starts = [(at, inner) for at, inner in named if at[-1] in PROGRAM_NAMES and readings(inner)]
-        ends = [(at, inner) for at, inner in named if at[-1] in REST_NAMES and readings(inner)]
-        joined = [*starts, *ends] if starts and ends and any(wanted(at) for at, _ in starts + ends) else []
-        for start in starts if joined else ():
-            yield start[0][-1], " ".join(readings(inner)[0] for _, inner in (start, *ends))
+        starts, ends = with_name(PROGRAM_NAMES), with_name(REST_NAMES)
+        joined = [*starts, *ends]
+        if not starts:  # {"file": "rm", "args": ["-rf", "/"]} is one too, but here the list may also be a whole command
+            starts = with_name(FILE_NAMES)
+            joined = [(at, inner) for at, inner in ends if readings(inner)[0].startswith("-")]
+        if not starts or not ends or not any(wanted(at) for at, _ in starts + ends):
+            starts = joined = []
+        for start, which in itertools.product(starts, (0, -1)):
+            yield ends[0][0][-1], " ".join(readings(inner)[which] for _, inner in (start, *ends))
         for at, inner in named:
             if (at, inner) not in joined:
                 yield from texts_in(inner, wanted, at)
 
 
-def json_in(given):
-    """The values of texts that are JSON: some tools take all their arguments as one text."""
-    for _, text in texts_in(given, lambda path: True):
-        if text.lstrip().startswith(("{", "[")):
-            try:
-                yield json.loads(text)
-            except ValueError:
-                continue
+def unpacked(value, depth=0):
+    """The arguments with the values of texts that are JSON: some tools take all their arguments as one text."""
+    if isinstance(value, dict):
+        return {name: unpacked(inner, depth) for name, inner in value.items()}
+    if isinstance(value, list):
+        return value if readings(value) else [unpacked(inner, depth) for inner in value]
+    if not isinstance(value, str) or depth > 5 or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        inner = {"commands": unpacked(json.loads(value), depth + 1)}
+    except ValueError:
+        return value
+    # To a shell, most JSON is one word. If it has more in it, the text is checked as well.
+    return inner if re.fullmatch(r'[{\[]+"[^$`\r\n]*', value.strip()) else [value, inner]
 
 
 def numbers_in(given):
@@ -349,7 +367,7 @@ def command_lines(tool, given, is_shell=True):
     named = list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
     if not is_shell or (not named and ONLY_READS.search(tool)):
         return named
-    everything = [given, {"commands": list(json_in(given))}]
+    everything = unpacked(given)
     for wanted in (
         lambda path: path[-1] in SHELL_NAMES,
         lambda path: path[-1] not in NOT_COMMANDS and HARDLY_COMMANDS.isdisjoint(path),
@@ -360,10 +378,20 @@ def command_lines(tool, given, is_shell=True):
     return []
 
 
-def folder_of(given, folder):
-    """Where a command runs."""
-    places = [value for name, value in given.items() if plain_name(name) in FOLDERS and isinstance(value, str)]
-    return os.path.normpath(os.path.join(folder, *map(os.path.expanduser, places[:1])))
+def folders_in(value, name=""):
+    if isinstance(value, str) and name in FOLDERS:
+        yield value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else ((name, each) for each in value):
+            yield from folders_in(inner, plain_name(key))
+
+
+def folders_of(given, folder):
+    """Where a command may run."""
+    named = set(folders_in(unpacked(given))) or {folder}
+    if len(named) > MOST_FOLDERS:
+        raise NoCommand("it names too many folders to be checked")
+    return sorted(os.path.normpath(os.path.join(folder, os.path.expanduser(each))) for each in named)
 
 
 # The end of the part that is the same.
@@ -526,15 +554,16 @@ def judge(tool, given, folder):
     for path in paths_in(given, folder):
         if reason := protection(path, folder, writing):
             return reason
-    place = folder_of(given, folder)
-    if tool.lower() in SEARCHING_TOOLS:
-        patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
-        return next(filter(None, (shows_secret(pattern, place) for pattern in patterns)), None)
     try:
+        places = folders_of(given, folder)
         lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
     except NoCommand as error:
         return str(error)
-    for _, line in lines:
+    if tool.lower() in SEARCHING_TOOLS:
+        patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
+        pairs = itertools.product(patterns, places)
+        return next(filter(None, (shows_secret(pattern, place) for pattern, place in pairs)), None)
+    for (_, line), place in itertools.product(lines, places):
         if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool) else line, place):
             return reason
     return None
