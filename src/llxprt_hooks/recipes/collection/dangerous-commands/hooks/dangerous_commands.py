@@ -1779,7 +1779,7 @@ ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
 FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 MOST_FOLDERS = 10
 

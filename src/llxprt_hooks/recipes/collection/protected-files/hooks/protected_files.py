@@ -37,9 +37,10 @@ READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "sear
 SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
 # Tools that run commands, by their names: the matcher of dangerous-commands.
 SHELL_TOOL = re.compile(
-    r"[Ss]hell|[Bb]ash|[Tt]erminal|[Cc]ommand(?!e)|[Cc]md|[Ss]ubprocess|[Ee]xec(?![a-z])"
-    r"|([Rr]un|[Ee]xecute|[Ss]tart)_?([Ss]cript|[Pp]rogram|[Pp]rocess)|^([Rr]un|[Ee]xecute)$|(^|_)[Ss]h(_|$)"
-    r"|[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
+    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
+    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$)(tool|line)?(?![a-z])"
+    r"|(^|__)([Rr]un|[Ee]xecute)$"
 )
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
@@ -268,7 +269,7 @@ ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
 FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 MOST_FOLDERS = 10
 
