@@ -75,13 +75,6 @@ GIT_READERS = {"diff", "log", "show", "status", "add", "commit", "blame", "ls-fi
 # In lower case. All other tools count as tools that write.
 READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
                  "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
-# Tools that run commands, by their names: the matcher of dangerous-commands.
-SHELL_TOOL = re.compile(
-    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
-    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
-    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$)(tool|line)?(?![a-z])"
-    r"|(^|__)([Rr]un|[Ee]xecute)$"
-)
 
 
 # A part of a command line, up to what ends a command outside of quotes; and commands inside of others.
@@ -223,7 +216,17 @@ ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
 FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+# Tools that run commands, by their names.
+SHELL_TOOL = re.compile(
+    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
+    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
+    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$)(tool|line)?(?![a-z])"
+    r"|(^|__)([Rr]un|[Ee]xecute)$"
+)
+PYTHON_TOOL = re.compile(
+    r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$"
+)
+PYTHON, SHELL = {"python", "python3", "py", "ipython"}, {"shell", "bash", "sh", "zsh"}  # values of `language`
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 MOST_FOLDERS = 10
 
@@ -232,9 +235,22 @@ class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
 
 
-def is_python(tool):
-    """Whether the texts of a tool are Python code."""
-    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
+def languages_in(given):
+    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+
+
+def is_python(tool, given, name, text):
+    """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
+    if PYTHON_TOOL.search(tool):
+        return True
+    languages = languages_in(unpacked(given))
+    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
+        return False
+    try:
+        compile(text, name, "exec")
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def quoted(word):
@@ -453,8 +469,8 @@ def reason_to_block(event):
         lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
     except NoCommand as error:
         return str(error)
-    for _, line in lines:
-        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool) else line):
+    for name, line in lines:
+        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool, given, name, line) else line):
             return reason
     for path in paths_in(given, folder) if tool.lower() not in READING_TOOLS else ():
         place = os.path.realpath(os.path.join(folder, path))

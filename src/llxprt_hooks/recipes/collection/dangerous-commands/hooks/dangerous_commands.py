@@ -1779,7 +1779,17 @@ ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
 FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+# Tools that run commands, by their names.
+SHELL_TOOL = re.compile(
+    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
+    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
+    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$)(tool|line)?(?![a-z])"
+    r"|(^|__)([Rr]un|[Ee]xecute)$"
+)
+PYTHON_TOOL = re.compile(
+    r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$"
+)
+PYTHON, SHELL = {"python", "python3", "py", "ipython"}, {"shell", "bash", "sh", "zsh"}  # values of `language`
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 MOST_FOLDERS = 10
 
@@ -1788,9 +1798,22 @@ class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
 
 
-def is_python(tool):
-    """Whether the texts of a tool are Python code."""
-    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
+def languages_in(given):
+    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+
+
+def is_python(tool, given, name, text):
+    """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
+    if PYTHON_TOOL.search(tool):
+        return True
+    languages = languages_in(unpacked(given))
+    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
+        return False
+    try:
+        compile(text, name, "exec")
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def quoted(word):
@@ -1908,30 +1931,108 @@ def folders_of(given, folder):
 # The end of the part that is the same.
 
 
-# Python code that runs programs or deletes files. In a line that begins with ! a notebook runs a command.
-RISKY_PYTHON = (
-    r"(?m)"
-    r"\b(?:subprocess|pty|ctypes|popen\w*|rmtree|unlink|rmdir|removedirs|execv\w*|spawn\w*|importlib|builtins)\b"
-    r"|__import__|\bos\.(?:remove|rename|kill\w*|chmod|chown|truncate)\b|\bshutil\.move\b|\bfrom\s+os\s+import\b"
-    r"|(?<!platform\.)\bsystem\s*\(|(?<![.\w])(?:exec|eval)\s*\(|\bgetattr\s*\(\s*os\b|^%%?\w*(?:sh|bash|system|sx)\b"
+# Other tools of the matcher, such as execute_sql. Only arguments in COMMAND_NAMES are checked, unless the argument
+# `language` is a shell or Python.
+PERHAPS_SHELL = re.compile(r"[Ee]xecut|(^|[_-])run$|Run$")
+
+# Python code that runs programs or deletes files: modules, names anywhere, and names in modules for files.
+RISKY_MODULES = {"subprocess", "pty", "ctypes", "cffi", "importlib", "builtins", "runpy", "pexpect", "sh", "plumbum"}
+RISKY_NAMES = re.compile(
+    r"system|popen\w*|rmtree|unlink|rmdir|removedirs|(posix_)?spawn\w*|exec[lv]p?e?|fork(pty)?|__(import|builtins)__"
+    r"|(create_)?subprocess_(shell|exec)|run_(line|cell)_magic|getoutput"
 )
+FILE_MODULES = {"os", "posix", "shutil"}
+RISKY_IN_FILE_MODULES = {"remove", "rename", "renames", "replace", "kill", "killpg", "chmod", "chown", "lchown",
+                         "truncate", "move", "*", "__dict__", "__getattribute__"}  # fmt: skip
+
+
+def risky_python(tree, depth=0):
+    """What runs programs or deletes files in Python code, or None."""
+    nodes = list(ast.walk(tree)) if tree else []
+    modules = {}  # by the name that the code gives them
+    docstrings, owners, without_arguments = set(), set(), set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules.update({each.asname or each.name.split(".")[0]: each.name.split(".")[0] for each in node.names})
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            docstrings.add(node.value)
+        elif isinstance(node, ast.Attribute):
+            owners.add(node.value)
+        elif isinstance(node, ast.Call) and not node.args and not node.keywords:
+            without_arguments.add(node.func)
+
+    def module(node):
+        return modules.get(node.id, node.id) if isinstance(node, ast.Name) else getattr(node, "attr", None)
+
+    for node in nodes:
+        found = []
+        if isinstance(node, ast.Import):
+            found = [each.name for each in node.names if each.name.split(".")[0] in RISKY_MODULES]
+        elif isinstance(node, ast.ImportFrom):
+            top, names = (node.module or "").split(".")[0], {each.name for each in node.names}
+            found = [node.module] if top in RISKY_MODULES else [*filter(RISKY_NAMES.fullmatch, names)]
+            found += names & RISKY_IN_FILE_MODULES if top in FILE_MODULES else names & RISKY_MODULES
+        elif isinstance(node, ast.Attribute):
+            in_files = module(node.value) in FILE_MODULES and node.attr in RISKY_IN_FILE_MODULES
+            in_system = module(node.value) == "sys" and node.attr == "modules"
+            risky = in_files or in_system or node.attr in RISKY_MODULES - {"sh"} or RISKY_NAMES.fullmatch(node.attr)
+            asks = node in without_arguments and module(node.value) == "platform"  # platform.system()
+            found = [node.attr] if risky and not asks else []
+        elif isinstance(node, ast.Name):
+            handed_on = module(node) in FILE_MODULES and node not in owners and isinstance(node.ctx, ast.Load)
+            risky = handed_on or node.id in ("exec", "eval") or RISKY_NAMES.fullmatch(node.id)
+            found = [node.id] if risky or node.id in RISKY_MODULES - {"sh"} else []
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            is_code = depth < 3 and re.search(r"\(|\bimport\b", node.value)
+            found = [risky_python(parsed(node.value.strip()), depth + 1)] if is_code else []
+        if any(found):
+            return found[0]
+    return None
+
+
+def parsed(text):
+    try:
+        return ast.parse(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def magic_reason(judge, sign, text):
+    """Why a line that a notebook runs is blocked: !command, %magic."""
+    word, _, rest = text.strip().partition(" ")
+    if sign[0] == "!" or word in ("sx", "system"):
+        # A notebook puts values in for {name}.
+        return judge.inside(re.sub(r"\{[^{},]*\}", "$value", text if sign[0] == "!" else rest))
+    if sign == "%%" and re.search(r"sh$|^(?:script|system|sx|!|perl|ruby|cmd)", word):
+        return f"what %%{word} runs is not checked"
+    if word in RULES or word in ("pip", "conda"):
+        return judge.inside(text)
+    code = parsed(rest)
+    found = risky_python(code) if code else re.search(r"\bos\b|\bshutil\b|subprocess|system|!", rest)
+    return f"what %{word} runs is not checked" if found else None
 
 
 def python_reason(judge, text):
     """Why code for a tool that runs Python is blocked, or None."""
     if len(text) > LONGEST:
         return "it is too long to be checked"
-    if reason := first(judge.inside(line) for line in re.findall(r"^[ \t]*!(.*)", text, re.MULTILINE)):
-        return reason
-    code = re.sub(r"^([ \t]*)[!%].*", r"\1pass", text, flags=re.MULTILINE)
-    try:
-        ast.parse(code)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    if fenced := re.fullmatch(r"\s*```\w*\n(.*?)\n?```\s*", text, re.DOTALL):
+        text = fenced.group(1)
+    tree = parsed(text.strip())
+    if not tree:
+        magic = re.compile(r"^([ \t]*)(?:[\w, ]+=[ \t]*)?(!!?|%%?)(.*)", re.MULTILINE)
+        if reason := first(magic_reason(judge, sign, line) for _, sign, line in magic.findall(text)):
+            return reason
+        tree = parsed(magic.sub(r"\1pass", text).strip())
+    if not tree:
         return judge.text(text)  # not Python
-    if is_harmless_python(text):
-        return None
-    if found := re.search(RISKY_PYTHON, text):
-        return f"its Python code has `{found.group().strip()}`, which is not checked: use a shell or file tool for that"
+    for node in tree.body:  # rm -rf /x is a difference to Python, and a command to a notebook
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
+            line = ast.get_source_segment(text.strip(), node) or ""
+            if line.split()[0] in RULES and (reason := judge.inside(line)):
+                return reason
+    if found := risky_python(tree):
+        return f"its Python code has `{found}`, which is not checked: use a shell or file tool for that"
     return None
 
 
@@ -1945,12 +2046,13 @@ def line_reason(judge, line):
 def judge_call(tool, given, project):
     """Why a call of a tool that runs commands is blocked, or None."""
     try:
-        lines, folders = command_lines(tool, given), folders_of(given, project)
+        is_shell = not PERHAPS_SHELL.search(tool) or SHELL_TOOL.search(tool) or languages_in(given) & (PYTHON | SHELL)
+        lines, folders = command_lines(tool, given, is_shell), folders_of(given, project)
     except NoCommand as error:
         return str(error)
     for (name, line), folder in itertools.product(lines, folders):
         judge = Judge(project, folder)
-        if reason := python_reason(judge, line) if is_python(tool) else line_reason(judge, line):
+        if reason := (python_reason if is_python(tool, given, name, line) else line_reason)(judge, line):
             if name in SHELL_NAMES:
                 return reason
             script = os.path.basename(__file__)

@@ -35,13 +35,6 @@ SKIPPED = {"node_modules", ".git", ".venv", "venv", "__pycache__", "site-package
 READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
                  "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
 SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
-# Tools that run commands, by their names: the matcher of dangerous-commands.
-SHELL_TOOL = re.compile(
-    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
-    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
-    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$)(tool|line)?(?![a-z])"
-    r"|(^|__)([Rr]un|[Ee]xecute)$"
-)
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
                     "python3", "node", "ruby", "php", "awk", "gawk", "sponge", "tar", "unzip", "split", "rename",
@@ -269,7 +262,17 @@ ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
 FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+# Tools that run commands, by their names.
+SHELL_TOOL = re.compile(
+    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
+    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
+    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$)(tool|line)?(?![a-z])"
+    r"|(^|__)([Rr]un|[Ee]xecute)$"
+)
+PYTHON_TOOL = re.compile(
+    r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$"
+)
+PYTHON, SHELL = {"python", "python3", "py", "ipython"}, {"shell", "bash", "sh", "zsh"}  # values of `language`
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 MOST_FOLDERS = 10
 
@@ -278,9 +281,22 @@ class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
 
 
-def is_python(tool):
-    """Whether the texts of a tool are Python code."""
-    return "ython" in tool and bool(re.search(PYTHON_TOOL, tool))
+def languages_in(given):
+    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+
+
+def is_python(tool, given, name, text):
+    """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
+    if PYTHON_TOOL.search(tool):
+        return True
+    languages = languages_in(unpacked(given))
+    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
+        return False
+    try:
+        compile(text, name, "exec")
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def quoted(word):
@@ -564,8 +580,9 @@ def judge(tool, given, folder):
         patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
         pairs = itertools.product(patterns, places)
         return next(filter(None, (shows_secret(pattern, place) for pattern, place in pairs)), None)
-    for (_, line), place in itertools.product(lines, places):
-        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool) else line, place):
+    for (name, line), place in itertools.product(lines, places):
+        line = f"python3 -c {quoted(line)}" if is_python(tool, given, name, line) else line
+        if reason := check_command(line, place):
             return reason
     return None
 
