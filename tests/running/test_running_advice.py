@@ -52,15 +52,43 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "in capitals": (printing({"Continue": False}), "`Continue` is not read: did you mean `continue`?"),
     "misplaced": (
         printing({"permissionDecision": "deny"}),
-        "`permissionDecision` is ignored: it belongs in `hookSpecificOutput`",
+        "`permissionDecision` is not read there: it belongs in `hookSpecificOutput`",
+    ),
+    "misplaced in the specific output": (
+        printing({"hookSpecificOutput": {"decision": "deny"}}),
+        "`hookSpecificOutput.decision` is not read there: it belongs at the top level",
+    ),
+    "misspelled in the specific output": (
+        printing({"hookSpecificOutput": {"permisionDecision": "deny"}}),
+        "`hookSpecificOutput.permisionDecision` is not read: did you mean `permissionDecision`?",
+    ),
+    "misspelled and misplaced": (
+        printing({"hookSpecificOutput": {"Decision": "deny"}}),
+        "`hookSpecificOutput.Decision` is not read: did you mean `decision` at the top level?",
+    ),
+    "misspelled permission": (
+        printing({"permission_decision": "deny"}),
+        "`permission_decision` is not read: did you mean `permissionDecision` in `hookSpecificOutput`?",
+    ),
+    "misspelled message": (
+        printing({"systemMessages": "hi"}),
+        "`systemMessages` is not read: did you mean `systemMessage`?",
+    ),
+    "a reason, but no decision": (
+        printing({"result": "deny", "rule": 7, "reason": "no"}),
+        f"its answer has no effect: `result`, `rule` are not read; known fields: {FIELDS}",
+    ),
+    "nothing known in the specific output": (
+        printing({"hookSpecificOutput": {"hookEventName": "x", "block": True}}),
+        f"its answer has no effect: `hookSpecificOutput.block` is not read; known fields: {FIELDS}",
     ),
     "nothing known": (
         printing({"block": True, "why": "no"}),
-        f"none of the fields of its answer is read (`block`, `why`); known fields: {FIELDS}",
+        f"none of its fields is read (`block`, `why`); known fields: {FIELDS}",
     ),
     "many": (
         printing({f"x{number}": 1 for number in range(1000)}),
-        f"none of the fields of its answer is read (`x0`, `x1`, `x2`, `x3`, `x4`); known fields: {FIELDS}",
+        f"none of its fields is read (`x0`, `x1`, `x2`, `x3`, `x4`); known fields: {FIELDS}",
     ),
     "escapes": (printing({"de\x1b[cision": "deny"}), r"`de\x1b[cision` is not read: did you mean `decision`?"),
     "wrong type": (
@@ -94,6 +122,8 @@ QUIET: dict[str, str] = {
     "no opinion": printing({}),
     "null": printing({"descision": None}),
     "fields of one's own": printing({"decision": "allow", "rule": "R-17"}),
+    "fields of one's own in the specific output": printing({"hookSpecificOutput": {"tool_input": {}, "rule": "R-17"}}),
+    "misspelled beside the right field": printing({"decision": "allow", "decisions": ["x"]}),
     "text": printing("Decision: go on. To continue: nothing."),
     "a remark": "echo 'config: not found, using defaults' >&2",
     "block in spite of a missing program": f"jqq; {printing({'decision': 'deny'})}",
@@ -150,6 +180,15 @@ async def test_a_function_is_read_the_same_way(fail_closed: bool, warnings: Warn
 
     assert (result.error is not None) is fail_closed
     assert "`descision` is not read: did you mean `decision`?" in warnings()[0]
+
+
+async def test_an_answer_of_a_function_without_any_name_is_unclear() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: {7: "x"}, name="guard", fail_closed=True)  # type: ignore[type-var]
+
+    result = await hooks.run_tool("rm", {}, lambda _: "RAN")
+
+    assert "gave no clear answer: none of its fields is read; known fields: " in result.llm_content
 
 
 async def test_ask_of_a_function_is_warned_of(warnings: Warnings) -> None:
