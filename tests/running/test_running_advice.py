@@ -168,7 +168,7 @@ async def test_the_failure_of_a_fail_closed_hook_is_warned_of_once(warnings: War
     await run(configured(printing({"descision": "allow"}), failClosed=True))
 
     [warning] = warnings()
-    assert "The call is blocked, because failClosed is set" in warning
+    assert warning.endswith("did you mean `decision`? The call is blocked, because failClosed is set")
 
 
 @pytest.mark.parametrize("fail_closed", [True, False])
@@ -211,7 +211,7 @@ async def test_ask_is_not_warned_of_where_nothing_can_be_blocked(warnings: Warni
     assert warnings() == []
 
 
-EXIT_2 = "Hint: to block, exit with 2 and print the reason to stderr"
+EXIT_2 = "To block, exit with 2."
 
 
 async def test_exit_code_1_is_reported_with_what_would_block(warnings: Warnings) -> None:
@@ -219,8 +219,8 @@ async def test_exit_code_1_is_reported_with_what_would_block(warnings: Warnings)
 
     [warning] = warnings()
     assert warning == (
-        "BeforeTool: hook `guard` exited with code 1. The call goes ahead; to block it instead, set "
-        f'"failClosed": true. {EXIT_2}. Its stderr: no'
+        "BeforeTool: hook `guard` exited with code 1, which is a failure: the call goes ahead. "
+        f'{EXIT_2} To block whenever the hook fails, set "failClosed": true. Its stderr: no'
     )
 
 

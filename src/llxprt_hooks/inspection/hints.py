@@ -11,12 +11,7 @@ from llxprt_hooks.engine.advice import fields_not_read, program_not_found
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import (
-    EXIT_2_BLOCKS_HINT,
-    EXIT_CODE_BLOCKING_ERROR,
-    EXIT_CODE_SUCCESS,
-    TRACEBACK,
-)
+from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS, TRACEBACK
 from llxprt_hooks.protocol.json_codec import read_json_text
 from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
 from llxprt_hooks.text import closest
@@ -74,7 +69,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.event_name.spec.can_block
         yield f"it ended with a Python exception{consequence}"
     elif result.event_name.spec.can_block and _object(result.stdout) is None:
-        yield f"exit code 1 is a failure, so the call goes ahead; {EXIT_2_BLOCKS_HINT}"
+        yield ("exit code 1 is a failure, so the call goes ahead; to block, exit with 2 and print the reason to stderr")
 
 
 def _short_timeout(result: HookExecutionResult) -> Advice:

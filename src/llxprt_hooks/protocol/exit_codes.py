@@ -25,7 +25,6 @@ STDOUT_IGNORED_HINT = (
     "exit code 2 takes its reason from stderr, but this hook wrote to stdout only: "
     "print the reason to stderr, or exit 0 with a JSON decision"
 )
-EXIT_2_BLOCKS_HINT = "to block, exit with 2 and print the reason to stderr"
 NOT_EXECUTABLE_HINT = "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
 NOT_FOUND_HINT = "127 means that a program was not found: check its path, as seen from the project folder"
 NO_INTERPRETER_HINT = (
