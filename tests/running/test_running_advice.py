@@ -44,8 +44,9 @@ NOT_JSON = (
 )
 ASK = "`ask` asks nobody, and the call goes ahead; to block it, answer `deny`"
 NO_JQQ = (
-    "it did not find the program `jqq` and went on without it, so a check may have been skipped: "
-    'install it, or begin the script with `set -eu` and set "failClosed": true'
+    "it did not find the program `jqq` and went on without it, so a check may have been skipped: install it. "
+    "If that is intended, send its stderr to /dev/null; "
+    'otherwise begin the script with `set -eu` and set "failClosed": true'
 )
 MISTAKES: dict[str, tuple[str, str]] = {
     "misspelled": (printing({"descision": "deny"}), "`descision` is not read: did you mean `decision`?"),
@@ -117,6 +118,13 @@ async def test_a_mistake_is_logged_with_the_hook_and_the_call_goes_ahead(
     assert warnings() == [f"BeforeTool: hook `guard`: {advice}"]
 
 
+async def test_fail_closed_is_not_suggested_where_it_is_set(warnings: Warnings) -> None:
+    await run(configured("jqq; true", failClosed=True))
+
+    [warning] = warnings()
+    assert warning.endswith("otherwise begin the script with `set -eu`")
+
+
 QUIET: dict[str, str] = {
     "nothing": "true",
     "no opinion": printing({}),
@@ -126,6 +134,7 @@ QUIET: dict[str, str] = {
     "misspelled beside the right field": printing({"decision": "allow", "decisions": ["x"]}),
     "text": printing("Decision: go on. To continue: nothing."),
     "a remark": "echo 'config: not found, using defaults' >&2",
+    "missing program that is meant to be missing": "set -eu; x=$(jqq 2>/dev/null || echo x)",
     "block in spite of a missing program": f"jqq; {printing({'decision': 'deny'})}",
     "block beside ask": printing({"decision": "deny", "hookSpecificOutput": {"permissionDecision": "ask"}}),
     "stop beside ask": printing({"decision": "ask", "continue": False}),

@@ -82,9 +82,10 @@ def program_not_found(result: HookExecutionResult) -> str | None:
     if found is None:
         return None
     name = escape_for_terminal((found["name"] or found["zsh"])[:60])
+    fail_closed = "" if result.hook_config.fail_closed else ' and set "failClosed": true'
     return (
-        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: "
-        'install it, or begin the script with `set -eu` and set "failClosed": true'
+        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: install it. "
+        f"If that is intended, send its stderr to /dev/null; otherwise begin the script with `set -eu`{fail_closed}"
     )
 
 

@@ -127,7 +127,7 @@ def _why_blocked(result: HookExecutionResult) -> str:
     if isinstance(cause, StartRefusedError):
         return ", because the agent itself may have changed the script"
     closed = result.hook_config.fail_closed and not is_out_of_stack(cause)
-    return ", because failClosed is set" if closed else ""
+    return f", because {result.hook_config.fail_closed_key} is set" if closed else ""
 
 
 def _advise(

@@ -109,9 +109,11 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
     return DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, implied=True)
 
 
-def fail_closed_block(what: str, answer: DefaultHookOutput | None = None) -> DefaultHookOutput:
+def fail_closed_block(
+    what: str, answer: DefaultHookOutput | None = None, *, key: str = "failClosed"
+) -> DefaultHookOutput:
     """Return the block for a failed hook that has ``failClosed``. It keeps a stop that the hook asked for."""
-    block: dict[str, Any] = {"decision": "deny", "reason": f"blocked because failClosed is set: {what}"}
+    block: dict[str, Any] = {"decision": "deny", "reason": f"blocked because {key} is set: {what}"}
     if answer is not None and answer.should_stop_execution():
         block |= {"continue": False, "stopReason": answer.get_stop_reason()}
     return DefaultHookOutput(block)
