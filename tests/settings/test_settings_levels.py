@@ -267,6 +267,16 @@ def test_hooks_in_a_file_that_is_not_read_are_warned_of(
     assert load_settings(project).notices == ()
 
 
+@pytest.mark.parametrize("event", ["BeforeTool", "PreToolUse", "Setup"])
+def test_hooks_of_another_program_are_not_warned_of(project: Path, write: Write, event: str) -> None:
+    foreign = {"onSave": [{"run": "x"}], "BeforeTool": "x"}
+    write(project / "settings.json", {"hooks": foreign})
+    assert load_settings(project).notices == ()
+
+    write(project / "settings.json", {"hooks": {**foreign, event: [group("p")]}})
+    assert len(load_settings(project).notices) == 1
+
+
 @pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
 def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture

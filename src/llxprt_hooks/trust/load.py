@@ -26,7 +26,6 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.merge import merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
-from llxprt_hooks.settings.unread import unread_documents
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import (
     TRUST_VARIABLE,
@@ -36,6 +35,7 @@ from llxprt_hooks.trust.status import (
     assess_trust,
     ignored_approval,
 )
+from llxprt_hooks.trust.unread import unread_documents
 
 if TYPE_CHECKING:
     import os
