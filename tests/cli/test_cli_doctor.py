@@ -227,6 +227,14 @@ def test_hooks_that_are_off_are_told(world: CliProject) -> None:
     assert run.json["notices"] == ['hooks are off: no settings file has `"enableHooks": true`']
 
 
+def test_a_misspelled_switch_is_told(world: CliProject) -> None:
+    world.put("project", {"enabledHooks": True, "hooks": one_hook()["hooks"]})
+
+    [notice] = world.run("doctor", "--json").json["notices"]
+
+    assert notice.endswith("`enabledHooks` is not read: did you mean `enableHooks`?")
+
+
 def test_a_file_that_turns_hooks_off_is_named(world: CliProject) -> None:
     world.put("user", {"enableHooks": False})
     world.put("project", {"hooks": one_hook()["hooks"]})

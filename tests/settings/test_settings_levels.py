@@ -344,6 +344,28 @@ def test_hooks_that_no_file_turns_on_are_warned_of_at_load(
         assert last.endswith('because no settings file that applies has `"enableHooks": true`.')
 
 
+@pytest.mark.parametrize("key", ["enabledHooks", "enable_hooks", "hooksEnabled"])
+def test_a_misspelled_switch_is_named(
+    project: Path, user_file: Path, write: Write, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {"theme": "dark", key: True, **hooks("u")})
+
+    Config.load(project)
+
+    assert caplog.messages[-1].endswith(f"{NEVER} `{key}` is not read: did you mean `enableHooks`?")
+
+
+@pytest.mark.parametrize("other", [{"theme": "dark"}, {"enableHooks": "yes"}])
+def test_only_a_misspelled_switch_is_named(
+    project: Path, user_file: Path, write: Write, other: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {**other, **hooks("u")})
+
+    Config.load(project)
+
+    assert caplog.messages[-1].endswith(NEVER)
+
+
 SILENT: dict[str, dict[str, Any]] = {
     "turned off": {"enableHooks": False, **hooks("u")},
     "turned off by an alias": {"hooksConfig": {"enabled": False}, **hooks("u")},

@@ -14,6 +14,7 @@ from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.load import misspelled_switch
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def why_off(settings: Settings) -> str | None:
     deciding = next((each.file for each in settings.levels if each.fields and each.fields.enabled is False), None)
     if deciding is not None:
         return f"hooks are off: {escape_for_terminal(str(deciding))} turns them off"
-    return 'hooks are off: no settings file has `"enableHooks": true`'
+    advice = misspelled_switch(settings.levels)
+    return 'hooks are off: no settings file has `"enableHooks": true`' + (f". {advice}" if advice else "")
 
 
 def loaded_settings(config: Config) -> Settings:
