@@ -26,7 +26,6 @@ from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.protocol.inputs import input_problem
-from llxprt_hooks.text import closest
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder, check_function
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
@@ -308,6 +307,8 @@ class Hooks:
         It gets the payload as a dict of its own, and returns None or an answer: ``deny("…")`` and the like. It runs
         after the hooks of settings, also where those are disabled.
         """
+        if callable(event):
+            raise UnknownEventError('`@hooks.on` needs an event: `@hooks.on("BeforeTool")`')
         event_name = _event(event)
         if not timeout_ms > 0:
             raise ValueError(f"timeout_ms must be positive, found {timeout_ms!r}")
@@ -428,9 +429,9 @@ def _event(event: str) -> HookEventName:
     try:
         return HookEventName(event)
     except ValueError:
-        close = closest(str(event), HookEventName)
-        hint = f"did you mean {close}?" if close else f"expected one of {', '.join(HookEventName)}"
-        raise UnknownEventError(f"unknown hook event {event!r}; {hint}") from None
+        from llxprt_hooks.engine.suggestions import event_fix
+
+        raise UnknownEventError(f"unknown hook event {event!r}. {event_fix(str(event))}") from None
 
 
 def _check_matcher(event_name: HookEventName, matcher: object) -> None:

@@ -83,7 +83,7 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
         "first line names a missing program",
     ),
     "lines as in Windows": (E.BEFORE_TOOL, script("#!/bin/sh\\r"), "first line names a missing program"),
-    "fields of another agent": (E.BEFORE_TOOL, says({"ok": False}), "none of the fields that it printed is read"),
+    "fields of another agent": (E.BEFORE_TOOL, says({"ok": False}), "none of its fields is read"),
     "a reason without a stop": (E.BEFORE_TOOL, says({"stopReason": "x"}), 'counts only beside `"continue": false`'),
     "context before a tool": (
         E.BEFORE_TOOL,

@@ -41,7 +41,7 @@ def test_fire_shows_what_it_would_have_decided_and_allows(observing: CliProject)
         f"{only}would have blocked: not today",
         f'{only}would have had an effect: rewrites the arguments: {{"path":"b"}}',
         f"{only}would have changed nothing, too",
-        f"{only}would have blocked: blocked because failClosed is set: hook `closed` exited with code 1",
+        f"{only}would have blocked, because failClosed is set: hook `closed` exited with code 1",
         f"{only}would have changed nothing, too",
     ]
     assert "allowed: nothing changed" in run.stdout
@@ -90,7 +90,7 @@ async def test_the_log_has_the_observed_decision_in_a_field_of_its_own(observing
         ("failed", "broken: hook `broken` exited with code 1"),
         (
             "observed",
-            "closed: would have blocked: blocked because failClosed is set: hook `closed` exited with code 1",
+            "closed: would have blocked, because failClosed is set: hook `closed` exited with code 1",
         ),
         ("allowed", "quiet"),
     }

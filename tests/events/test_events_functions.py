@@ -197,7 +197,7 @@ async def test_a_function_that_fails_is_a_failed_hook(
     closed.on("BeforeTool", function, fail_closed=True, threaded=threaded)
     result, given = await ran(closed)
     assert given is None
-    assert "failClosed" in result.llm_content
+    assert "fail_closed" in result.llm_content
 
 
 @pytest.mark.parametrize("ending", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()])
@@ -418,8 +418,10 @@ def test_settings_cannot_contain_a_function(project: EventsProject) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("BeforeTools",), "did you mean BeforeTool"),
-        (("Nothing",), "expected one of BeforeTool"),
+        (("BeforeTools",), r"unknown hook event 'BeforeTools'\. Did you mean `BeforeTool`\?"),
+        (("PreToolUse",), "Did you mean `BeforeTool`"),
+        (("Nothing",), "The events are `BeforeTool`, "),
+        ((print,), r'`@hooks\.on` needs an event: `@hooks\.on\("BeforeTool"\)`'),
         (("BeforeTool", "text"), "must be a function, found str"),
     ],
 )

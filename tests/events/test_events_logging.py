@@ -221,6 +221,24 @@ async def test_of_a_function_the_warning_names_the_argument_of_python(
     assert warning.endswith("The call goes ahead; to block it instead, set fail_closed=True")
 
 
+async def test_the_block_of_a_function_names_the_argument_of_python_in_one_line(
+    project: EventsProject, warnings_of_engine: Texts
+) -> None:
+    hooks = Hooks(project.config({}))
+
+    @hooks.on("BeforeTool", name="guard", fail_closed=True)
+    def guard(payload: dict[str, Any]) -> None:
+        raise ValueError("broken\nin two")
+
+    result = await hooks.run_tool("glob", {}, lambda arguments: "done")
+
+    raised = "hook `guard` raised ValueError: broken in two (test_events_logging.py:"
+    assert result.llm_content.startswith(f"blocked because fail_closed is set: {raised}")
+    [warning] = warnings_of_engine()
+    assert warning.startswith(f"BeforeTool: {raised}")
+    assert warning.endswith("The call is blocked, because fail_closed is set")
+
+
 @pytest.mark.requirement("DELTA-HSYS-001")
 async def test_an_event_handler_logs_through_the_logger_that_it_was_given(
     project: EventsProject, caplog: pytest.LogCaptureFixture

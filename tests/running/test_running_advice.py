@@ -44,23 +44,52 @@ NOT_JSON = (
 )
 ASK = "`ask` asks nobody, and the call goes ahead; to block it, answer `deny`"
 NO_JQQ = (
-    "it did not find the program `jqq` and went on without it, so a check may have been skipped: "
-    'install it, or begin the script with `set -eu` and set "failClosed": true'
+    "it did not find the program `jqq` and went on without it, so a check may have been skipped: install it. "
+    "If that is intended, send its stderr to /dev/null; "
+    'otherwise begin the script with `set -eu` and set "failClosed": true'
 )
 MISTAKES: dict[str, tuple[str, str]] = {
     "misspelled": (printing({"descision": "deny"}), "`descision` is not read: did you mean `decision`?"),
     "in capitals": (printing({"Continue": False}), "`Continue` is not read: did you mean `continue`?"),
     "misplaced": (
         printing({"permissionDecision": "deny"}),
-        "`permissionDecision` is ignored: it belongs in `hookSpecificOutput`",
+        "`permissionDecision` is not read there: it belongs in `hookSpecificOutput`",
+    ),
+    "misplaced in the specific output": (
+        printing({"hookSpecificOutput": {"decision": "deny"}}),
+        "`hookSpecificOutput.decision` is not read there: it belongs at the top level",
+    ),
+    "misspelled in the specific output": (
+        printing({"hookSpecificOutput": {"permisionDecision": "deny"}}),
+        "`hookSpecificOutput.permisionDecision` is not read: did you mean `permissionDecision`?",
+    ),
+    "misspelled and misplaced": (
+        printing({"hookSpecificOutput": {"Decision": "deny"}}),
+        "`hookSpecificOutput.Decision` is not read: did you mean `decision` at the top level?",
+    ),
+    "misspelled permission": (
+        printing({"permission_decision": "deny"}),
+        "`permission_decision` is not read: did you mean `permissionDecision` in `hookSpecificOutput`?",
+    ),
+    "misspelled message": (
+        printing({"systemMessages": "hi"}),
+        "`systemMessages` is not read: did you mean `systemMessage`?",
+    ),
+    "a reason, but no decision": (
+        printing({"result": "deny", "rule": 7, "reason": "no"}),
+        f"its answer has no effect: `result`, `rule` are not read; known fields: {FIELDS}",
+    ),
+    "nothing known in the specific output": (
+        printing({"hookSpecificOutput": {"hookEventName": "x", "block": True}}),
+        f"its answer has no effect: `hookSpecificOutput.block` is not read; known fields: {FIELDS}",
     ),
     "nothing known": (
         printing({"block": True, "why": "no"}),
-        f"none of the fields of its answer is read (`block`, `why`); known fields: {FIELDS}",
+        f"none of its fields is read (`block`, `why`); known fields: {FIELDS}",
     ),
     "many": (
         printing({f"x{number}": 1 for number in range(1000)}),
-        f"none of the fields of its answer is read (`x0`, `x1`, `x2`, `x3`, `x4`); known fields: {FIELDS}",
+        f"none of its fields is read (`x0`, `x1`, `x2`, `x3`, `x4`); known fields: {FIELDS}",
     ),
     "escapes": (printing({"de\x1b[cision": "deny"}), r"`de\x1b[cision` is not read: did you mean `decision`?"),
     "wrong type": (
@@ -89,13 +118,23 @@ async def test_a_mistake_is_logged_with_the_hook_and_the_call_goes_ahead(
     assert warnings() == [f"BeforeTool: hook `guard`: {advice}"]
 
 
+async def test_fail_closed_is_not_suggested_where_it_is_set(warnings: Warnings) -> None:
+    await run(configured("jqq; true", failClosed=True))
+
+    [warning] = warnings()
+    assert warning.endswith("otherwise begin the script with `set -eu`")
+
+
 QUIET: dict[str, str] = {
     "nothing": "true",
     "no opinion": printing({}),
     "null": printing({"descision": None}),
     "fields of one's own": printing({"decision": "allow", "rule": "R-17"}),
+    "fields of one's own in the specific output": printing({"hookSpecificOutput": {"tool_input": {}, "rule": "R-17"}}),
+    "misspelled beside the right field": printing({"decision": "allow", "decisions": ["x"]}),
     "text": printing("Decision: go on. To continue: nothing."),
     "a remark": "echo 'config: not found, using defaults' >&2",
+    "missing program that is meant to be missing": "set -eu; x=$(jqq 2>/dev/null || echo x)",
     "block in spite of a missing program": f"jqq; {printing({'decision': 'deny'})}",
     "block beside ask": printing({"decision": "deny", "hookSpecificOutput": {"permissionDecision": "ask"}}),
     "stop beside ask": printing({"decision": "ask", "continue": False}),
@@ -138,7 +177,7 @@ async def test_the_failure_of_a_fail_closed_hook_is_warned_of_once(warnings: War
     await run(configured(printing({"descision": "allow"}), failClosed=True))
 
     [warning] = warnings()
-    assert "The call is blocked, because failClosed is set" in warning
+    assert warning.endswith("did you mean `decision`? The call is blocked, because failClosed is set")
 
 
 @pytest.mark.parametrize("fail_closed", [True, False])
@@ -150,6 +189,15 @@ async def test_a_function_is_read_the_same_way(fail_closed: bool, warnings: Warn
 
     assert (result.error is not None) is fail_closed
     assert "`descision` is not read: did you mean `decision`?" in warnings()[0]
+
+
+async def test_an_answer_of_a_function_without_any_name_is_unclear() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: {7: "x"}, name="guard", fail_closed=True)  # type: ignore[type-var]
+
+    result = await hooks.run_tool("rm", {}, lambda _: "RAN")
+
+    assert "gave no clear answer: none of its fields is read; known fields: " in result.llm_content
 
 
 async def test_ask_of_a_function_is_warned_of(warnings: Warnings) -> None:
@@ -172,7 +220,7 @@ async def test_ask_is_not_warned_of_where_nothing_can_be_blocked(warnings: Warni
     assert warnings() == []
 
 
-EXIT_2 = "Hint: to block, exit with 2 and print the reason to stderr"
+EXIT_2 = "To block, exit with 2."
 
 
 async def test_exit_code_1_is_reported_with_what_would_block(warnings: Warnings) -> None:
@@ -180,8 +228,8 @@ async def test_exit_code_1_is_reported_with_what_would_block(warnings: Warnings)
 
     [warning] = warnings()
     assert warning == (
-        "BeforeTool: hook `guard` exited with code 1. The call goes ahead; to block it instead, set "
-        f'"failClosed": true. {EXIT_2}. Its stderr: no'
+        "BeforeTool: hook `guard` exited with code 1, which is a failure: the call goes ahead. "
+        f'{EXIT_2} To block whenever the hook fails, set "failClosed": true. Its stderr: no'
     )
 
 

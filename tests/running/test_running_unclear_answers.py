@@ -52,6 +52,15 @@ UNCLEAR: dict[str, bytes] = {
     "misspelled specific output": b'{"hook_specific_output": {"permissionDecision": "deny"}}',
     "misspelled permission": b'{"permission_decision": "deny"}',
     "specific output of a wrong type": b'{"hookSpecificOutput": "deny"}',
+    "unknown field": b'{"verdict": "fine"}',
+    "all fields unknown": b'{"block": true, "deny": "yes"}',
+    "field of another place": b'{"additionalContext": "fine"}',
+    "misspelled field that decides nothing": b'{"reson": "fine"}',
+    "decision in the specific output": b'{"hookSpecificOutput": {"decision": "deny"}}',
+    "stop in the specific output": b'{"decision": "allow", "hookSpecificOutput": {"continue": false}}',
+    "misspelled permission in the specific output": b'{"hookSpecificOutput": {"permisionDecision": "deny"}}',
+    "misspelled decision in the specific output": b'{"hookSpecificOutput": {"descision": "deny"}}',
+    "misspelled beside a wrong value": b'{"decision": "Deny", "decisions": ["x"]}',
 }
 CLEAR: dict[str, bytes] = {
     "nothing": b"",
@@ -63,11 +72,18 @@ CLEAR: dict[str, bytes] = {
     "encoded twice": b'"{\\"decision\\": \\"allow\\"}"',
     "byte order mark": b'\xef\xbb\xbf{"decision": "approve"}',
     "wrong type elsewhere": b'{"decision": "allow", "reason": 7}',
-    "unknown field": b'{"verdict": "fine"}',
-    "all fields unknown": b'{"block": true, "deny": "yes"}',
+    "unknown field beside a known one": b'{"result": "deny", "reason": "no"}',
+    "unknown field beside null": b'{"decision": null, "score": 7}',
+    "unknown field in the specific output": b'{"hookSpecificOutput": {"hookEventName": "BeforeTool", "block": true}}',
     "misspelled, but null": b'{"descision": null}',
     "like a decision, but another word": b'{"decision": "allow", "precision": 1, "revision": 2, "permissionMode": "x"}',
-    "misspelled field that decides nothing": b'{"reson": "fine", "permissionDecisionReason": "fine"}',
+    "misspelled field that decides nothing": b'{"decision": "allow", "reson": "fine", "permissionDecisionReason": "x"}',
+    "misspelled beside the right field": b'{"decision": "allow", "decisions": ["x"], "Continue": 1, "continue": true}',
+    "misplaced beside the right field": b'{"decision": "allow", "hookSpecificOutput": {"decision": "deny"}}',
+    "permission in both places": b"""
+        {"permissionDecision": "allow", "permission_decision": 1,
+         "hookSpecificOutput": {"permissionDecision": "allow", "permissionDecisions": []}}""",
+    "misplaced, but null": b'{"permissionDecision": null, "hookSpecificOutput": {"decision": null}}',
 }
 
 
@@ -139,20 +155,30 @@ async def test_a_stop_beside_an_unclear_decision_is_kept(tmp_path: Path) -> None
     assert result.stop_reason == "the budget is spent"
 
 
-async def test_the_result_says_what_was_unclear_and_how_to_fix_it(tmp_path: Path) -> None:
-    for stdout, error, hint in (
-        (b'{"decision": "Deny"}', "found 'Deny'", "found 'Deny'"),
-        (b'so: {"decision": "deny"}', "something other than one JSON object", "print only JSON"),
-    ):
-        system = configured(tmp_path, stdout, failClosed=True).get_hook_system()
-        assert system is not None
-        await system.initialize()
+@pytest.mark.parametrize(
+    ("stdout", "error", "hints"),
+    [
+        (b'{"decision": "Deny"}', "found 'Deny'", []),
+        (b'{"descision": "deny"}', "`descision` is not read: did you mean `decision`?", []),
+        (
+            b'so: {"decision": "deny"}',
+            "something other than one JSON object",
+            ["guard: it printed other text around its JSON, so it is not an answer: print only JSON"],
+        ),
+    ],
+)
+async def test_the_result_says_once_what_was_unclear_and_how_to_fix_it(
+    tmp_path: Path, stdout: bytes, error: str, hints: list[str]
+) -> None:
+    system = configured(tmp_path, stdout, failClosed=True).get_hook_system()
+    assert system is not None
+    await system.initialize()
 
-        [result] = (await system.get_event_handler().fire_before_tool_event("rm", {})).results
+    [result] = (await system.get_event_handler().fire_before_tool_event("rm", {})).results
 
-        assert not result.success
-        assert error in str(result.error)
-        assert any(hint in each for each in hints_on(result))
+    assert not result.success
+    assert error in str(result.error)
+    assert hints_on(result) == hints
 
 
 ENCODES = 'import json, sys; sys.stdout.buffer.write(json.load(sys.stdin)["tool_input"]["command"].encode())'

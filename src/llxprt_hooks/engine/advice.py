@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from llxprt_hooks.engine.results import is_refusal
-from llxprt_hooks.protocol.outputs import FIELDS
+from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS
 from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Adviser: TypeAlias = "Callable[[HookExecutionResult], str | None]"
 """Returns what to say about a run, as a sentence about the hook; None if it does not have this mistake."""
@@ -33,16 +34,21 @@ _NOT_FOUND: Final = re.compile(
 
 
 def fields_not_read(result: HookExecutionResult) -> str | None:
-    """A misspelled or misplaced decision, or an answer without any known field."""
+    """A misspelled or misplaced decision, or an answer without effect because of fields that are not known."""
     output = result.answer
-    if output is None or result.error is not None or not output.unknown:
+    if output is None or result.error is not None:
         return None
-    if output.unclear is not None and output.unclear not in output.problems:
-        return output.unclear
-    if output.to_dict():
+    if output.unclear is not None:
+        return None if output.unclear in output.problems else output.unclear
+    if not output.unknown or not result.event_name.spec.can_block or _has_effect(output):
         return None
-    names = ", ".join(f"`{name}`" for name in output.unknown)
-    return f"none of the fields of its answer is read ({names}); known fields: {', '.join(FIELDS)}"
+    names, verb = ", ".join(f"`{name}`" for name in output.unknown), "are" if len(output.unknown) > 1 else "is"
+    return f"its answer has no effect: {names} {verb} not read; known fields: {', '.join(FIELDS)}"
+
+
+def _has_effect(output: DefaultHookOutput) -> bool:
+    given = output.to_dict().keys() - {"reason", "stopReason", "hookSpecificOutput"}
+    return bool(given or SPECIFIC_FIELDS.keys() & (output.hook_specific_output or {}).keys())
 
 
 def text_like_a_decision(result: HookExecutionResult) -> str | None:
@@ -76,9 +82,10 @@ def program_not_found(result: HookExecutionResult) -> str | None:
     if found is None:
         return None
     name = escape_for_terminal((found["name"] or found["zsh"])[:60])
+    fail_closed = "" if result.hook_config.fail_closed else ' and set "failClosed": true'
     return (
-        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: "
-        'install it, or begin the script with `set -eu` and set "failClosed": true'
+        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: install it. "
+        f"If that is intended, send its stderr to /dev/null; otherwise begin the script with `set -eu`{fail_closed}"
     )
 
 

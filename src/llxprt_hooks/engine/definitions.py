@@ -96,6 +96,11 @@ class HookConfig(msgspec.Struct, frozen=True):
         return EXECUTORS[self.type]
 
     @property
+    def fail_closed_key(self) -> str:
+        """The name of ``failClosed`` where the hook is configured: in settings, or in Python."""
+        return "fail_closed" if self.executor.fields is None else "failClosed"
+
+    @property
     def command(self) -> str:
         """What the hook runs, in one line: the command line, or what another type has in its place."""
         return self.executor.describe(self.spec)

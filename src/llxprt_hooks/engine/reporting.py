@@ -13,7 +13,7 @@ from llxprt_hooks.engine.advice import ADVISERS
 from llxprt_hooks.engine.executors.base import StartRefusedError
 from llxprt_hooks.engine.results import is_blocked, is_refusal
 from llxprt_hooks.process import is_out_of_stack
-from llxprt_hooks.protocol.exit_codes import EXIT_2_BLOCKS_HINT, TRACEBACK
+from llxprt_hooks.protocol.exit_codes import TRACEBACK
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
 
 if TYPE_CHECKING:
@@ -96,32 +96,29 @@ def _warn_of_failure(
 ) -> None:
     if result.error is None:
         return
-    sentences = [str(result.error).removesuffix("."), _consequence(event_name, result, goes_ahead=goes_ahead)]
-    if hint := result.hint or _exit_1_hint(event_name, result):
-        sentences.append(f"Hint: {hint}")
+    sentences = [_what_happened(event_name, result, goes_ahead=goes_ahead)]
+    if result.hint:
+        sentences.append(f"Hint: {result.hint}")
     if stderr := result.stderr[:LOGGED_TEXT].strip():
         sentences.append(f"Its stderr: {stderr}")
     log.warning("%s: %s", event_name, ". ".join(sentences), extra={"hook_failure": result.to_dict(LOGGED_TEXT)})
 
 
-def _exit_1_hint(event_name: HookEventName, result: HookExecutionResult) -> str | None:
-    """Exit code 1 where 2 was probably meant; Python exits with 1 after an exception, which its stderr shows."""
-    if result.exit_code != 1 or result.hook_config.fail_closed or not event_name.spec.can_block:
-        return None
-    return None if TRACEBACK in result.stderr else EXIT_2_BLOCKS_HINT
-
-
-def _consequence(event_name: HookEventName, result: HookExecutionResult, *, goes_ahead: bool) -> str:
+def _what_happened(event_name: HookEventName, result: HookExecutionResult, *, goes_ahead: bool) -> str:
     """Say what becomes of the call, because a guard that is off must not look harmless (D-88)."""
-    config = result.hook_config
+    config, error = result.hook_config, str(result.error).removesuffix(".")
+    error_sentence = error if error.endswith("?") else f"{error}."
     if config.observe:
-        return "This changes nothing, because it only observes"
+        return f"{error_sentence} This changes nothing, because it only observes"
     if is_blocked(event_name, result.output):
-        return f"The call is blocked{_why_blocked(result)}"
+        return f"{error_sentence} The call is blocked{_why_blocked(result)}"
     if not event_name.spec.can_block or not goes_ahead:
-        return "It counts as not run"
+        return f"{error_sentence} It counts as not run"
     key = "fail_closed=True" if config.executor.fields is None else '"failClosed": true'
-    return f"The call goes ahead; to block it instead, set {key}"
+    if result.exit_code == 1 and TRACEBACK not in result.stderr:  # 2 was probably meant
+        to_block = f"To block, exit with 2. To block whenever the hook fails, set {key}"
+        return f"{error}, which is a failure: the call goes ahead. {to_block}"
+    return f"{error_sentence} The call goes ahead; to block it instead, set {key}"
 
 
 def _why_blocked(result: HookExecutionResult) -> str:
@@ -130,7 +127,7 @@ def _why_blocked(result: HookExecutionResult) -> str:
     if isinstance(cause, StartRefusedError):
         return ", because the agent itself may have changed the script"
     closed = result.hook_config.fail_closed and not is_out_of_stack(cause)
-    return ", because failClosed is set" if closed else ""
+    return f", because {result.hook_config.fail_closed_key} is set" if closed else ""
 
 
 def _advise(

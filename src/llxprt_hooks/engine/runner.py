@@ -148,7 +148,8 @@ def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
         error = None if unclear is None else _failure(result.hook_config, unclear, None)
     if error is None:
         return result
-    return replace(result, success=False, error=error, output=fail_closed_block(str(error), result.output))
+    block = fail_closed_block(str(error), result.output, key=result.hook_config.fail_closed_key)
+    return replace(result, success=False, error=error, output=block)
 
 
 def _blocked(result: HookExecutionResult) -> HookExecutionResult:

@@ -29,7 +29,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     spec = event_name.spec
     found: list[str] = []
     if is_blocked(event_name, output):
-        found.append(f"blocks it: {_cut(output.get_effective_reason())}")
+        found.append(f"blocks it: {_cut(output.get_effective_reason())}".replace(": blocked because ", ", because ", 1))
     if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found

@@ -7,16 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.engine.advice import program_not_found
+from llxprt_hooks.engine.advice import fields_not_read, program_not_found
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, OutputKind
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.protocol.exit_codes import (
-    EXIT_2_BLOCKS_HINT,
-    EXIT_CODE_BLOCKING_ERROR,
-    EXIT_CODE_SUCCESS,
-    TRACEBACK,
-)
+from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS, TRACEBACK
 from llxprt_hooks.protocol.json_codec import read_json_text
 from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
 from llxprt_hooks.text import closest
@@ -35,9 +30,10 @@ _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
-    """Return advice for the author of a hook; empty if no mistake was found."""
-    name = " ".join(result.hook_config.identity.split())
-    return [f"{name}: {hint}" for advise in _ADVISERS for hint in advise(result)]
+    """Return advice for the author of a hook; empty if no mistake was found, or if its error says all."""
+    name, error = " ".join(result.hook_config.identity.split()), str(result.error or "")
+    hints = dict.fromkeys(hint for advise in _ADVISERS for hint in advise(result))
+    return [f"{name}: {hint}" for hint in hints if hint not in error]
 
 
 def _from_protocol(result: HookExecutionResult) -> Advice:
@@ -73,7 +69,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
         consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.event_name.spec.can_block
         yield f"it ended with a Python exception{consequence}"
     elif result.event_name.spec.can_block and _object(result.stdout) is None:
-        yield f"exit code 1 is a failure, so the call goes ahead; {EXIT_2_BLOCKS_HINT}"
+        yield ("exit code 1 is a failure, so the call goes ahead; to block, exit with 2 and print the reason to stderr")
 
 
 def _short_timeout(result: HookExecutionResult) -> Advice:
@@ -111,14 +107,18 @@ def _fields(result: HookExecutionResult) -> Advice:
     for name in fields:
         if name in _SPECIFIC_FIELDS:
             yield f"`{name}` is not read there: it belongs in `hookSpecificOutput`"
-        elif name not in FIELDS and (meant := closest(name, FIELDS)):
+        elif name not in FIELDS and (meant := closest(name, FIELDS)) and meant not in fields:
             yield f"`{name}` is not read: did you mean `{meant}`?"
     specific = fields.get("hookSpecificOutput")
     for name in specific if isinstance(specific, dict) else ():
-        if name not in _SPECIFIC_FIELDS and (meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS)):
+        if name in _SPECIFIC_FIELDS:
+            continue
+        if name in FIELDS:
+            yield f"`hookSpecificOutput.{name}` is not read there: it belongs at the top level"
+        elif meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS):
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
-    if fields and not any(name in FIELDS or name in _SPECIFIC_FIELDS or closest(name, FIELDS) for name in fields):
-        yield f"none of the fields that it printed is read; known fields: {', '.join(FIELDS)}"
+    if advice := fields_not_read(result):
+        yield advice
     if "stopReason" in fields and fields.get("continue") is not False:
         yield '`stopReason` counts only beside `"continue": false`'
     yield from output_problems(fields)

@@ -221,7 +221,7 @@ class LoadedHooks:
         unusable = unapproved_hooks(settings)[1]
         hints = [
             *map(str, (*unusable, *self.registry.problems)),
-            *settings.warnings,
+            *_warnings(settings, plan),
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
@@ -296,6 +296,18 @@ def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, sub
     return [*unapproved, *planned, *skipped]
 
 
+def _warnings(settings: Settings, plan: list[PlannedHook]) -> tuple[str, ...]:
+    """Return the warnings about the settings, without those that the plan and ``not_run`` repeat."""
+    if not _is_unapproved(plan):
+        return settings.warnings
+    repeated = {*settings.notices}.difference(settings.misplaced)
+    return tuple(warning for warning in settings.warnings if warning not in repeated)
+
+
+def _is_unapproved(plan: list[PlannedHook]) -> bool:
+    return any(hook.skip is Skip.NOT_APPROVED for hook in plan)
+
+
 def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
     if any(hook.runs for hook in plan):
         return []
@@ -303,4 +315,5 @@ def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: H
         return [f"no hook is configured for {event_name}"]
     if settings.never_enabled:  # this is among the warnings
         return []
-    return [why_off(settings) or "no hook was chosen; the plan shows why"]
+    off = why_off(settings) or ("" if _is_unapproved(plan) else "no hook was chosen; the plan shows why")
+    return [off] if off else []

@@ -25,7 +25,6 @@ STDOUT_IGNORED_HINT = (
     "exit code 2 takes its reason from stderr, but this hook wrote to stdout only: "
     "print the reason to stderr, or exit 0 with a JSON decision"
 )
-EXIT_2_BLOCKS_HINT = "to block, exit with 2 and print the reason to stderr"
 NOT_EXECUTABLE_HINT = "126 means that a file cannot be executed: try `chmod +x`, and look at its first line"
 NOT_FOUND_HINT = "127 means that a program was not found: check its path, as seen from the project folder"
 NO_INTERPRETER_HINT = (
@@ -110,9 +109,11 @@ def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookO
     return DefaultHookOutput({"decision": "allow", "systemMessage": f"Warning: {text}"}, implied=True)
 
 
-def fail_closed_block(what: str, answer: DefaultHookOutput | None = None) -> DefaultHookOutput:
+def fail_closed_block(
+    what: str, answer: DefaultHookOutput | None = None, *, key: str = "failClosed"
+) -> DefaultHookOutput:
     """Return the block for a failed hook that has ``failClosed``. It keeps a stop that the hook asked for."""
-    block: dict[str, Any] = {"decision": "deny", "reason": f"blocked because failClosed is set: {what}"}
+    block: dict[str, Any] = {"decision": "deny", "reason": f"blocked because {key} is set: {what}"}
     if answer is not None and answer.should_stop_execution():
         block |= {"continue": False, "stopReason": answer.get_stop_reason()}
     return DefaultHookOutput(block)

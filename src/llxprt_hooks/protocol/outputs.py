@@ -6,9 +6,9 @@ still blocks. ``problems`` lists what was ignored; the engine logs it with the n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from llxprt_hooks.protocol.fields import FLAG, LIST, NAMES, OBJECT, STRING, WORD, Field, checked, object_of, one_of
@@ -54,11 +54,13 @@ _DECIDING: Mapping[str, Field] = {
     "hookSpecificOutput": object_of({"permissionDecision": _DECISION}),
 }
 """The fields that carry a decision."""
-_DECIDING_NAMES = frozenset({*_DECIDING, "permissionDecision"})
+_SPECIFIC_NAMES = frozenset({"hookEventName", *SPECIFIC_FIELDS})
+_IN_SPECIFIC = "hookSpecificOutput."
 
 _MOST_UNKNOWN = 100
 """Unknown fields of one output that are compared with the known ones; there may be a million."""
 _MOST_SHOWN = 5
+_NO_FIELDS: Mapping[str, Any] = {}
 
 
 class BlockingError(NamedTuple):
@@ -103,12 +105,13 @@ class DefaultHookOutput:
     problems: Sequence[str]
     """One sentence for each field that is ignored because of its type."""
     unknown: Sequence[str]
-    """The first names at the top level that are not those of a field, as they can be shown."""
+    """The first names that are not those of a field, at the top level and in ``hookSpecificOutput``, as shown."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
         problems: list[str] = []
         fields = checked(data, FIELDS, problems, keep_unknown=True)
-        is_known = fields.keys() <= FIELDS.keys()
+        specific = fields.get("hookSpecificOutput", _NO_FIELDS)
+        is_known = fields.keys() <= FIELDS.keys() and specific.keys() <= _SPECIFIC_NAMES
         self.decision = fields.get("decision")
         self.reason = fields.get("reason")
         self.continue_ = fields.get("continue")
@@ -118,8 +121,8 @@ class DefaultHookOutput:
         self.hook_specific_output = fields.get("hookSpecificOutput")
         self.implied = implied
         self.problems = problems
-        self.unknown = () if is_known else tuple(map(_shown, islice(_unknown(data), _MOST_SHOWN)))
-        self.unclear = None if is_known and not problems else _unclear(data)
+        self.unknown = () if is_known else _all_unknown(data, specific)
+        self.unclear = None if is_known and not problems else _unclear(data, fields, specific)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, under their JSON names."""
@@ -208,25 +211,59 @@ def merged_by_key(base: object, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**(base if isinstance(base, Mapping) else {}), **changes}
 
 
-def _unclear(data: Mapping[str, Any]) -> str | None:
-    if "permissionDecision" in data:
-        return "`permissionDecision` is ignored: it belongs in `hookSpecificOutput`"
+def _unclear(data: Mapping[str, Any], fields: Mapping[str, Any], specific: Mapping[str, Any]) -> str | None:
+    """Return why the decision in an answer is not known. ``fields`` has its valid fields."""
+    # A field that is valid in its place is clear, whatever else has a similar name.
+    missing = (_DECIDING.keys() - fields.keys()) | ({"permissionDecision"} - specific.keys())
     problems: list[str] = []
     checked(data, _DECIDING, problems, keep_unknown=True)
-    return problems[0] if problems else next(_misspelled(data), None)
+    reasons = (
+        _misplaced(data, ["permissionDecision"], missing),
+        _misplaced(specific, ["decision", "continue"], missing, _IN_SPECIFIC),
+        problems,
+        _misspelled(_unknown(data, FIELDS), missing),
+        _misspelled(_unknown(specific, _SPECIFIC_NAMES), missing, _IN_SPECIFIC),
+        _nothing_known(data),
+    )
+    return next(chain.from_iterable(reasons), None)
 
 
-def _misspelled(data: Mapping[str, Any]) -> Iterator[str]:
+def _misplaced(data: Mapping[str, Any], names: Iterable[str], missing: Container[str], path: str = "") -> Iterator[str]:
+    return (_not_read(name, path) for name in names if name in missing and data.get(name) is not None)
+
+
+def _misspelled(names: Iterable[str], missing: Container[str], path: str = "") -> Iterator[str]:
     """Describe the unknown fields that were probably meant to carry a decision."""
-    for name in _unknown(data):
-        meant = _meant(name)
-        if meant in _DECIDING_NAMES:
-            yield f"`{_shown(name)}` is not read: did you mean `{meant}`?"
+    return (_not_read(name, path) for name in names if _meant(name) in missing)
 
 
-def _unknown(data: Mapping[Any, Any]) -> Iterator[str]:
+def _nothing_known(data: Mapping[str, Any]) -> Iterator[str]:
+    """Describe an answer without a known field."""
+    if FIELDS.keys() & data.keys() or all(value is None for value in data.values()):
+        return
+    yield from (_not_read(name) for name in _unknown(data, FIELDS) if _meant(name))
+    shown = ", ".join(f"`{name}`" for name in _all_unknown(data, _NO_FIELDS))
+    yield f"none of its fields is read{f' ({shown})' if shown else ''}; known fields: {', '.join(FIELDS)}"
+
+
+def _not_read(name: str, path: str = "") -> str:
+    """Return the message about a field that is not known in its place."""
+    shown, meant = f"`{path}{_shown(name)}` is not read", _meant(name)
+    home = "in `hookSpecificOutput`" if meant in SPECIFIC_FIELDS else "at the top level"
+    if name == meant:
+        return f"{shown} there: it belongs {home}"
+    is_here = (meant in SPECIFIC_FIELDS) is bool(path)
+    return f"{shown}: did you mean `{meant}`{'' if is_here else f' {home}'}?"
+
+
+def _all_unknown(data: Mapping[str, Any], specific: Mapping[str, Any]) -> Sequence[str]:
+    inside = (f"{_IN_SPECIFIC}{_shown(name)}" for name in _unknown(specific, _SPECIFIC_NAMES))
+    return tuple(islice(chain(map(_shown, _unknown(data, FIELDS)), inside), _MOST_SHOWN))
+
+
+def _unknown(data: Mapping[Any, Any], known: Container[str]) -> Iterator[str]:
     """The names of unknown fields. Null means absent, and a function's mapping may have keys that are not strings."""
-    unknown = (name for name, value in data.items() if name not in FIELDS and value is not None)
+    unknown = (name for name, value in data.items() if name not in known and value is not None)
     return (name for name in islice(unknown, _MOST_UNKNOWN) if isinstance(name, str))
 
 

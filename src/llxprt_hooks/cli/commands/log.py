@@ -222,7 +222,8 @@ def _would_have(observed: Mapping[str, Any]) -> str:
     for field in ("blocked", "stopped"):
         if observed.get(field):
             reason = _one_line(observed.get("reason") or "")
-            return f"would have {field}: {reason}" if reason else f"would have {field}"
+            told = f": {reason}".replace(": blocked because ", ", because ", 1) if reason else ""
+            return f"would have {field}{told}"
     return f"would have changed {effects}" if (effects := _effects(observed)) else ""
 
 

@@ -61,7 +61,7 @@ class FunctionExecutor(Executor[FunctionSpec]):
         place = _place(error, spec.function)
         if place is None:
             return super().failure(spec, error)
-        kind, text = type(error).__name__, error_text(error)
+        kind, text = type(error).__name__, " ".join(error_text(error).split())
         return f"raised {kind} ({place})" if text == kind else f"raised {kind}: {text} ({place})"
 
 
