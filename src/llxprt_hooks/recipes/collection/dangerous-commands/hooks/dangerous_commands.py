@@ -1933,7 +1933,7 @@ def folders_of(given, folder):
 
 # Other tools of the matcher, such as execute_sql. Only arguments in COMMAND_NAMES are checked, unless the argument
 # `language` is a shell or Python.
-PERHAPS_SHELL = re.compile(r"[Ee]xecut|(^|[_-])run$|Run$")
+PERHAPS_SHELL = re.compile(r"[Ee]xecut|((^|[_-])r|R)un$")
 
 # Python code that runs programs or deletes files: modules, names anywhere, and names in modules for files.
 RISKY_MODULES = {"subprocess", "pty", "ctypes", "cffi", "importlib", "builtins", "runpy", "pexpect", "sh", "plumbum"}
