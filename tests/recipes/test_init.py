@@ -142,7 +142,10 @@ TOOLS_PRINTED = {
         "init dangerous-commands --tools shell=NAME ",
     ),
     "git-checkpoint": ("write_file, replace, run_shell_command\n", "git-checkpoint --tools write=NAME,shell=NAME "),
-    "secret-scanning": ("all tools except read_file, read_many_files,", "secret-scanning --tools read=NAME   # for tools that only read,"),
+    "secret-scanning": (
+        "all tools except read_file, read_many_files,",
+        "secret-scanning --tools read=NAME   # for tools that only read,",
+    ),
     "protected-files": ("  protected-files  all tools\n", ""),
 }
 
