@@ -49,7 +49,8 @@ PREFIXES = {"env", "nohup", "time", "timeout", "command", "exec", "xargs", "nice
 SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
 # What a program is given as code is searched for these.
 INLINE = re.compile(
-    r"environ|process\.env|\bENV\b|ENVIRON|socket|urllib|requests|http|subprocess|popen|system|exec|fetch\("
+    r"environ|process\.env|\bENV\b|ENVIRON|socket|urllib|requests|http|subprocess|popen|system|exec|spawn|fetch\(|%%\w*sh\b"
+    r"|%%script|%sx"
 )
 MODULES = {"twine": None, "flit": {"publish"}, "hatch": {"publish"}, "poetry": {"publish"}}
 
@@ -57,7 +58,7 @@ SECRET = r"\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIAL)\w
 ENVIRONMENT = re.compile(
     rf"\bprintenv\b|/proc/[\w$*{{}}]+/environ|\bcompgen\s+-e|\bps\s+[\w-]*e[\w-]*w|\$\{{?!?{SECRET}"
     r"|\b(?:export|declare|typeset)\s*(?:-[px]+)?\s*(?:$|[|;>&)])"
-    r"|(?:^|[;&|(`]|\$\()\s*(?:env|set)(?:\s+(?:-0|--null|-[vi]))*\s*(?:$|[|;>&)])",
+    r"|(?:^|[;&|(`]|\$\()[^\S\n]*(?:env|set)(?:\s+(?:-0|--null|-[vi]))*\s*(?:$|[|;>&)])",
     re.IGNORECASE | re.MULTILINE,
 )
 PIPELINE = re.compile(
@@ -236,14 +237,13 @@ class NoCommand(Exception):
 
 
 def languages_in(given):
-    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+    return {text.strip().lower() for _, text in texts_in(unpacked(given), lambda path: path[-1] == "language")}
 
 
-def is_python(tool, given, name, text):
+def is_python(tool, languages, name, text):
     """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
     if PYTHON_TOOL.search(tool):
         return True
-    languages = languages_in(unpacked(given))
     if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
         return False
     try:
@@ -442,7 +442,7 @@ def paths_in(given, folder):
     paths = sure + [path for text in maybe for path in existing(text) or ([] if re.search(r"\s", text) else [text])]
     if not paths:
         paths = [text for text in others if "/" in text and not re.search(r"\s", text)]
-    return paths + [path for text in others for path in existing(text)]
+    return list(dict.fromkeys(paths + [path for text in others for path in existing(text)]))
 
 
 # The end of the part that is the same.
@@ -469,8 +469,12 @@ def reason_to_block(event):
         lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
     except NoCommand as error:
         return str(error)
+    languages = languages_in(given)
     for name, line in lines:
-        if reason := check_command(f"python3 -c {quoted(line)}" if is_python(tool, given, name, line) else line):
+        texts = [line]
+        if is_python(tool, languages, name, line):  # a notebook runs what is after ! as a command
+            texts = [f"python3 -c {quoted(line)}", *re.findall(r"(?m)^[ \t]*(?:\w[\w, ]*=[ \t]*)?!!?(.*)", line)]
+        if reason := next(filter(None, map(check_command, texts)), None):
             return reason
     for path in paths_in(given, folder) if tool.lower() not in READING_TOOLS else ():
         place = os.path.realpath(os.path.join(folder, path))

@@ -1799,14 +1799,13 @@ class NoCommand(Exception):
 
 
 def languages_in(given):
-    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+    return {text.strip().lower() for _, text in texts_in(unpacked(given), lambda path: path[-1] == "language")}
 
 
-def is_python(tool, given, name, text):
+def is_python(tool, languages, name, text):
     """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
     if PYTHON_TOOL.search(tool):
         return True
-    languages = languages_in(unpacked(given))
     if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
         return False
     try:
@@ -2003,8 +2002,8 @@ def magic_reason(judge, sign, text):
     if sign[0] == "!" or word in ("sx", "system"):
         # A notebook puts values in for {name}.
         return judge.inside(re.sub(r"\{[^{},]*\}", "$value", text if sign[0] == "!" else rest))
-    if sign == "%%" and re.search(r"sh$|^(?:script|system|sx|!|perl|ruby|cmd)", word):
-        return f"what %%{word} runs is not checked"
+    if word == "alias" or (sign == "%%" and re.search(r"sh$|^(?:script|system|sx|!|perl|ruby|cmd)", word)):
+        return f"what {sign}{word} runs is not checked"
     if word in RULES or word in ("pip", "conda"):
         return judge.inside(text)
     code = parsed(rest)
@@ -2020,15 +2019,16 @@ def python_reason(judge, text):
         text = fenced.group(1)
     tree = parsed(text.strip())
     if not tree:
-        magic = re.compile(r"^([ \t]*)(?:[\w, ]+=[ \t]*)?(!!?|%%?)(.*)", re.MULTILINE)
+        magic = re.compile(r"^([ \t]*)(?:\w[\w, ]*=[ \t]*)?(!!?|%%?)(.*)", re.MULTILINE)
         if reason := first(magic_reason(judge, sign, line) for _, sign, line in magic.findall(text)):
             return reason
         tree = parsed(magic.sub(r"\1pass", text).strip())
     if not tree:
         return judge.text(text)  # not Python
+    lines = text.strip().split("\n")
     for node in tree.body:  # rm -rf /x is a difference to Python, and a command to a notebook
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
-            line = ast.get_source_segment(text.strip(), node) or ""
+            line = lines[node.lineno - 1].encode()[node.col_offset :].decode()
             if line.split()[0] in RULES and (reason := judge.inside(line)):
                 return reason
     if found := risky_python(tree):
@@ -2045,14 +2045,15 @@ def line_reason(judge, line):
 
 def judge_call(tool, given, project):
     """Why a call of a tool that runs commands is blocked, or None."""
+    languages = languages_in(given)
+    is_shell = not PERHAPS_SHELL.search(tool) or SHELL_TOOL.search(tool) or languages & (PYTHON | SHELL)
     try:
-        is_shell = not PERHAPS_SHELL.search(tool) or SHELL_TOOL.search(tool) or languages_in(given) & (PYTHON | SHELL)
         lines, folders = command_lines(tool, given, is_shell), folders_of(given, project)
     except NoCommand as error:
         return str(error)
     for (name, line), folder in itertools.product(lines, folders):
         judge = Judge(project, folder)
-        if reason := (python_reason if is_python(tool, given, name, line) else line_reason)(judge, line):
+        if reason := (python_reason if is_python(tool, languages, name, line) else line_reason)(judge, line):
             if name in SHELL_NAMES:
                 return reason
             script = os.path.basename(__file__)

@@ -229,7 +229,7 @@ def paths_in(given, folder):
     paths = sure + [path for text in maybe for path in existing(text) or ([] if re.search(r"\s", text) else [text])]
     if not paths:
         paths = [text for text in others if "/" in text and not re.search(r"\s", text)]
-    return paths + [path for text in others for path in existing(text)]
+    return list(dict.fromkeys(paths + [path for text in others for path in existing(text)]))
 
 
 # The end of the part that is the same.
@@ -282,14 +282,13 @@ class NoCommand(Exception):
 
 
 def languages_in(given):
-    return {text.strip().lower() for _, text in texts_in(given, lambda path: path[-1] == "language")}
+    return {text.strip().lower() for _, text in texts_in(unpacked(given), lambda path: path[-1] == "language")}
 
 
-def is_python(tool, given, name, text):
+def is_python(tool, languages, name, text):
     """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
     if PYTHON_TOOL.search(tool):
         return True
-    languages = languages_in(unpacked(given))
     if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
         return False
     try:
@@ -580,8 +579,9 @@ def judge(tool, given, folder):
         patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
         pairs = itertools.product(patterns, places)
         return next(filter(None, (shows_secret(pattern, place) for pattern, place in pairs)), None)
+    languages = languages_in(given)
     for (name, line), place in itertools.product(lines, places):
-        line = f"python3 -c {quoted(line)}" if is_python(tool, given, name, line) else line
+        line = f"python3 -c {quoted(line)}" if is_python(tool, languages, name, line) else line
         if reason := check_command(line, place):
             return reason
     return None

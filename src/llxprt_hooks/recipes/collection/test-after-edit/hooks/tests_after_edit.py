@@ -97,7 +97,7 @@ def paths_in(given, folder):
     paths = sure + [path for text in maybe for path in existing(text) or ([] if re.search(r"\s", text) else [text])]
     if not paths:
         paths = [text for text in others if "/" in text and not re.search(r"\s", text)]
-    return paths + [path for text in others for path in existing(text)]
+    return list(dict.fromkeys(paths + [path for text in others for path in existing(text)]))
 
 
 # The end of the part that is the same.
