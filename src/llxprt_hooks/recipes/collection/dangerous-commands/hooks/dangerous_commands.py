@@ -1984,6 +1984,8 @@ def risky_python(tree, depth=0):
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             is_code = depth < 3 and re.search(r"\(|\bimport\b", node.value)
             found = [risky_python(parsed(node.value.strip()), depth + 1)] if is_code else []
+            if RISKY_NAMES.fullmatch(node.value) and node.value not in ("system", "fork", "spawn"):  # common words
+                found = [node.value]
         if any(found):
             return found[0]
     return None
@@ -1999,10 +2001,10 @@ def parsed(text):
 def magic_reason(judge, sign, text):
     """Why a line that a notebook runs is blocked: !command, %magic."""
     word, _, rest = text.strip().partition(" ")
-    if sign[0] == "!" or word in ("sx", "system"):
+    if sign[0] == "!" or (sign == "%" and word in ("sx", "system")):
         # A notebook puts values in for {name}.
         return judge.inside(re.sub(r"\{[^{},]*\}", "$value", text if sign[0] == "!" else rest))
-    if word == "alias" or (sign == "%%" and re.search(r"sh$|^(?:script|system|sx|!|perl|ruby|cmd)", word)):
+    if re.search(r"sh$|^(?:script|system|sx|!|perl|ruby|cmd|alias)", word):
         return f"what {sign}{word} runs is not checked"
     if word in RULES or word in ("pip", "conda"):
         return judge.inside(text)
