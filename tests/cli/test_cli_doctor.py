@@ -110,7 +110,8 @@ def one_hook(event: str = "BeforeTool", *, matcher: str = "^write_file$", **fiel
 
 ENDINGS: dict[str, tuple[dict[str, Any], int, str]] = {
     "works": (one_hook(), 0, "1 of 1 hook runs. Nothing is broken."),
-    "off": ({**one_hook(), "enableHooks": False}, 1, "No hook runs: hooks are off."),
+    "turned off": ({**one_hook(), "enableHooks": False}, 0, "No hook runs: hooks are off. Nothing is broken."),
+    "never turned on": ({"hooks": one_hook()["hooks"]}, 1, "No hook runs: hooks are off."),
     "disabled": (
         {**one_hook(), "hooksConfig": {"disabled": ["guard"]}},
         0,
@@ -223,7 +224,24 @@ def test_hooks_that_are_off_are_told(world: CliProject) -> None:
 
     assert (run.status, run.json["summary"]) == (1, "No hook runs: hooks are off.")
     assert run.json["hooks"][0]["state"] == "hooks are off"
-    assert "hooks are off" in run.json["notices"][0]
+    assert run.json["notices"] == ['hooks are off: no settings file has `"enableHooks": true`']
+
+
+def test_a_misspelled_switch_is_told(world: CliProject) -> None:
+    world.put("project", {"enabledHooks": True, "hooks": one_hook()["hooks"]})
+
+    [notice] = world.run("doctor", "--json").json["notices"]
+
+    assert notice.endswith("`enabledHooks` is not read: did you mean `enableHooks`?")
+
+
+def test_a_file_that_turns_hooks_off_is_named(world: CliProject) -> None:
+    world.put("user", {"enableHooks": False})
+    world.put("project", {"hooks": one_hook()["hooks"]})
+
+    run = world.run("doctor", "--json")
+
+    assert (run.status, run.json["notices"]) == (0, [f"hooks are off: {world.user_file} turns them off"])
 
 
 def test_user_settings_that_are_not_used_are_told(world: CliProject) -> None:

@@ -161,6 +161,21 @@ def test_every_command_says_the_same_about_a_folder_below_a_project(world: CliPr
     ) in run.stdout + run.stderr
 
 
+@pytest.mark.parametrize("command", ["list", "validate", "trust"])
+@pytest.mark.parametrize("place", [".llxprt/settings.json", "src/settings.json"])
+def test_where_hooks_were_found_elsewhere_nothing_says_to_create_one(
+    world: CliProject, command: str, place: str
+) -> None:
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    world.write(place, {"enableHooks": True, "hooks": hooks})
+    (world.root / "src").mkdir(exist_ok=True)
+
+    run = world.run(command, "-C", "src")
+
+    assert run.status == 0
+    assert "llxprt-hooks init" not in run.stdout + run.stderr
+
+
 def test_a_hook_with_an_invalid_matcher_is_not_enabled(world: CliProject) -> None:
     world.configure(BeforeTool=[{"matcher": "^(write_file", "hooks": [{"type": "command", "command": "true"}]}])
 

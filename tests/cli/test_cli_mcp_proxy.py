@@ -557,9 +557,13 @@ def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -
     connection.text("free")
     nothing = f"no hooks are configured in {project.root}: nothing is checked. To use those of another project, pass -C"
     assert connection.end()[1].splitlines() == [f"llxprt-hooks: {nothing}"]
-    project.configure(BeforeModel=project.hook())
     listed = f"To see its hooks, run `llxprt-hooks list -C {project.root}`"
-    assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
+    for events in (
+        {"BeforeModel": project.hook()},
+        {"BeforeTool": {"matcher": "(", "hooks": [{"type": "command", "command": "true"}]}},
+    ):
+        project.configure(**events)
+        assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
     project.configure(AfterTool=project.hook())
     assert connect().end()[1] == ""
 

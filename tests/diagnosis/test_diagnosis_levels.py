@@ -210,7 +210,17 @@ def test_hooks_in_a_file_that_is_not_read(place: DiagnosedProject, path: str, fi
     assert fix in found.fix
 
 
-@pytest.mark.parametrize("content", ['{ "hooks": { "pre": "x" } }', '{ "hooks": {} }', '{ "hooks": [] }', "[]", "{"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{ "hooks": { "pre": "x" } }',
+        '{ "hooks": { "onSave": [{ "run": "x" }], "stop": [], "disabled": ["x"] } }',
+        '{ "hooks": {} }',
+        '{ "hooks": [] }',
+        "[]",
+        "{",
+    ],
+)
 def test_a_file_without_hooks_is_somebody_elses(place: DiagnosedProject, content: str) -> None:
     place.write("settings.json", content)
     place.write(".llxprt/state.json", content)

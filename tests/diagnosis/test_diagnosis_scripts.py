@@ -98,6 +98,11 @@ IN_THE_SCRIPT = {
         '#!/bin/sh\n  «echo "checking the file"»\necho \'{"decision": "deny"}\'\n',
         ">&2",
     ),
+    "JSON among text in Node.js": (
+        "stdout-noise",
+        "#!/usr/bin/env -S cat\n«console.log('checking');»\nconsole.log(JSON.stringify({decision: 'deny'}));\n",
+        ">&2",
+    ),
     "JSON among text in Python": (
         "stdout-noise",
         '#!/usr/bin/env python3\n«print(f"checking")»\nprint(\'{"decision": "deny"}\')\n',
@@ -127,6 +132,8 @@ def test_it_is_found_in_the_script(place: DiagnosedProject, code: str, marked: s
         '#!/bin/sh\necho checking >&2\necho \'{"decision": "deny"}\'\n',
         '#!/bin/sh\n[ -f x ] || exit 1\necho \'{"decision": "deny"}\'\n',
         "#!/bin/sh\necho 'just text for the model'\n",
+        '#!/bin/sh\necho "I found 3 files: {a, b, c}. The decision was to allow."\n',
+        "#!/bin/sh\n# 'decision': none\necho 'text'\necho 'decision: none' >&2\n",
         "#!/bin/sh\ntrap 'exit 1' INT\ncd / || exit 1\ncat\n",
         "#!/usr/bin/env python3\nimport sys\nprint('no', file=sys.stderr)\nsys.exit(2)\n",
     ],

@@ -163,6 +163,7 @@ def test_nothing_to_check(place: DiagnosedProject) -> None:
     assert ran.returncode == 0
     assert ran.stdout.startswith("No settings file found. Looked for .llxprt/settings.json, ")
     assert str(place.user_file) in ran.stdout
+    assert ran.stdout.endswith(". Run `llxprt-hooks init` to create a first hook.\n")
 
 
 def test_nothing_to_complain_of(place: DiagnosedProject) -> None:

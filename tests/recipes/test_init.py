@@ -142,7 +142,7 @@ TOOLS_PRINTED = {
         "init dangerous-commands --tools shell=NAME ",
     ),
     "git-checkpoint": ("write_file, replace, run_shell_command\n", "git-checkpoint --tools write=NAME,shell=NAME "),
-    "secret-scanning": ("all tools except read_file, read_many_files,", "secret-scanning --tools read=NAME "),
+    "secret-scanning": ("all tools except read_file, read_many_files,", "secret-scanning --tools read=NAME   # for tools that only read,"),
     "protected-files": ("  protected-files  all tools\n", ""),
 }
 
@@ -168,17 +168,69 @@ def test_it_prints_nothing_about_tools_for_hooks_that_do_not_run_for_tools(
     assert "ools" not in capsys.readouterr().out
 
 
-def test_the_tools_printed_are_those_of_the_settings(bench: RecipeProject, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("matcher", "printed"), [("^mine$", "mine"), ("^m[ai]ne$", "those that match ^m[ai]ne$")])
+def test_the_tools_printed_are_those_of_the_settings(
+    matcher: str, printed: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
     init("dangerous-commands", "-C", str(bench.root))
     settings = json.loads(settings_of(bench).read_text())
-    settings["hooks"]["BeforeTool"][0]["matcher"] = "^mine$"
+    settings["hooks"]["BeforeTool"][0]["matcher"] = matcher
     settings_of(bench).write_text(json.dumps(settings))
     capsys.readouterr()
 
     init("dangerous-commands", "-C", str(bench.root))
 
-    assert "  dangerous-commands  those that match ^mine$\n" in capsys.readouterr().out
-    assert '"matcher": "^mine$"' in settings_of(bench).read_text()
+    assert f"  dangerous-commands  {printed}\n" in capsys.readouterr().out
+    assert f'"matcher": "{matcher}"' in settings_of(bench).read_text()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "tools", "printed"),
+    [
+        ("dangerous-commands", "shell=sandbox,shell=a.b", "terminal, python and similar names, and sandbox, a.b\n"),
+        ("git-checkpoint", "shell=shell", "write_file, replace, run_shell_command, shell\n"),
+        ("secret-scanning", "read=view", "glob, search_file_content, view\n"),
+    ],
+)
+def test_tools_that_were_added_before_are_printed_too(
+    recipe: str, tools: str, printed: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(recipe, "--tools", tools, "-C", str(bench.root))
+    assert printed in capsys.readouterr().out
+
+    init(recipe, "-C", str(bench.root))
+    assert printed in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("recipes", "tools", "message"),
+    [
+        (["dangerous-commands"], "write=foo", "dangerous-commands has no matcher for `write`: `foo` is not added\n"),
+        (["git-context"], "write=foo", "git-context has no matcher for `write`: `foo` is not added\n"),
+        (
+            ["dangerous-commands", "git-context"],
+            "shell=box,read=view",
+            "these recipes have no matcher for `read`: `view` is not added\n",
+        ),
+        (["dangerous-commands", "test-first"], "write=foo", ""),
+        (["protected-files"], "write=foo", ""),
+        (["secret-scanning"], "read=view", ""),
+    ],
+)
+def test_a_tool_that_no_recipe_has_a_matcher_for_is_reported(
+    recipes: list[str], tools: str, message: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(*recipes, "--tools", tools, "-C", str(bench.root)) == 0
+
+    assert capsys.readouterr().err == message
+
+
+def test_for_many_recipes_the_command_that_names_tools_is_short(
+    bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init("test-first", "git-checkpoint", "dangerous-commands", "format-on-write", "-C", str(bench.root))
+
+    assert "  llxprt-hooks init RECIPE --tools write=NAME,shell=NAME   # for" in capsys.readouterr().out
 
 
 async def test_recipes_work_for_tools_of_other_names(bench: RecipeProject) -> None:

@@ -39,7 +39,17 @@ SHELLS = [
     "run_script",
     "start_process",
     "mcp__box__sh",
+    "mcp__box__run",
+    "mcp__box__shell-exec",
+    "box-bash",
+    "zsh",
+    "runZsh",
+    "run_commands",
+    "runcommand",
+    "shelltool",
+    "commandline",
     "powershell",
+    "PowerShell",
     "ShellTool",
     "local_shell",
     "python",
@@ -69,6 +79,12 @@ NOT_SHELLS = [
     "recommend",
     "process_image",
     "transcript",
+    "seashell_lookup",
+    "bashful",
+    "get_commander",
+    "dry_run",
+    "restart_processor",
+    "executeQuery",
 ]
 
 
@@ -143,14 +159,13 @@ async def test_a_call_is_blocked_whatever_its_argument_is_called(
     assert await bench.init(recipe).verdict(tool, **given) is not None
 
 
-async def test_a_shell_call_that_cannot_be_checked_says_which_arguments_it_has(bench: RecipeProject) -> None:
+async def test_a_shell_call_that_cannot_be_checked_says_which_argument_it_is(bench: RecipeProject) -> None:
     bench.init("dangerous-commands")
 
-    number = await bench.verdict("shell", command_id=3)
+    number = await bench.verdict("shell", command=7, title="x")
     text = await bench.verdict("shell", mood="it's")
 
-    assert "only `command_id`" in str(number)
-    assert "NOT_COMMANDS in dangerous_commands.py" in str(number)
+    assert "`command` is a number, so it cannot be checked as a command" in str(number)
     assert "If `mood` is not a command, the user can add its name to NOT_COMMANDS in dangerous_commands.py" in str(text)
     assert await bench.verdict("shell") is None
     assert await bench.verdict("shell", restart=True) is None
@@ -159,8 +174,9 @@ async def test_a_shell_call_that_cannot_be_checked_says_which_arguments_it_has(b
 async def test_the_name_that_a_user_adds_is_not_checked(bench: RecipeProject) -> None:
     bench.init("dangerous-commands")
     script = bench.root / ".llxprt" / "hooks" / "dangerous_commands.py"
-    script.write_text(script.read_text().replace('"description explanation', '"My_Mood description explanation'))
+    script.write_text(script.read_text().replace('"name filter', '"My_Mood name filter'))
 
+    assert await bench.verdict("shell", my_mood="it's") is None
     assert await bench.verdict("shell", my_mood="it's", line="ls") is None
     assert await bench.verdict("shell", my_mood="it's", line="rm -rf /") is not None
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import find_recipe
 from llxprt_hooks.recipes.catalogue import COLLECTION
 
@@ -91,10 +93,13 @@ def test_the_rates_of_dangerous_commands_are_as_stated() -> None:
     module = script("dangerous-commands")
     assert module.PARSER is not None, "tree-sitter and tree-sitter-bash are in the dev extra"
     parser = module.PARSER
+    [group] = find_recipe("dangerous-commands").hooks["BeforeTool"]
+    matches = compile_matcher(HookEventName.BEFORE_TOOL, group["matcher"])
 
     def judge(sample: Sample, with_parser: Any) -> object:
         module.PARSER = with_parser
-        return module.judge_call(*call(sample), PROJECT)
+        tool, given = call(sample)
+        return module.judge_call(tool, given, PROJECT) if matches(tool) else None
 
     attacks, harmless = corpus("dangerous-commands")
     assert size(attacks) >= 200
@@ -145,11 +150,12 @@ def test_the_rates_of_secret_scanning_are_as_stated() -> None:
     )
 
 
-def test_the_rates_of_ci_safety_net_are_as_stated() -> None:
+def test_the_rates_of_ci_safety_net_are_as_stated(tmp_path: Path) -> None:
     module = script("ci-safety-net")
+    (tmp_path / ".gitlab-ci.yml").touch()
 
     def judge(sample: Sample) -> object:
         tool, given = call(sample)
-        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": PROJECT})
+        return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": str(tmp_path)})
 
     check("ci-safety-net", {"with the standard library": judge})

@@ -267,6 +267,16 @@ def test_hooks_in_a_file_that_is_not_read_are_warned_of(
     assert load_settings(project).notices == ()
 
 
+@pytest.mark.parametrize("event", ["BeforeTool", "PreToolUse", "Setup"])
+def test_hooks_of_another_program_are_not_warned_of(project: Path, write: Write, event: str) -> None:
+    foreign = {"onSave": [{"run": "x"}], "BeforeTool": "x"}
+    write(project / "settings.json", {"hooks": foreign})
+    assert load_settings(project).notices == ()
+
+    write(project / "settings.json", {"hooks": {**foreign, event: [group("p")]}})
+    assert len(load_settings(project).notices) == 1
+
+
 @pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
 def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
@@ -332,6 +342,28 @@ def test_hooks_that_no_file_turns_on_are_warned_of_at_load(
     else:
         assert last.startswith(f"1 hook in {user_file} does not run, and nothing is blocked in its place, because ")
         assert last.endswith('because no settings file that applies has `"enableHooks": true`.')
+
+
+@pytest.mark.parametrize("key", ["enabledHooks", "enable_hooks", "hooksEnabled"])
+def test_a_misspelled_switch_is_named(
+    project: Path, user_file: Path, write: Write, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {"theme": "dark", key: True, **hooks("u")})
+
+    Config.load(project)
+
+    assert caplog.messages[-1].endswith(f"{NEVER} `{key}` is not read: did you mean `enableHooks`?")
+
+
+@pytest.mark.parametrize("other", [{"theme": "dark"}, {"enableHooks": "yes"}])
+def test_only_a_misspelled_switch_is_named(
+    project: Path, user_file: Path, write: Write, other: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {**other, **hooks("u")})
+
+    Config.load(project)
+
+    assert caplog.messages[-1].endswith(NEVER)
 
 
 SILENT: dict[str, dict[str, Any]] = {

@@ -112,8 +112,10 @@ class AuditTrail(HookObserver):
 
     def flush(self) -> None:
         """Wait until what a thread was to write is in the file."""
-        if self._later is not None:
-            self._later.shutdown()
+        with self._lock:
+            later, self._later = self._later, None
+        if later is not None:
+            later.shutdown()
 
     def close(self) -> None:
         """Wait a moment for the rest to be sent."""

@@ -19,7 +19,7 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
     """Load the hooks of a folder, and print what will not work in this proxy, each line once."""
     from llxprt_hooks.config import Config
     from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.inspection.inventory import without_warnings
+    from llxprt_hooks.inspection.inventory import take_inventory, without_warnings
     from llxprt_hooks.inspection.log import HookLog
     from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
 
@@ -28,16 +28,16 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
     hooks = Hooks(config)
     for line in (*(config.settings.warnings if config.settings else ()), *unsupported_hooks(proxy, hooks)):
         warn(line)
-    if not any(map(hooks.has_hooks_for, set(HookEventName) - UNSUPPORTED[proxy].keys())):
-        warn(_nothing_runs(directory))
+    inventory = take_inventory(directory)
+    supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
+    if not any(inventory.runs(item) for event in supported for item in inventory.of_event(event)):
+        warn(_nothing_runs(directory, configured=bool(inventory.items)))
     return hooks
 
 
-def _nothing_runs(directory: str) -> str:
-    from llxprt_hooks.inspection.inventory import take_inventory
-
+def _nothing_runs(directory: str, *, configured: bool) -> str:
     folder = Path(directory).absolute()
-    if take_inventory(directory).items:
+    if configured:
         list_them = f"llxprt-hooks list -C {shlex.quote(str(folder))}"
         return f"no hook of {folder} runs in this proxy: nothing is checked. To see its hooks, run `{list_them}`"
     return f"no hooks are configured in {folder}: nothing is checked. To use those of another project, pass -C"

@@ -83,7 +83,7 @@ class CheckedHook:
     warnings: tuple[str, ...]
     """What is probably wrong, such as a matcher that matches no known tool."""
     off_on_purpose: bool
-    """Whether a list of disabled hooks names it, or the administrator lets only managed hooks run."""
+    """Whether a list of disabled hooks names it, a file turns hooks off, or only managed hooks may run."""
 
     @property
     def health(self) -> Health:
@@ -263,10 +263,16 @@ def _hooks(found: Iterable[tuple[Diagnostic, tuple[HookEntry, ...]]], inventory:
                 inventory.runs(item),
                 problems=tuple(dict.fromkeys(each.message for each in of_item if _breaks(each))),
                 warnings=tuple(dict.fromkeys(each.message for each in warnings)),
-                off_on_purpose=not item.enabled or (bool(item.skipped) and inventory.settings.managed_only),
+                off_on_purpose=not item.enabled or _turned_off(item, inventory),
             )
         )
     return checked
+
+
+def _turned_off(item: Item, inventory: Inventory) -> bool:
+    """Return whether a hook does not run because somebody turned hooks off, and not because nobody turned them on."""
+    off = bool(item.skipped) or not inventory.hooks_enabled
+    return off and item.approved and not inventory.settings.never_enabled
 
 
 def _private_file(what: str, file: Path) -> Finding:

@@ -13,6 +13,8 @@ from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.settings import Document, Level
+from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.trust.load import misspelled_switch
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
@@ -178,7 +180,13 @@ def take_inventory(directory: str) -> Inventory:
 
 def why_off(settings: Settings) -> str | None:
     """Return why all hooks are off; None if only an approval is missing, which a notice reports."""
-    return None if settings.enabled_if_approved else 'hooks are off: no settings file has `"enableHooks": true`'
+    if settings.enabled_if_approved:
+        return None
+    deciding = next((each.file for each in settings.levels if each.fields and each.fields.enabled is False), None)
+    if deciding is not None:
+        return f"hooks are off: {escape_for_terminal(str(deciding))} turns them off"
+    advice = misspelled_switch(settings.levels)
+    return 'hooks are off: no settings file has `"enableHooks": true`' + (f". {advice}" if advice else "")
 
 
 def loaded_settings(config: Config) -> Settings:

@@ -17,7 +17,7 @@ from llxprt_hooks.recipes.install import (
     plan_installation,
     plan_user_installation,
 )
-from llxprt_hooks.recipes.tools import ROLES, Tools, roles_listed, tool_words
+from llxprt_hooks.recipes.tools import ROLES, Tools, not_added, roles_listed, tool_words
 
 __all__ = [
     "FIRST_HOOK",
@@ -32,6 +32,7 @@ __all__ = [
     "UnknownRecipeError",
     "find_recipe",
     "install",
+    "not_added",
     "plan_installation",
     "plan_user_installation",
     "roles_listed",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -23,6 +23,9 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
 
 _LIKELY: Final = ("shell", "bash", "sh", "run", "run_command", "execute_command", "terminal", "python")
 """Names that other agents have for the tool that runs commands."""
+
+_SIMILAR: Final = "another_shell"
+"""Represents the tools whose names say that they run commands, and that no matcher lists."""
 
 _ANY_OTHER: Final = "zzz"
 """Represents the tools whose names say nothing."""
@@ -54,14 +57,28 @@ def tool_words(matchers: Sequence[str], tools: Tools) -> str:
     def runs_for(tool: str) -> bool:
         return any(_matches(matcher, tool) for matcher in matchers)
 
-    named = [*chain(*ROLES.values()), *_LIKELY, *chain(*tools.values())]
+    known = [*chain(*ROLES.values()), *_LIKELY]
+    added = [*chain(*map(_names_in, matchers)), *chain(*tools.values())]
     if runs_for(_ANY_OTHER):
-        excluded = ", ".join(dict.fromkeys(name for name in named if not runs_for(name)))
+        excluded = ", ".join(dict.fromkeys(name for name in [*known, *added] if not runs_for(name)))
         return f"all tools except {excluded}" if excluded else "all tools"
-    matched = ", ".join(dict.fromkeys(name for name in named if runs_for(name)))
-    if runs_for(_LIKELY[0]):
-        return f"{matched} and similar names"
-    return matched or f"those that match {' or '.join(dict.fromkeys(matchers))}"
+    matched = dict.fromkeys(name for name in [*known, *added] if runs_for(name))
+    if runs_for(_SIMILAR):
+        others = ", ".join(name for name in matched if name not in known)
+        likely = ", ".join(name for name in matched if name in known)
+        return f"{likely} and similar names" + (f", and {others}" if others else "")
+    return ", ".join(matched) or f"those that match {' or '.join(dict.fromkeys(matchers))}"
+
+
+def not_added(matchers: Sequence[str], tools: Tools) -> list[tuple[str, str]]:
+    """Return the roles and names of the tools that none of the matchers is for, because none lists their role."""
+    listed = roles_listed(matchers)
+    return [
+        (role, name)
+        for role, names in tools.items()
+        for name in names
+        if role not in listed and not any(_matches(matcher, name) for matcher in matchers)
+    ]
 
 
 def roles_listed(matchers: Sequence[str]) -> list[str]:
@@ -75,6 +92,13 @@ def roles_listed(matchers: Sequence[str]) -> list[str]:
 
 def _matches(matcher: str, tool: str) -> bool:
     return compile_matcher(HookEventName.BEFORE_TOOL, matcher)(tool)
+
+
+def _names_in(matcher: str) -> Iterator[str]:
+    """Yield the parts of a matcher that may be names, also those that ``adapted_matcher`` added."""
+    for part in re.split(r"[|()^$]", matcher):
+        if re.fullmatch(r"(?:[\w-]|\\\W)+", part):
+            yield re.sub(r"\\(\W)", r"\1", part)
 
 
 def _with_name(matcher: str, known: Sequence[str], name: str) -> str:

@@ -20,10 +20,15 @@ from llxprt_hooks.shell.words import words
 
 _REFERENCE = PROJECT_DIR_REFERENCE.pattern
 _LITERAL = re.compile(
-    rf"""(?: [ \t]++ | [A-Za-z0-9_./:@%+,=-]++ | '[^'\0]*+' | "(?:[^"$`\\!\0]|{_REFERENCE})*+" | {_REFERENCE} )*+""",
+    rf"""(?>(?:
+      [ \t]++ | [A-Za-z0-9_./:@%+,=-]++ | '[^'\0]*+' | "(?>(?:[^"$`\\!\0]|{_REFERENCE})*)" | {_REFERENCE}
+    )*)""",
     re.VERBOSE,
 )
-"""A command line of plain and quoted text, with no variables other than the project directory."""
+"""A command line of plain and quoted text, with no variables other than the project directory.
+
+Groups are atomic instead of possessive: Python before 3.11.5 matches too much with ``(…)*+``.
+"""
 
 _NUMBER = re.compile("[0-9]{1,9}")
 

@@ -29,15 +29,16 @@ _MAX_BRACES: Final = 100
 """Maximum nesting of braces."""
 
 _VARIABLE: Final = r"\$(?:\w++|[@*#?$!-]|\{\w++\})"
-_WORD_OF_SHELL: Final = rf"""(?:
+_WORD_OF_SHELL: Final = rf"""(?>(?:
       [^ \t\n;&|<>()'"\\`$\#]++
     | (?<=[^ \t\n;&|<>()])\#
     | \\.
     | '[^']*+'
-    | "(?:[^"\\`$] | \\. | {_VARIABLE} | \$\((?:[^"'`()\\$<>\#] | '[^'"]*+')*+\) | \$(?=["\ ]))*+"
+    | "(?>(?:[^"\\`$] | \\. | {_VARIABLE} | \$\((?>(?:[^"'`()\\$<>\#] | '[^'"]*+')*)\) | \$(?=["\ ]))*)"
     | {_VARIABLE}
-    )++"""
-"""Possessive throughout: a hostile command must not make it try every way to split a word."""
+    )+)"""
+"""Atomic throughout: a hostile command must not make it try every way to split a word. Groups are not possessive:
+Python before 3.11.5 matches too much with ``(…)++``."""
 
 _TOKEN: Final = re.compile(
     rf"""

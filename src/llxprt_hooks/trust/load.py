@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definitions
 from llxprt_hooks.engine.executors.base import HookScope
-from llxprt_hooks.engine.schema import shell_fields
+from llxprt_hooks.engine.schema import SETTINGS, shell_fields
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
@@ -26,7 +26,6 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.merge import merge_lists, merge_switches
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
-from llxprt_hooks.settings.unread import unread_documents
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.status import (
     TRUST_VARIABLE,
@@ -36,6 +35,7 @@ from llxprt_hooks.trust.status import (
     assess_trust,
     ignored_approval,
 )
+from llxprt_hooks.trust.unread import unread_documents
 
 if TYPE_CHECKING:
     import os
@@ -170,6 +170,8 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
     if not managed_only and all(fields.enabled is None for _, fields in effective):
         applies = " that applies" if any(fields.enabled for _, fields in read) else ""
         never_enabled = _never_enabled(of_others, disabled, f"no settings file{applies}")
+        if never_enabled and (advice := misspelled_switch(each for each, _ in effective)):
+            never_enabled = f"{never_enabled} {advice}"
     skipped: tuple[HookSet, ...] = ()
     if managed_only or (managed and not others_enabled):
         skipped, others, extensions = of_others, [], ()
@@ -314,6 +316,18 @@ def _never_enabled(hook_sets: Iterable[HookSet], disabled: tuple[str, ...], noth
     subject, consequence = _not_running(len(found))
     places = ", ".join(dict.fromkeys(escape_for_terminal(hook.origin) for hook in found))
     return f'{subject} in {places} {consequence}, because {nothing} has `"{ENABLING_KEYS[0][0]}": true`.'
+
+
+def misspelled_switch(levels: Iterable[LevelFile]) -> str | None:
+    """Return which key was probably meant to turn hooks on, as a sentence."""
+    from llxprt_hooks.engine.suggestions import meant_key  # not needed if hooks are on
+
+    switch = ENABLING_KEYS[0][0]
+    for each in levels:
+        for member in each.content.root.members if isinstance(each.content, Document) else ():
+            if member.key != switch and meant_key(SETTINGS, member.key) == switch:
+                return f"`{escape_for_terminal(member.key)}` is not read: did you mean `{switch}`?"
+    return None
 
 
 def _not_running(count: int) -> tuple[str, str]:

@@ -31,8 +31,8 @@ def command(as_json: bool, directory: str) -> int:
     hook of its own, the canary, which must block. It runs nothing of the project.
 
     The last line says how many hooks run. Exit status: 0 if nothing is broken and every hook runs, 1 otherwise. A
-    hook that is disabled by name, or that the administrator's settings keep from running, does not count. A folder
-    without hooks is not an error.
+    hook does not count if it is disabled by name, if settings turn all hooks off ("enableHooks": false), or if only
+    managed hooks may run. A folder without hooks is not an error.
 
     \b
     Examples:

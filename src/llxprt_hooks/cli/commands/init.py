@@ -6,6 +6,7 @@ import difflib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from llxprt_hooks.recipes import (
     UnknownRecipeError,
     find_recipe,
     install,
+    not_added,
     plan_installation,
     plan_user_installation,
     roles_listed,
@@ -43,6 +45,10 @@ _WIDE = 80
 
 _WIDEST = 120
 """Maximum columns of a description, also where it is not printed to a terminal."""
+
+
+_MOST_NAMES = 3
+"""Maximum number of recipes in the example for ``--tools``, so that it stays one line."""
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -192,6 +198,9 @@ def _report(
     for step in _next_steps(installation, recipes, directory):
         _print_step(console, step)
     _warn(installation)
+    for role, name in not_added(list(chain(*installation.matchers.values())), tools):
+        which = f"{recipes[0].name} has" if len(recipes) == 1 else "these recipes have"
+        click.echo(f"{which} no matcher for `{role}`: `{name}` is not added", err=True)
 
 
 def _print_tools(console: Console, installation: Installation, recipes: Sequence[Recipe], tools: Tools) -> None:
@@ -205,10 +214,12 @@ def _print_tools(console: Console, installation: Installation, recipes: Sequence
     roles = [role for role in ROLES if any(role in roles_listed(each) for each in installation.matchers.values())]
     if roles:
         names = [recipe.name for recipe in recipes if recipe.name != FIRST_HOOK]
+        names = names if len(names) <= _MOST_NAMES else ["RECIPE"]
         user = ["--user"] if installation.is_users else []
         named = ",".join(f"{role}=NAME" for role in roles)
         command = " ".join(["llxprt-hooks init", *user, *names, f"--tools {named}"])
-        _print_step(console, f"{command}   # for tools with other names")
+        which = "tools that only read, with other names" if roles == ["read"] else "tools with other names"
+        _print_step(console, f"{command}   # for {which}")
     print_line(console)
 
 

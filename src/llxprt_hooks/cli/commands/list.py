@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.inspection.inventory import Inventory, Item
 
 NONE_CONFIGURED = "no hooks are configured; run `llxprt-hooks init` to create one"
+NONE_HERE = "no hooks are configured for this folder"
 NONE_USABLE = "no usable hooks; run `llxprt-hooks validate` to see why"
 COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 
@@ -61,7 +62,8 @@ def _print_hooks(inventory: Inventory) -> None:
 
     console = stdout_console()
     if not inventory.items:
-        print_line(console, NONE_USABLE if inventory.problems else NONE_CONFIGURED)
+        none = NONE_HERE if inventory.settings.misplaced else NONE_CONFIGURED
+        print_line(console, NONE_USABLE if inventory.problems else none)
     if (trust := inventory.settings.trust).counts:
         print_line(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
     tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.of_event(event))}

@@ -117,9 +117,10 @@ def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
     for diagnostic in diagnostics:
         _print_diagnostic(console, diagnostic)
         console.print()
-    for notice in _notices(inspection):
+    notices = _notices(inspection)
+    for notice in notices:
         print_wrapped(console, (notice, "yellow"))
-    print_wrapped(console, _summary(inspection, counts))
+    print_wrapped(console, _summary(inspection, counts, found_elsewhere=bool(notices)))
 
 
 def _notices(inspection: Inspection) -> list[str]:
@@ -168,10 +169,11 @@ def _path(file: Path) -> str:
     return escape_for_terminal(str(file.relative_to(here) if file.is_relative_to(here) else file))
 
 
-def _summary(inspection: Inspection, counts: Counter[str]) -> str:
+def _summary(inspection: Inspection, counts: Counter[str], *, found_elsewhere: bool) -> str:
     if not inspection.found:
         places = ", ".join(map(_path, inspection.looked_for))
-        return f"No settings file found. Looked for {places}. Run `llxprt-hooks init` to create a first hook."
+        advice = "" if counts or found_elsewhere else " Run `llxprt-hooks init` to create a first hook."
+        return f"No settings file found. Looked for {places}.{advice}"
     files = ", ".join(map(_path, inspection.found))
     if not counts:
         return f"No problems found in {files}."

@@ -20,7 +20,6 @@ from llxprt_hooks.engine.schema import (
     hook_shape,
 )
 from llxprt_hooks.engine.suggestions import (
-    CLAUDE_EVENTS,
     COMMENTS,
     KEY_ADVICE,
     NOT_EVENTS,
@@ -34,6 +33,7 @@ from llxprt_hooks.settings import Kind, Member, Node
 from llxprt_hooks.settings.environment import mistakes_in
 from llxprt_hooks.settings.jsonc import duplicate_members
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
+from llxprt_hooks.trust.unread import is_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +155,7 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
     key = member.key
     home = belongs(shape).get(key)
     advice = KEY_ADVICE.get(shape.name, {}).get(key)
-    if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and _is_event(member):
+    if home is None and shape in (SETTINGS, EXTENSION_HOOKS, HOOKS_CONFIG) and is_event(member):
         home = "Move it into `hooks`."
     if home is not None:
         yield file.at_key(Rule.MISPLACED_KEY, member, f"`{key}` has no effect here", home)
@@ -196,10 +196,6 @@ def _missing_fix(shape: Shape, key: str) -> str:
     if shape.example and key in shape.example:
         return f'Add what to run: `"{key}": {json.dumps(shape.example[key])}`.'
     return "Add it."
-
-
-def _is_event(member: Member) -> bool:
-    return member.value.kind is Kind.ARRAY and (member.key in tuple(HookEventName) or member.key in CLAUDE_EVENTS)
 
 
 _MISSING_FIXES: Final = {

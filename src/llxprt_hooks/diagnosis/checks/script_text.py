@@ -53,6 +53,11 @@ _PROSE: Final = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """A line that prints text to stdout."""
+_COMMENT: Final = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.MULTILINE)
+_JSON_KEY: Final = re.compile(
+    r"(?:decision|permissionDecision|hookSpecificOutput|\bcontinue|systemMessage)(?:\\?[\"']|[ \t]*:)"
+)
+"""A key of an answer, in JSON or in the source of an object."""
 
 
 def check_script_text(inspection: Inspection, hook: HookEntry) -> Iterator[Diagnostic]:
@@ -98,7 +103,13 @@ def _without_effect(script: Script) -> Iterator[Diagnostic]:
 
 def _prose(script: Script) -> Iterator[Diagnostic]:
     text = script.source.text
-    if (prose := _PROSE.search(text)) and _DECIDES.search(text) and not _EXIT_TWO.search(text):
+    if (prose := _PROSE.search(text)) and _prints_json(text) and not _EXIT_TWO.search(text):
         message = "this line prints text to stdout, where the script also prints JSON"
         fix = f"Send it to stderr: `{_print_to_stderr(script)}`."
         yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, fix)
+
+
+def _prints_json(text: str) -> bool:
+    """Return whether a script seems to print an answer. Messages and comments may use the same words."""
+    code = _COMMENT.sub("", _PROSE.sub("", text))
+    return any(_JSON_KEY.search(line) and not _STDERR.search(line) for line in code.splitlines())

@@ -18,12 +18,12 @@ from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
 from llxprt_hooks.settings.merge import merge_switches
 from llxprt_hooks.settings.ownership import other_writers
-from llxprt_hooks.settings.unread import unread_documents
 from llxprt_hooks.text import escape_for_terminal
 from llxprt_hooks.trust.errors import ScriptsError
 from llxprt_hooks.trust.load import why_not_managed
 from llxprt_hooks.trust.scripts import CoveredFiles
 from llxprt_hooks.trust.status import TRUST_VARIABLE, TrustState, ignored_approval, trust_status
+from llxprt_hooks.trust.unread import unread_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

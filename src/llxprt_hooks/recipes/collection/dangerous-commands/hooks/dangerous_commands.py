@@ -1766,15 +1766,19 @@ def plain_names(text):
 # In every tool, arguments with these names hold a command. In a tool that runs commands, those in SHELL_NAMES do too.
 COMMAND_NAMES = plain_names("command commands cmd cmds command_line cmdline shell_command bash_command argv")
 SHELL_NAMES = COMMAND_NAMES | plain_names("script scripts code input args arguments")
-# If a tool that runs commands has no argument with such a name, all texts are checked, these only if there is no other.
-NOT_COMMANDS = plain_names(
+# If a tool that runs commands has no argument with such a name, all texts are checked, except those in NOT_COMMANDS.
+NOT_COMMANDS = plain_names("name filter limit cols columns rows")
+# These are checked only if there is no other text.
+HARDLY_COMMANDS = plain_names(
     "description explanation reason purpose thought title summary comment note cwd workdir working_dir "
     "working_directory directory dir_path folder shell language env timeout timeout_ms id pid session_id bash_id "
     "shell_id terminal_id"
 )
+# Tools that only read, such as read_terminal and BashOutput, do not run their texts.
+ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-Za-z][a-z]*Output$)")
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
-PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 
 
@@ -1841,26 +1845,30 @@ def json_in(given):
                 continue
 
 
-def command_lines(given, is_shell=True):
+def numbers_in(given):
+    """The names of arguments that should hold a command and hold a number."""
+    for name, value in given.items():
+        if isinstance(value, dict):
+            yield from numbers_in(value)
+        elif type(value) in (int, float) and plain_name(name) in COMMAND_NAMES:
+            yield name
+
+
+def command_lines(tool, given, is_shell=True):
     """The command lines in the arguments of a call, each with the name of its argument."""
-    if not is_shell:
-        return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    if is_shell and (numbers := list(numbers_in(given))):
+        raise NoCommand(f"`{numbers[0]}` is a number, so it cannot be checked as a command")
+    named = list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    if not is_shell or (not named and ONLY_READS.search(tool)):
+        return named
     everything = [given, {"commands": list(json_in(given))}]
     for wanted in (
         lambda path: path[-1] in SHELL_NAMES,
-        lambda path: NOT_COMMANDS.isdisjoint(path),
-        lambda path: True,
+        lambda path: path[-1] not in NOT_COMMANDS and HARDLY_COMMANDS.isdisjoint(path),
+        lambda path: path[-1] not in NOT_COMMANDS,
     ):
         if found := list(texts_in(everything, wanted)):
             return found
-    numbers = [
-        name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
-    ]
-    if numbers:
-        raise NoCommand(
-            f"no argument is a text that can be checked as a command, only `{'`, `'.join(numbers)}`. If that does not "
-            f"stand for one, the user can add the name to NOT_COMMANDS in {os.path.basename(__file__)}"
-        )
     return []
 
 
@@ -1903,7 +1911,7 @@ def python_reason(judge, text):
 def judge_call(tool, given, project):
     """Why a call of a tool that runs commands is blocked, or None."""
     try:
-        lines = command_lines(given)
+        lines = command_lines(tool, given)
     except NoCommand as error:
         return str(error)
     folder = folder_of(given, project)

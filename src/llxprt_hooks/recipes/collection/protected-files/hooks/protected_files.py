@@ -37,9 +37,10 @@ READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "sear
 SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
 # Tools that run commands, by their names: the matcher of dangerous-commands.
 SHELL_TOOL = re.compile(
-    r"[Ss]hell|[Bb]ash|[Tt]erminal|[Cc]ommand(?!e)|[Cc]md|[Ss]ubprocess|[Ee]xec(?![a-z])"
-    r"|([Rr]un|[Ee]xecute|[Ss]tart)_?([Ss]cript|[Pp]rogram|[Pp]rocess)|^([Rr]un|[Ee]xecute)$|(^|_)[Ss]h(_|$)"
-    r"|[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
+    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
+    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$)(tool|line)?(?![a-z])"
+    r"|(^|__)([Rr]un|[Ee]xecute)$"
 )
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
@@ -166,7 +167,7 @@ def shows_secret(pattern, folder):
 # The ends of names of arguments that hold a path, in lower case and without _ and -.
 PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
               "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
-# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+# If a tool has no argument with such a name, texts that may be a path are checked, except these.
 NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
              "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
 
@@ -183,13 +184,19 @@ def named_texts(value, name=""):
             yield from named_texts(inner, key)
 
 
+def is_path(text, folder):
+    """Whether the text of an argument whose name does not say so may be a path: it has a slash, or the file exists."""
+    return ("/" in text and not re.search(r"\s", text)) or os.path.lexists(os.path.join(folder, text))
+
+
 def paths_in(given, folder):
     """The paths in the arguments of a call."""
-    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    texts = [(name, text.strip()) for name, text in named_texts(given) if text.strip()]
+    # A web address is not a path, unless a tool may shorten it to one: http://../.env
+    texts = [(name, text) for name, text in texts if not re.match(r"(?is)https?://(?!.*\.\.)", text)]
     named = [text for name, text in texts if name.endswith(PATH_NAMES)]
     if not named:
-        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
-        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+        named = [text for name, text in texts if not name.endswith(NOT_PATHS) and is_path(text, folder)]
     return named + [text for _, text in texts if text.startswith("file://")]
 
 
@@ -210,15 +217,19 @@ def plain_names(text):
 # In every tool, arguments with these names hold a command. In a tool that runs commands, those in SHELL_NAMES do too.
 COMMAND_NAMES = plain_names("command commands cmd cmds command_line cmdline shell_command bash_command argv")
 SHELL_NAMES = COMMAND_NAMES | plain_names("script scripts code input args arguments")
-# If a tool that runs commands has no argument with such a name, all texts are checked, these only if there is no other.
-NOT_COMMANDS = plain_names(
+# If a tool that runs commands has no argument with such a name, all texts are checked, except those in NOT_COMMANDS.
+NOT_COMMANDS = plain_names("name filter limit cols columns rows")
+# These are checked only if there is no other text.
+HARDLY_COMMANDS = plain_names(
     "description explanation reason purpose thought title summary comment note cwd workdir working_dir "
     "working_directory directory dir_path folder shell language env timeout timeout_ms id pid session_id bash_id "
     "shell_id terminal_id"
 )
+# Tools that only read, such as read_terminal and BashOutput, do not run their texts.
+ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-Za-z][a-z]*Output$)")
 LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
 PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
-PYTHON_TOOL = r"[Pp]ython(3|_?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
+PYTHON_TOOL = r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript))*$"
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
 
 
@@ -285,26 +296,30 @@ def json_in(given):
                 continue
 
 
-def command_lines(given, is_shell=True):
+def numbers_in(given):
+    """The names of arguments that should hold a command and hold a number."""
+    for name, value in given.items():
+        if isinstance(value, dict):
+            yield from numbers_in(value)
+        elif type(value) in (int, float) and plain_name(name) in COMMAND_NAMES:
+            yield name
+
+
+def command_lines(tool, given, is_shell=True):
     """The command lines in the arguments of a call, each with the name of its argument."""
-    if not is_shell:
-        return list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    if is_shell and (numbers := list(numbers_in(given))):
+        raise NoCommand(f"`{numbers[0]}` is a number, so it cannot be checked as a command")
+    named = list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
+    if not is_shell or (not named and ONLY_READS.search(tool)):
+        return named
     everything = [given, {"commands": list(json_in(given))}]
     for wanted in (
         lambda path: path[-1] in SHELL_NAMES,
-        lambda path: NOT_COMMANDS.isdisjoint(path),
-        lambda path: True,
+        lambda path: path[-1] not in NOT_COMMANDS and HARDLY_COMMANDS.isdisjoint(path),
+        lambda path: path[-1] not in NOT_COMMANDS,
     ):
         if found := list(texts_in(everything, wanted)):
             return found
-    numbers = [
-        name for name, value in given.items() if type(value) in (int, float) and plain_name(name) not in NOT_COMMANDS
-    ]
-    if numbers:
-        raise NoCommand(
-            f"no argument is a text that can be checked as a command, only `{'`, `'.join(numbers)}`. If that does not "
-            f"stand for one, the user can add the name to NOT_COMMANDS in {os.path.basename(__file__)}"
-        )
     return []
 
 
@@ -479,7 +494,7 @@ def judge(tool, given, folder):
         patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
         return next(filter(None, (shows_secret(pattern, place) for pattern in patterns)), None)
     try:
-        lines = command_lines(given, bool(SHELL_TOOL.search(tool)))
+        lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
     except NoCommand as error:
         return str(error)
     for _, line in lines:

@@ -28,7 +28,7 @@ NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ic
 # The ends of names of arguments that hold a path, in lower case and without _ and -.
 PATH_NAMES = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
               "source", "src", "destination", "dest", "dst", "target", "include", "notebook", "document")  # fmt: skip
-# If a tool has no argument with such a name, all texts that may be a path are checked, except these.
+# If a tool has no argument with such a name, texts that may be a path are checked, except these.
 NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
              "prompt", "query", "pattern", "question", "reason", "title", "url")  # fmt: skip
 
@@ -45,13 +45,19 @@ def named_texts(value, name=""):
             yield from named_texts(inner, key)
 
 
+def is_path(text, folder):
+    """Whether the text of an argument whose name does not say so may be a path: it has a slash, or the file exists."""
+    return ("/" in text and not re.search(r"\s", text)) or os.path.lexists(os.path.join(folder, text))
+
+
 def paths_in(given, folder):
     """The paths in the arguments of a call."""
-    texts = [(name, text) for name, text in named_texts(given) if text.strip()]
+    texts = [(name, text.strip()) for name, text in named_texts(given) if text.strip()]
+    # A web address is not a path, unless a tool may shorten it to one: http://../.env
+    texts = [(name, text) for name, text in texts if not re.match(r"(?is)https?://(?!.*\.\.)", text)]
     named = [text for name, text in texts if name.endswith(PATH_NAMES)]
     if not named:
-        others = [text for name, text in texts if not name.endswith(NOT_PATHS)]
-        named = [text for text in others if not re.search(r"\s", text) or os.path.lexists(os.path.join(folder, text))]
+        named = [text for name, text in texts if not name.endswith(NOT_PATHS) and is_path(text, folder)]
     return named + [text for _, text in texts if text.startswith("file://")]
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.document import Document, read_document
-from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from llxprt_hooks.settings.jsonc import Member
 
 _MOST_FILES: Final = 20
 """A folder of a stranger may have any number."""
@@ -32,6 +34,13 @@ def unread_documents(project: Path) -> Iterator[Document]:
 
 
 def _has_hooks(document: Document) -> bool:
+    """A file of this name may belong to any program: only hooks for a known event count."""
     hooks = document.root.at("hooks")
-    members = hooks.members if hooks else ()
-    return any(member.key not in SWITCHES and member.value.kind is Kind.ARRAY for member in members)
+    return any(map(is_event, hooks.members)) if hooks else False
+
+
+def is_event(member: Member) -> bool:
+    """Return whether a member of an object has the hooks of an event, here or in Claude Code."""
+    from llxprt_hooks.engine.suggestions import CLAUDE_EVENTS  # not needed to start an agent
+
+    return member.value.kind is Kind.ARRAY and (member.key in tuple(HookEventName) or member.key in CLAUDE_EVENTS)
