@@ -47,7 +47,10 @@ def print_trial(trial: Trial, *, fired: bool) -> None:
     for hint in trial.hints:
         print_wrapped(console, ("hint", "yellow"), f": {hint}")
     if fired and not trial.results and not trial.failures and trial.not_run is None:
-        print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
+        if trial.event_name.spec.can_block:
+            print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
+        else:
+            print_wrapped(console, ("no hook ran", "yellow bold"))
 
 
 def _print_plan(console: Console, trial: Trial) -> None:
