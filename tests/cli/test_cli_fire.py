@@ -175,6 +175,7 @@ def test_without_hooks_an_event_that_cannot_be_blocked_is_not_called_allowed(wor
             {"name": "a", "command": "exit 1", "failClosed": True},
             "blocked because failClosed is set: hook `a` exited with code 1",
         ),
+        ("echo 'Policy 7: blocked by an administrator' >&2; exit 2", "blocked: Policy 7: blocked by an administrator"),
     ],
 )
 def test_the_last_words_say_why_the_call_is_allowed(world: CliProject, hooks: Any, line: str) -> None:

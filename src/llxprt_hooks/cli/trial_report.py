@@ -84,8 +84,8 @@ def _print_outcome(console: Console, trial: Trial) -> None:
     found = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
         # The reason of a hook with `failClosed` begins with the same word.
-        reason = f": {trial.reason}" if trial.reason else ""
-        print_wrapped(console, ("blocked", "red bold"), reason.replace(": blocked ", " ", 1))
+        reason = f": {trial.reason}".removeprefix(": blocked") if trial.reason else ""
+        print_wrapped(console, ("blocked", "red bold"), reason)
     elif trial.should_stop:
         print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:

@@ -22,7 +22,7 @@ class AliasCheck:
         self._has_new_tools = False
 
     def __call__(self, tools: Iterable[Any], *, more_follow: bool = False) -> None:
-        """Compare the aliases with the names of tools; if more follow, only remember these."""
+        """Compare the aliases with tool names; if more follow, only remember these."""
         if not self._unchecked:
             return
         for name in tools:
