@@ -137,6 +137,6 @@ def missing_extra(subject: str, extra: str, error: ImportError) -> str:
     packages of the extra.
 
     >>> print(missing_extra("the agent", "agent", ImportError("No module named 'google'")))
-    the agent needs packages that are not installed (No module named 'google'); run pip install 'llxprt-hooks[agent]'
+    the agent needs packages that are not installed (No module named 'google'); run `pip install 'llxprt-hooks[agent]'`
     """
-    return f"{subject} needs packages that are not installed ({error}); run pip install 'llxprt-hooks[{extra}]'"
+    return f"{subject} needs packages that are not installed ({error}); run `pip install 'llxprt-hooks[{extra}]'`"

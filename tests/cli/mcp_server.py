@@ -45,8 +45,10 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     if "id" not in message or method is None:
         return None
     if method == "tools/list":
-        tools = [{"name": name, "inputSchema": {}, "outputSchema": {"type": "object"}} for name in ("data", "free")]
-        return {**reply, "result": {"tools": tools, "nextCursor": "2"}}
+        is_last = params.get("cursor") == "2"
+        names = ("long",) if is_last else ("data", "free")
+        tools = [{"name": name, "inputSchema": {}, "outputSchema": {"type": "object"}} for name in names]
+        return {**reply, "result": {"tools": tools} if is_last else {"tools": tools, "nextCursor": "2"}}
     if method == "tasks/result":
         return {**reply, "result": text("the task is done")}
     if method != "tools/call":

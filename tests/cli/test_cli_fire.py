@@ -142,6 +142,23 @@ def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing
     assert world.run("fire", "BeforeTool", "--require-hook").status == 0
 
 
+def test_require_hook_counts_a_hook_that_only_observes_as_not_run(world: CliProject) -> None:
+    observing = {"command": "true", "mode": "observe"}
+    world.configure(BeforeTool=observing)
+    alone = world.run("fire", "BeforeTool", "--require-hook")
+    world.configure(BeforeTool=[observing, "exit 1"])
+    beside_a_failed_one = world.run("fire", "BeforeTool", "--require-hook")
+    world.configure(BeforeTool=[observing, "true"])
+
+    assert (alone.status, beside_a_failed_one.status) == (1, 1)
+    assert alone.sentence() == "Error: --require-hook was given, but every hook of this event only observes"
+    assert world.run("fire", "BeforeTool", "--require-hook").status == 0
+
+
+def test_without_hooks_an_event_that_cannot_be_blocked_is_not_called_allowed(world: CliProject) -> None:
+    assert world.run("fire", "SessionStart").stdout.splitlines()[-1] == "no hook ran"
+
+
 @pytest.mark.parametrize(
     ("hooks", "line"),
     [
@@ -158,6 +175,7 @@ def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing
             {"name": "a", "command": "exit 1", "failClosed": True},
             "blocked because failClosed is set: hook `a` exited with code 1",
         ),
+        ("echo 'Policy 7: blocked by an administrator' >&2; exit 2", "blocked: Policy 7: blocked by an administrator"),
     ],
 )
 def test_the_last_words_say_why_the_call_is_allowed(world: CliProject, hooks: Any, line: str) -> None:

@@ -552,6 +552,24 @@ def test_events_that_never_fire_are_said(project: Project, connect: Connections)
     assert "BeforeTool" not in printed
 
 
+def test_an_alias_for_no_tool_is_said_when_all_tools_are_known(project: Project, connect: Connections) -> None:
+    project.configure(BeforeTool=project.hook())
+    aliases = ("--alias", "dat=read_file", "--alias", "lon=run_shell_command", "--alias", "other=write_file")
+
+    def printed(*cursors: str) -> list[str]:
+        connection = connect(*aliases)
+        for cursor in cursors:
+            connection.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": cursor}})
+            connection.receive()
+        return connection.end()[1].splitlines()
+
+    assert printed("") == []
+    assert printed("", "2", "", "2") == [
+        f"llxprt-hooks: the alias `{alias}` has no effect: no tool has this name. Did you mean `{meant}`?"
+        for alias, meant in (("dat", "data"), ("lon", "long"))
+    ]
+
+
 def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -> None:
     connection = connect()
     connection.text("free")

@@ -65,8 +65,8 @@ def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFi
     ("alias", "advice"),
     [
         ({"shel": "run_shell_command"}, "Did you mean `shell`?"),
-        ({"run_shell_command": "shell"}, "Write the name of the tool first: {'shell': 'run_shell_command'}"),
-        ({"bash": "run_shell_command"}, "The tools are shell, glob"),
+        ({"run_shell_command": "shell"}, "Write the name of the tool first: `shell`, then `run_shell_command`"),
+        ({"bash": "run_shell_command"}, None),
         ({"shell": "run_shell_command"}, None),
     ],
 )
@@ -81,11 +81,16 @@ def test_an_alias_for_no_tool_is_reported_once(
     assert caplog.messages == expected
 
 
-def test_if_other_agents_may_have_more_tools_only_likely_mistakes_are_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_alias_for_a_tool_of_another_agent_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     example = Integration(aliases={"bash": "run_shell_command", "shel": "run_shell_command", "glob": "find"})
-    example.check_aliases(["glob"], complete=False)
+    example.check_aliases(["glob"])
     assert caplog.messages == []
-    example.check_aliases(["shell"], complete=False)
+    example.check_aliases(["shell"])
+    assert caplog.messages == ["the alias `shel` has no effect: no tool has this name. Did you mean `shell`?"]
+
+
+def test_a_list_of_tools_is_checked_when_its_last_page_has_come(caplog: pytest.LogCaptureFixture) -> None:
+    example = Integration(aliases={"shel": "run_shell_command", "writ": "write_file"})
+    example.check_aliases(["shell", "write"], more_follow=True)
+    example.check_aliases(["writ", None])
     assert caplog.messages == ["the alias `shel` has no effect: no tool has this name. Did you mean `shell`?"]

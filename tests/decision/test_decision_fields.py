@@ -255,7 +255,11 @@ def test_unknown_fields_are_kept_in_the_event_specific_output_and_ignored_elsewh
     output = DefaultHookOutput({"decision": "deny", "vendor": 1, "blocked": False, "hookSpecificOutput": own})
 
     assert output.to_dict() == {"decision": "deny", "hookSpecificOutput": own}
-    assert (output.problems, output.unclear, output.unknown) == ([], None, ("vendor", "blocked"))
+    assert (output.problems, output.unclear, output.unknown) == (
+        [],
+        None,
+        ("vendor", "blocked", "hookSpecificOutput.vendor", "hookSpecificOutput.updatedInput"),
+    )
 
 
 @pytest.mark.requirement("HOOK-016b")

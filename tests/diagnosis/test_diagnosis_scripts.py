@@ -87,6 +87,11 @@ IN_THE_SCRIPT = {
         "#!/bin/sh\n[ -t 0 ] || exit 2\ngrep -q x && { echo 'x is bad' >&2; «exit 1»; }\n",
         "exit with 2",
     ),
+    "exit 1 after another line looked for a program": (
+        "exit-one",
+        "#!/bin/sh\ncommand -v jq >/dev/null || exit 2\ngrep -q x && { echo 'x is bad' >&2; «exit 1»; }\n",
+        "exit with 2",
+    ),
     "exit 2 without a reason": ("exit-two-silent", "#!/bin/sh\necho 'no'\n«exit 2»\n", 'echo "…" >&2'),
     "exit 2 without a reason in Python": (
         "exit-two-silent",
@@ -97,6 +102,11 @@ IN_THE_SCRIPT = {
         "stdout-noise",
         '#!/bin/sh\n  «echo "checking the file"»\necho \'{"decision": "deny"}\'\n',
         ">&2",
+    ),
+    "a dict in Python": (
+        "printed-dict",
+        "#!/usr/bin/env python3\n«print({'decision':» 'deny'})\n",
+        "json.dumps",
     ),
     "JSON among text in Node.js": (
         "stdout-noise",
@@ -132,6 +142,9 @@ def test_it_is_found_in_the_script(place: DiagnosedProject, code: str, marked: s
         '#!/bin/sh\necho checking >&2\necho \'{"decision": "deny"}\'\n',
         '#!/bin/sh\n[ -f x ] || exit 1\necho \'{"decision": "deny"}\'\n',
         "#!/bin/sh\necho 'just text for the model'\n",
+        "#!/bin/sh\n# deny\ncommand -v jq >/dev/null || { echo 'jq is missing' >&2; exit 1; }\n",
+        "#!/bin/sh\nif ! which jq >/dev/null 2>&1; then\n    echo 'jq is missing' >&2\n    exit 1\nfi\n",
+        "#!/usr/bin/env python3\nimport json\nprint(json.dumps({'decision': 'deny'}))\n",
         '#!/bin/sh\necho "I found 3 files: {a, b, c}. The decision was to allow."\n',
         "#!/bin/sh\n# 'decision': none\necho 'text'\necho 'decision: none' >&2\n",
         "#!/bin/sh\ntrap 'exit 1' INT\ncd / || exit 1\ncat\n",
@@ -188,6 +201,38 @@ def test_the_reason_says_what_happens_to_calls(
 
     assert found.code == "script-not-executable"
     assert found.why.endswith(f"the hook fails each time, and {consequence}")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '«echo "Decision log: deny rate 0"»\n',
+        'grep -q x && {\n  echo "no x" >&2\n  exit 2\n}\n«echo allowed»\n',
+        '«echo "checking"»\necho \'{"decision": "allow"}\'\n',
+    ],
+)
+def test_text_of_a_hook_that_fails_closed_blocks(place: DiagnosedProject, script: str) -> None:
+    expected = unmarked(f"#!/bin/sh\n{script}")
+    file = place.write("check", expected.text, 0o755)
+    text = command("./check").replace('"type"', '"failClosed": true, "type"')
+
+    (found,) = place.diagnose_text(text)
+
+    assert (found.code, found.file, span(found)) == ("fail-closed-text", file, expected.spans[0])
+    assert 'echo "…" >&2' in found.fix
+
+
+def test_text_before_exit_2_is_not_read(place: DiagnosedProject) -> None:
+    place.write("check", "#!/bin/sh\necho 'no x' >&2\necho no\nexit 2\n", 0o755)
+
+    assert place.diagnose_text(command("./check").replace('"type"', '"failClosed": true, "type"')) == []
+
+
+@pytest.mark.parametrize("text", ['"no \\"x\\"\n  and no y"', '"no x" \\\n  "and no y"', "'no x\nand no y'"])
+def test_a_message_in_two_lines_may_go_to_stderr(place: DiagnosedProject, text: str) -> None:
+    place.write("check", f"#!/bin/sh\necho {text} >&2\nexit 2\n", 0o755)
+
+    assert place.diagnose_text(command("./check").replace('"type"', '"failClosed": true, "type"')) == []
 
 
 def test_exit_1_of_a_hook_that_fails_closed_does_block(place: DiagnosedProject) -> None:

@@ -132,7 +132,7 @@ def test_a_missing_extra_is_reported_and_its_command_works_without_an_index_that
 ) -> None:
     program = "from llxprt_hooks.model import resolve_translator; resolve_translator()"
     failed = subprocess.run([installed.folder / "bin" / "python", "-c", program], capture_output=True, text=True)
-    advice = re.search(r"run pip install '(llxprt-hooks\[agent\])'$", failed.stderr.strip())
+    advice = re.search(r"run `pip install '(llxprt-hooks\[agent\])'`$", failed.stderr.strip())
     assert advice, failed.stderr
     pip = [installed.folder / "bin" / "python", "-m", "pip", "install", "--dry-run", advice[1]]
     would = subprocess.run(pip, capture_output=True, text=True)

@@ -48,7 +48,7 @@ def build(pages: Path, site: Path) -> subprocess.CompletedProcess[str]:
     )
     assert command, "the Makefile does not say how the site is built"
     arguments = [*shlex.split(command[1]), "--doctree-dir", str(site.with_name("doctrees")), str(pages), str(site)]
-    return subprocess.run([sys.executable, "-m", "sphinx", *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-m", "sphinx", *arguments], capture_output=True, text=True, timeout=600)
 
 
 @dataclass
@@ -284,5 +284,5 @@ def warnings_of(built: subprocess.CompletedProcess[str]) -> list[str]:
 
 def test_the_picture_of_an_event_is_what_its_script_draws(tmp_path: Path) -> None:
     script = shutil.copy(ROOT / "docs" / "pictures" / "draw_event.py", tmp_path)
-    subprocess.run([sys.executable, script], check=True, timeout=60)
+    subprocess.run([sys.executable, script], check=True, timeout=300)
     assert (tmp_path / "event.svg").read_bytes() == (ROOT / "docs" / "pictures" / "event.svg").read_bytes()

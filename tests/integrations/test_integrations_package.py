@@ -74,7 +74,7 @@ except ModuleNotFoundError as error:
 """
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert failed.stdout == f"{hidden}\n"
-    advice = f"(No module named '{hidden}'); run pip install 'llxprt-hooks[{name}]'"
+    advice = f"(No module named '{hidden}'); run `pip install 'llxprt-hooks[{name}]'`"
     assert failed.stderr.endswith(f"Error: this integration needs packages that are not installed {advice}\n")
     assert name in EXTRAS
 

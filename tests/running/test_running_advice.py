@@ -49,6 +49,10 @@ NO_JQQ = (
     'otherwise begin the script with `set -eu` and set "failClosed": true'
 )
 MISTAKES: dict[str, tuple[str, str]] = {
+    "a program with a name that may be a secret": (
+        "x=$(ghp_s3cretT0ken .); true",
+        NO_JQQ.replace("the program `jqq`", "a program"),
+    ),
     "misspelled": (printing({"descision": "deny"}), "`descision` is not read: did you mean `decision`?"),
     "in capitals": (printing({"Continue": False}), "`Continue` is not read: did you mean `continue`?"),
     "misplaced": (

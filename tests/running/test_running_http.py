@@ -398,11 +398,13 @@ async def test_no_log_shows_the_value_of_a_header(
 
 
 def test_without_httpx_the_hook_fails_and_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    for package in ("certifi", "httpx"):
+        monkeypatch.setitem(sys.modules, package, None)
 
     error = asyncio.run(failure(config_of("http://127.0.0.1:9/")))
 
-    assert "pip install 'llxprt-hooks[http]'" in error
+    assert "httpx" in error
+    assert "run `pip install 'llxprt-hooks[http]'`" in error
 
 
 @pytest.mark.slow

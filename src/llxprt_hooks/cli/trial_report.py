@@ -47,7 +47,10 @@ def print_trial(trial: Trial, *, fired: bool) -> None:
     for hint in trial.hints:
         print_wrapped(console, ("hint", "yellow"), f": {hint}")
     if fired and not trial.results and not trial.failures and trial.not_run is None:
-        print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
+        if trial.event_name.spec.can_block:
+            print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
+        else:
+            print_wrapped(console, ("no hook ran", "yellow bold"))
 
 
 def _print_plan(console: Console, trial: Trial) -> None:
@@ -81,8 +84,8 @@ def _print_outcome(console: Console, trial: Trial) -> None:
     found = effects(trial.event_name, trial.output) if trial.output else []
     if trial.blocked:
         # The reason of a hook with `failClosed` begins with the same word.
-        reason = f": {trial.reason}" if trial.reason else ""
-        print_wrapped(console, ("blocked", "red bold"), reason.replace(": blocked ", " ", 1))
+        reason = f": {trial.reason}".removeprefix(": blocked") if trial.reason else ""
+        print_wrapped(console, ("blocked", "red bold"), reason)
     elif trial.should_stop:
         print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
     else:

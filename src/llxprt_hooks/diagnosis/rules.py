@@ -182,3 +182,5 @@ class Rule(Enum):
         "With exit code 2 the reason is read from stderr, and stdout is ignored: the model gets only `Blocked by hook`."
     )
     STDOUT_NOISE = _hint("JSON on stdout is read only without other text; otherwise all of it is treated as a message.")
+    FAIL_CLOSED_TEXT = _hint("With `failClosed`, a hook must print one JSON object or nothing; text blocks every call.")
+    PRINTED_DICT = _hint("Python prints a dict with single quotes: the decision in it is not read.")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from llxprt_hooks.engine.results import is_refusal
 from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS
-from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -31,6 +30,8 @@ _NOT_FOUND: Final = re.compile(
       | :\d+:[ ]command[ ]not[ ]found:[ ](?P<zsh>[^\n]+)$""",
     re.MULTILINE | re.VERBOSE,
 )
+_PROGRAM: Final = re.compile(r"[a-z][a-z+._-]{0,19}[0-9]{0,3}")
+"""A usual name of a program. Others are not shown: a script that runs a variable by mistake could log a secret."""
 
 
 def fields_not_read(result: HookExecutionResult) -> str | None:
@@ -81,10 +82,11 @@ def program_not_found(result: HookExecutionResult) -> str | None:
     found = _NOT_FOUND.search(result.stderr[:_READ])
     if found is None:
         return None
-    name = escape_for_terminal((found["name"] or found["zsh"])[:60])
+    name = found["name"] or found["zsh"]
+    program = f"the program `{name}`" if _PROGRAM.fullmatch(name) else "a program"
     fail_closed = "" if result.hook_config.fail_closed else ' and set "failClosed": true'
     return (
-        f"it did not find the program `{name}` and went on without it, so a check may have been skipped: install it. "
+        f"it did not find {program} and went on without it, so a check may have been skipped: install it. "
         f"If that is intended, send its stderr to /dev/null; otherwise begin the script with `set -eu`{fail_closed}"
     )
 

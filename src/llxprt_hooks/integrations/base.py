@@ -21,7 +21,7 @@ from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
-from llxprt_hooks.text import closest, shorten
+from llxprt_hooks.triggers.aliases import AliasCheck
 from llxprt_hooks.triggers.relevance import has_hooks_for
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.triggers.model_call import ModelCallResult
 
 log = debug_logger("integrations")
-
-_LONGEST_LIST = 200
-"""Characters of a list of tools in a warning."""
 
 
 class ConfigFields(TypedDict, total=False):
@@ -81,7 +78,7 @@ class Integration:
             raise TypeError(f"`{min(config_fields)}` is part of the configuration: pass it to Config(…)")
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})
-        self._unchecked_aliases = set(self._aliases)
+        self.check_aliases = AliasCheck(self._aliases)
         self._reported: set[HookEventName] = set()
         self.report_unsupported()
 
@@ -95,21 +92,6 @@ class Integration:
     def hook_name(self, tool_name: str) -> str:
         """Return the name under which hooks see a tool of the framework."""
         return self._aliases.get(tool_name, tool_name)
-
-    def check_aliases(self, tools: Iterable[str], *, complete: bool = True) -> None:
-        """Warn about aliases for tools that do not exist, each once. Without tools, there is nothing to compare with.
-
-        If the tools are not ``complete``, because another agent may have more, only likely mistakes are reported.
-        """
-        if not self._unchecked_aliases or not (names := list(tools)):
-            return
-        self._unchecked_aliases.difference_update(names)
-        for name in sorted(self._unchecked_aliases):
-            advice = _alias_advice(name, self._aliases[name], names)
-            if complete or advice:
-                self._unchecked_aliases.discard(name)
-                advice = advice or f"The tools are {shorten(', '.join(names), _LONGEST_LIST)}"
-                log.warning("the alias `%s` has no effect: no tool has this name. %s", name, advice)
 
     def has_hooks(self, *events: HookEventName) -> bool:
         """Whether any hook would run for one of these events."""
@@ -140,14 +122,6 @@ class Integration:
             if event not in self._reported and self.hooks.has_hooks_for(event):
                 self._reported.add(event)
                 log.warning("hooks for %s are configured but will not run: %s", event, reason)
-
-
-def _alias_advice(name: str, hook_name: str, tools: list[str]) -> str:
-    """Return what was probably meant by an alias for a tool that does not exist; empty if nothing is likely."""
-    if hook_name in tools:
-        return f"Write the name of the tool first: {{{hook_name!r}: {name!r}}}"
-    meant = closest(name, tools)
-    return f"Did you mean `{meant}`?" if meant else ""
 
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:

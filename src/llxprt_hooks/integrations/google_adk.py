@@ -226,7 +226,7 @@ class HooksPlugin(Integration, BasePlugin):
         run = self._run_of(callback_context)
         if run is None:
             return None
-        self.check_aliases(llm_request.tools_dict, complete=False)
+        self.check_aliases(llm_request.tools_dict)
         caller, session = _caller(callback_context), run.session
         run.restrictions.pop(caller, None)
         run.models.pop(caller, None)

@@ -10,7 +10,6 @@ For a low-level ``Server``, append the middleware to ``server.middleware``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,7 @@ class HooksMiddleware(McpIntegration):
         if ctx.method == "tools/call":
             return await self._call(ctx, call_next)
         result = await call_next(ctx)
-        return self._listed(result, ctx.params) if ctx.method == "tools/list" else result
+        return self._listed(result) if ctx.method == "tools/list" else result
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -70,12 +69,11 @@ class HooksMiddleware(McpIntegration):
         fields = {name: value for name, value in {**result, **changed}.items() if name != STRUCTURED}
         return CallToolResult.model_validate(fields)
 
-    def _listed(self, result: HandlerResult, params: Mapping[str, Any] | None) -> HandlerResult:
+    def _listed(self, result: HandlerResult) -> HandlerResult:
         """A list of tools, without the output schemas of those that have hooks."""
         listed = _as_json(result)
         names = [tool.get("name") for tool in listed.get("tools", ())]
-        is_page = (params or {}).get("cursor") is not None or listed.get("nextCursor") is not None
-        self.check_aliases(filter(None, names), complete=not is_page)
+        self.check_aliases(names, more_follow=listed.get("nextCursor") is not None)
         if not any(map(self.is_hooked, names)):
             return result
         return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}

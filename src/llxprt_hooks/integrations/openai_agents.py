@@ -158,7 +158,7 @@ class OpenAIAgentsHooks(Integration):
         """Return an agent's tools with their hooks. Hooks of a model may restrict or stop the tools."""
         if not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return tools
-        self.check_aliases([tool.name for tool in tools], complete=False)
+        self.check_aliases(tool.name for tool in tools)
         return [self._hooked(tool) for tool in tools]
 
     def _hooked(self, tool: Tool) -> Tool:

@@ -222,8 +222,7 @@ class HookedToolset(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await self.wrapped.get_tools(ctx)
-        # In the run of a capability, the toolset is that of the agent. Otherwise, it may be one of several.
-        self.hooks.check_aliases(tools, complete=self.hooks._session is not None)
+        self.hooks.check_aliases(tools)
         return tools
 
     async def call_tool(

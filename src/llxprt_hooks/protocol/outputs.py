@@ -267,8 +267,12 @@ def _unknown(data: Mapping[Any, Any], known: Container[str]) -> Iterator[str]:
     return (name for name in islice(unknown, _MOST_UNKNOWN) if isinstance(name, str))
 
 
-@lru_cache(maxsize=1024)
 def _meant(name: str) -> str | None:
+    return _likely_field(name[:101])  # `closest` reads no longer ones, and the cache would keep them
+
+
+@lru_cache(maxsize=1024)
+def _likely_field(name: str) -> str | None:
     # One or two wrong letters. `precision` and `permissionMode` are fields of their own, and must not block.
     return closest(name, (*FIELDS, *SPECIFIC_FIELDS), similarity=0.85)
 

@@ -39,6 +39,7 @@ from llxprt_hooks.proxy.mcp_results import (
     tool_result,
 )
 from llxprt_hooks.triggers import portal
+from llxprt_hooks.triggers.aliases import AliasCheck
 from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class _Proxy:
         self._server = server
         self._server_name = server_name
         self._aliases = aliases
+        self._check_aliases = AliasCheck(aliases)
         # A connection is not a session: no session event fires. It keeps a stop for the calls that follow.
         self._session = Session(hooks.config, hooks.config.session_id, "")
         self._has_tool_hooks = any(map(hooks.has_hooks_for, (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)))
@@ -384,9 +386,10 @@ class _Proxy:
     def _listed(self, message: Message, line: bytes) -> bytes:
         """A list of tools, without the output schemas of those that have hooks."""
         result = message.get("result")
-        tools = result.get("tools") if isinstance(result, dict) else None
-        if not isinstance(tools, list):
+        if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
+        names = (tool.get("name") for tool in tools if isinstance(tool, dict))
+        self._check_aliases(names, more_follow=result.get("nextCursor") is not None)
         listed = [self._described(tool) for tool in tools]
         return line if listed == tools else _edited(line, message, ("result",), {"tools": listed})
 

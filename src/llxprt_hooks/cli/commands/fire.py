@@ -83,7 +83,7 @@ def command(
     Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
     because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 otherwise, also if a hook
     failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook that
-    failed or timed out counts as not run.
+    failed, timed out or only observes counts as not run.
 
     \b
     Examples:
@@ -142,7 +142,10 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
         raise click.ClickException(f"hooks could not be run: {trial.not_run}")
     if require_hook and not trial.running:
         raise click.ClickException("--require-hook was given, but no hook runs for this event")
-    if require_hook and trial.results and all(result.error for result in trial.results):
+    if require_hook and all(hook.definition.config.observe for hook in trial.running):
+        raise click.ClickException("--require-hook was given, but every hook of this event only observes")
+    enforced = [result for result in trial.results if not result.hook_config.observe]
+    if require_hook and enforced and all(result.error for result in enforced):
         raise click.ClickException("--require-hook was given, but every hook that ran has failed")
     return ExitStatus.FAILED if trial.failures else ExitStatus.OK
 

@@ -219,8 +219,8 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
     import ssl
 
     try:
+        import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
         import certifi
-        import httpx
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
