@@ -1948,11 +1948,13 @@ RISKY_IN_FILE_MODULES = {"remove", "rename", "renames", "replace", "kill", "kill
 def risky_python(tree, depth=0):
     """What runs programs or deletes files in Python code, or None."""
     nodes = list(ast.walk(tree)) if tree else []
-    modules = {}  # by the name that the code gives them
+    modules = {name: name for name in FILE_MODULES}  # by the name that the code gives them; these are never replaced
     docstrings, owners, without_arguments = set(), set(), set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            modules.update({each.asname or each.name.split(".")[0]: each.name.split(".")[0] for each in node.names})
+            for top, each in ((each.name.split(".")[0], each) for each in node.names):
+                if modules.get(each.asname or top) not in FILE_MODULES:
+                    modules[each.asname or top] = top
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             docstrings.add(node.value)
         elif isinstance(node, ast.Attribute):
