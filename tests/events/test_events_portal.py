@@ -382,7 +382,7 @@ FORKING = """
     run = lambda: hooks.sync.run_tool("t", {}, lambda args: "ran").llm_content
     print(run(), flush=True)
     child = os.fork()
-    print("child" if child == 0 else "parent", run(), flush=True)
+    os.write(1, f"{'child' if child == 0 else 'parent'} {run()}\\n".encode())  # in one piece: the other writes too
     if child:
         assert os.waitpid(child, 0)[1] == 0
         print(run())

@@ -226,5 +226,7 @@ def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.delitem(sys.modules, "llxprt_hooks.model.google_genai")
     registry._translator_named.cache_clear()
 
-    with pytest.raises(TranslationError, match=r"translator google-genai needs .* pip install 'llxprt-hooks\[agent\]'"):
+    with pytest.raises(
+        TranslationError, match=r"translator google-genai needs .* `pip install 'llxprt-hooks\[agent\]'`"
+    ):
         resolve_translator()
