@@ -46,7 +46,7 @@ class Scene:
 
     @property
     def shell(self) -> str:
-        return f"cat > /dev/null; echo '{ANSWER}'"
+        return f"cat > /dev/null; echo '{ANSWER}'; :"  # the last word takes the argument that tells 100 hooks apart
 
     @property
     def bash(self) -> str:
