@@ -187,6 +187,25 @@ def test_ctrl_c_ends_the_hook_before_it_is_raised(project: EventsProject) -> Non
     assert hooks.sync.run_tool is not None
 
 
+def test_a_signal_whose_handler_raises_nothing_does_not_end_the_call() -> None:
+    """Timers, profilers and programs that reap their children have such handlers."""
+    handled = threading.Event()
+
+    async def guard(payload: dict[str, Any]) -> Any:
+        while not handled.is_set():  # the handler runs where the main thread waits for this hook
+            os.kill(os.getpid(), signal.SIGUSR1)
+            await asyncio.sleep(0.01)
+        return deny("guarded")
+
+    hooks = Hooks()
+    hooks.on("BeforeTool", guard)
+    previous = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
+    try:
+        assert hooks.sync.run_tool("any", {}, done).llm_content == "guarded"
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+
+
 @pytest.mark.slow
 def test_ctrl_c_before_the_call_has_begun() -> None:
     """The loop is busy, so the call is still waiting to be started."""

@@ -163,7 +163,10 @@ class _EventSignal:
             os.eventfd_write(self._fd, 1)
 
     def wait(self) -> None:
-        os.eventfd_read(self._fd)
+        while True:
+            with suppress(InterruptedError):  # a signal handler ran, and raised nothing
+                os.eventfd_read(self._fd)
+                return
 
     def close(self) -> None:
         os.close(self._fd)
