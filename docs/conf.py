@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from importlib import metadata
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -71,7 +70,7 @@ INCLUDED_BY = {
 TITLES = {"overview": "Overview", "reporting": "Reporting a vulnerability"}
 
 project = "llxprt-hooks"
-release = metadata.version(project)
+release = llxprt_hooks.__version__  # an editable installation may have the metadata of an older version
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["README.md"]  # `index.md` includes it; it is not to be a page twice

@@ -176,6 +176,12 @@ def test_options_are_kept_in_one_piece(site: Path) -> None:
     assert '<span class="pre">--' not in page
 
 
+def test_the_version_is_that_of_the_package(site: Path) -> None:
+    assert f"<title>llxprt-hooks {llxprt_hooks.__version__}</title>" in (site / "index.html").read_text(
+        encoding="utf-8"
+    )
+
+
 @pytest.mark.parametrize("package", ["mcp.server", "fastmcp"])
 def test_code_in_a_docstring_is_shown_as_code(site: Path, package: str) -> None:
     page = (site / "api-integrations.html").read_text(encoding="utf-8")
