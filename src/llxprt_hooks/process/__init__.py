@@ -36,7 +36,8 @@ The guarantees below hold whatever the program does. Each begins with the word t
     If the caller is killed, the groups that it runs are killed right after it, by a small shell that waits for that.
     The shell is started when a program runs for longer than a few milliseconds.
 ``fork``
-    If the caller forks while programs run, they stay the parent's. The child neither signals nor reaps them.
+    If the caller forks while programs run, they stay the parent's. The child neither signals nor reaps them, nor does
+    it keep their input open. While a program is being started, another thread waits before it forks.
 ``limit``
     `ProcessSlots` limits how many run at once. The others wait, also on other event loops, for any of them to end.
 ``blocking``
