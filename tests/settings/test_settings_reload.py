@@ -30,6 +30,7 @@ from tests.support.processes import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from tests.support.project import Project
 
@@ -373,6 +374,32 @@ def test_the_thread_ends_with_the_configuration(project: Project, warned: Callab
     assert _watching()
     del config
     until(lambda: gc.collect() >= 0 and not _watching())  # a thread that is reloading holds its configuration
+
+
+def test_the_thread_ends_with_a_configuration_that_it_collects_itself(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may run in any thread, at any moment: here in this one, while it begins to wait."""
+    monkeypatch.setattr(watch, "INTERVAL", 0.02)
+    dropped = threading.Event()
+
+    def collect(frame: FrameType, *_: object) -> Any:
+        if dropped.is_set() and frame.f_code in (watch.SettingsWatch._watch.__code__, threading.Event.wait.__code__):
+            gc.collect()
+        return collect
+
+    tracing = threading.gettrace()
+    threading.settrace(collect)
+    gc.disable()
+    try:
+        config = Config.load(project.root, watch=True)
+        config.observer = config  # type: ignore[assignment]  # only the collector finds out that nobody uses it
+        del config
+        dropped.set()
+        until(lambda: not _watching())
+    finally:
+        gc.enable()
+        threading.settrace(tracing)
 
 
 def _watching() -> bool:
