@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,11 @@ from llxprt_hooks import (
     revoke_trust,
     trust_status,
 )
+from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.trust import watch
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
-from tests.support.processes import until
+from tests.support.processes import at_most_until_the_deadline, handled, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +91,26 @@ def test_extensions_disabled_hooks_and_environment_are_read_again(project: Proje
     project.put("user", {"enableHooks": True, "hooksConfig": {"disabled": [saying("x")]}})
     hooks.reload()
     assert content(hooks) == "done"
+
+
+def test_a_signal_handler_may_reload_during_a_reload(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals, one right after the other."""
+    project.configure(BeforeTool="echo no >&2; exit 2")
+    project.approve()
+    hooks = Hooks.load(project.root)
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
+    initialize = HookRegistry.initialize
+
+    def interrupted(registry: HookRegistry) -> None:
+        monkeypatch.setattr(HookRegistry, "initialize", initialize)
+        signal.raise_signal(signal.SIGUSR1)
+        initialize(registry)
+
+    monkeypatch.setattr(HookRegistry, "initialize", interrupted)
+    with handled(signal.SIGUSR1, hooks.reload), at_most_until_the_deadline():
+        hooks.reload()
+
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
 
 
 def test_functions_stay_registered(project: Project) -> None:

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,31 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < give_up, "it did not happen"
         time.sleep(0.01)
+
+
+@contextmanager
+def handled(number: signal.Signals, handler: Callable[[], object]) -> Iterator[None]:
+    """Call a function in the main thread when a signal arrives."""
+    previous = signal.signal(number, lambda *_: handler())
+    try:
+        yield
+    finally:
+        signal.signal(number, previous)
+
+
+@contextmanager
+def at_most_until_the_deadline() -> Iterator[None]:
+    """Raise ``TimeoutError`` in the main thread if it hangs in the block."""
+
+    def give_up() -> None:
+        raise TimeoutError
+
+    with handled(signal.SIGALRM, give_up):
+        signal.alarm(int(DEADLINE))
+        try:
+            yield
+        finally:
+            signal.alarm(0)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

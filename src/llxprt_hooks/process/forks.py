@@ -59,3 +59,18 @@ class NoFork:
 
 no_fork = NoFork()
 os.register_at_fork(before=no_fork.__enter__, after_in_parent=no_fork.__exit__, after_in_child=no_fork.after_in_child)
+
+
+class ForkSafeLock:
+    """A lock that is free in every forked process. A signal handler may enter it again in the thread that holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        no_fork.__enter__()
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+        no_fork.__exit__()
