@@ -438,6 +438,44 @@ FORKING_DURING_THE_FIRST_EVENT = """
 """
 
 
+FORKING_DURING_AN_IMPORT = """
+    import os, signal, sys, threading, time, warnings
+    from {module} import {function}
+
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "{imported}":
+                begun.set()
+                time.sleep(0.5)
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+    begun = threading.Event()
+    sys.meta_path.insert(0, Slow())
+    thread = threading.Thread(target={function})
+    thread.start()
+    begun.wait()
+    if (child := os.fork()) == 0:
+        signal.alarm(60)  # ends it if it hangs
+        {function}()
+        os._exit(0)
+    thread.join()
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "function", "imported"),
+    [
+        ("llxprt_hooks.engine.executors.http", "_make_transport", "httpx"),
+        ("llxprt_hooks.bus.nats_connection", "_imported_client", "nats.aio.client"),
+    ],
+)
+def test_a_process_that_is_forked_during_an_import_can_import(module: str, function: str, imported: str) -> None:
+    text = FORKING_DURING_AN_IMPORT.format(module=module, function=function, imported=imported)
+    assert program(text) == "0\n"
+
+
 @pytest.mark.slow
 def test_a_process_that_is_forked_during_the_first_event_is_guarded() -> None:
     assert program(FORKING_DURING_THE_FIRST_EVENT) == "0\n"
