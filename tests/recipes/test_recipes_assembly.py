@@ -38,7 +38,7 @@ def test_parts_are_written_once_after_the_settings_of_the_script(parts: Path) ->
         f'"""Round things.\n\nOf any size.\n"""\n\nimport math\n\nfrom {PACKAGE}units import half\n\n\n'
         "def area(diameter):\n    return math.pi * half(diameter) ** 2\n"
     )
-    (parts / "units.py").write_text('"""Lengths."""\n\nUNIT = "m"\n\n\ndef half(length):\n    return length / 2\n')
+    (parts / "units.py").write_text("import decimal\n\n\ndef half(length):\n    return decimal.Decimal(length) / 2\n")
 
     script = assembled(
         f'#!/usr/bin/env python3\n"""Blocks."""\n\nimport json\nimport sys\n\nfrom {PACKAGE}shapes.circle import area\n'
@@ -51,6 +51,7 @@ def test_parts_are_written_once_after_the_settings_of_the_script(parts: Path) ->
         == '''#!/usr/bin/env python3
 """Blocks."""
 
+import decimal
 import json
 import math
 import sys
@@ -58,13 +59,8 @@ import sys
 MOST = 3  # may be changed
 
 
-# Lengths.
-
-UNIT = "m"
-
-
 def half(length):
-    return length / 2
+    return decimal.Decimal(length) / 2
 
 
 # Round things.
@@ -160,7 +156,7 @@ def test_a_script_runs_as_a_single_file_that_was_copied(file: str, tmp_path: Pat
     }
 
     done = subprocess.run(
-        [sys.executable, "-I", str(place)],
+        [sys.executable, "-IS", str(place)],  # -S: without the packages of this environment
         input=json.dumps(event).encode(),
         cwd=project,
         env={"HOME": str(tmp_path), "PATH": os.defpath, "CI": "true"},

@@ -51,5 +51,5 @@ def _add_part(node: ast.ImportFrom, imports: set[str], parts: dict[str, str]) ->
         source = PARTS.joinpath(*name.split(".")).with_suffix(".py").read_text("utf-8")
         _, body = _divided(source, imports, parts)
         title = ast.get_docstring(ast.parse(source)) or ""
-        comment = [f"# {line}".rstrip() for line in title.split("\n")]
-        parts[name] = "\n".join([*comment, body.rstrip()])
+        heading = [f"# {line}".rstrip() for line in title.splitlines()]
+        parts[name] = "\n".join([*heading, body]).strip("\n")

@@ -5,8 +5,6 @@ Blocks publishing, deploying and pushing, changes to the pipeline itself, and pr
 its secrets. Stops a session that makes too many calls. CI_SAFETY_NET=always makes it active everywhere.
 """
 
-import fcntl
-import hashlib
 import json
 import os
 import re
@@ -23,6 +21,9 @@ from llxprt_hooks.recipes.collection.parts.call_commands import (
     quoted,
 )
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
+from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
+from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
 
 MOST_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
@@ -81,10 +82,6 @@ SECRET_FILE = (
 READERS = {"cat", "ls", "grep", "rg", "head", "tail", "less", "diff", "wc", "find", "stat", "file", "actionlint",
            "echo", "printf", "test", "[", "sort", "cut", "jq", "yq", "tree"}  # fmt: skip
 GIT_READERS = {"diff", "log", "show", "status", "add", "commit", "blame", "ls-files", "grep"}
-
-# In lower case. All other tools count as tools that write.
-READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
-                 "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
 
 
 # A part of a command line, up to what ends a command outside of quotes; and commands inside of others.
@@ -187,12 +184,7 @@ def changes_pipeline(text):
 
 def too_many_calls(event):
     """Count the session's calls; whether this one is beyond the limit."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "llxprt-hooks", "ci-safety-net")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(event["session_id"].encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    with os.fdopen(os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+    with locked_file("ci-safety-net", event["session_id"]) as opened:
         count = int(opened.read() or 0) + 1
         opened.seek(0)
         opened.write(str(count))
@@ -245,16 +237,5 @@ def main():
     return reason_to_block(event)
 
 
-def decide():
-    """Exit code 2 blocks, whatever goes wrong on the way."""
-    try:
-        reason = main()
-    except BaseException as error:
-        reason = f"this call cannot be checked ({type(error).__name__})"
-    if reason:
-        sys.stderr.buffer.write(f"CI safety net: {reason}.\n".encode("utf-8", "backslashreplace"))
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    decide()
+    decide(main, "CI safety net: {}.")

@@ -32,6 +32,7 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.judge import Judge
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import first
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.python_code import parsed, risky_python
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 
 # Other tools of the matcher, such as execute_sql. Only arguments in COMMAND_NAMES are checked, unless the argument
 # `language` is a shell or Python.
@@ -104,23 +105,13 @@ def judge_call(tool, given, project):
 
 
 def main():
-    call = json.loads(sys.stdin.buffer.read())
-    return judge_call(call["tool_name"], call["tool_input"], call["cwd"])
-
-
-def decide():
-    """Exit code 2 blocks, whatever goes wrong on the way."""
     try:
-        reason = main()
+        call = json.loads(sys.stdin.buffer.read())
+        return judge_call(call["tool_name"], call["tool_input"], call["cwd"])
     except RecursionError:
-        reason = "it is too long or too deeply nested to be checked"
-    except BaseException as error:
-        reason = f"it cannot be checked ({type(error).__name__})"
-    if reason:
-        text = f"This command is blocked: {reason}. If it is really needed, ask the user to run it.\n"
-        sys.stderr.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.exit(2)
+        return "it is too long or too deeply nested to be checked"
 
 
 if __name__ == "__main__":
-    decide()
+    message = "This command is blocked: {}. If it is really needed, ask the user to run it."
+    decide(main, message, unchecked="it cannot be checked")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
 TIME_LIMIT = 20
 
@@ -38,13 +39,6 @@ FORMATTERS = {
 
 # Formatters whose configuration in the project is, or may name, code that they run.
 RUN_CODE_OF_THE_PROJECT = {"prettier", "rubocop", "ktlint", "nixfmt"}
-
-
-def is_approved(project):
-    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
-        return said == "1"
-    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 
 
 def formatter(path, project):

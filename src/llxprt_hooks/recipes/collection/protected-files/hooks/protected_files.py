@@ -25,6 +25,8 @@ from llxprt_hooks.recipes.collection.parts.call_commands import (
     quoted,
 )
 from llxprt_hooks.recipes.collection.parts.call_paths import LONGEST_PATH, named_texts, paths_in
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
+from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
 
 # Neither read nor written. A pattern with a slash is compared with the end of the path, one without with the name.
 SECRET = [".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa",
@@ -42,9 +44,6 @@ MOST_ENTRIES = 20_000  # files that are looked at to find protected ones
 LARGEST = 1_000_000  # bytes of a protected file that a search is tried on
 SKIPPED = {"node_modules", ".git", ".venv", "venv", "__pycache__", "site-packages"}
 
-# In lower case. All other tools count as tools that write.
-READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
-                 "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
 SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
 WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", "rsync", "chmod", "chown", "touch",
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
@@ -340,16 +339,5 @@ def judge(tool, given, folder):
     return None
 
 
-def decide():
-    """Exit code 2 blocks, whatever goes wrong on the way."""
-    try:
-        reason = main()
-    except BaseException as error:
-        reason = f"this call cannot be checked ({type(error).__name__})"
-    if reason:
-        sys.stderr.buffer.write(f"{reason}\n".encode("utf-8", "backslashreplace"))
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    decide()
+    decide(main)

@@ -6,8 +6,6 @@ run began takes over that run's result instead of asking for another.
 """
 
 import contextlib
-import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -17,18 +15,13 @@ import sys
 import time
 
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
+from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
 COMMAND = os.environ.get("TEST_AFTER_EDIT_COMMAND", "")  # what to run; found out if empty
 TIME_LIMIT = 120  # seconds; the hook's own `timeout` has to be longer
 LONGEST = 4000  # characters of output for the model
 NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ico", ".lock", ".csv", "LICENSE")
-
-
-def is_approved(project):
-    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
-        return said == "1"
-    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 
 
 def test_command(project):
@@ -95,13 +88,7 @@ def run(command, project):
 
 def outcome(command, project, asked):
     """The result of a run that began after `asked`: another hook's if there is one, else one of our own."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "llxprt-hooks", "test-after-edit")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(f"{project}\0{command}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    descriptor = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as state:
-        fcntl.flock(state, fcntl.LOCK_EX)
+    with locked_file("test-after-edit", f"{project}\0{command}") as state:
         try:
             last = json.load(state)
         except ValueError:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
 MODE = os.environ.get("TEST_FIRST", "exists")
 
@@ -62,13 +63,6 @@ def existing(names, project):
             with open(path, encoding="utf-8", errors="replace") as opened:
                 if re.search(r"(?i)assert|expect|should|test|require|check", opened.read(1_000_000)):
                     yield path  # an empty file is not a test
-
-
-def is_approved(project):
-    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
-        return said == "1"
-    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 
 
 def is_changed(path, project):
