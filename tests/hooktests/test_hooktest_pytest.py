@@ -54,9 +54,14 @@ def guarded(world: CliProject) -> CliProject:
     return world
 
 
+def own_temporary_folder(world: CliProject) -> dict[str, str]:
+    """Otherwise pytest deletes what older runs left in the usual folder at its end, which can take minutes."""
+    return {"TMPDIR": str(world.home)}
+
+
 def run_pytest(world: CliProject, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a project, with only this plugin."""
-    disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **own_temporary_folder(world)}
     options = ("-q", "-p", "no:cacheprovider", "-p", "llxprt_hooks.pytest_plugin")
     return subprocess.run(
         [sys.executable, "-m", "pytest", *options, *arguments],
@@ -130,7 +135,7 @@ def test_it(pytestconfig):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "test_it.py"],
         cwd=guarded.root,
-        env=guarded.environment(),
+        env=guarded.environment(**own_temporary_folder(guarded)),
         capture_output=True,
         text=True,
         timeout=DEADLINE,
