@@ -49,7 +49,6 @@ def _add_part(node: ast.ImportFrom, imports: set[str], parts: dict[str, str]) ->
         raise ValueError(f"a script with parts has `{ast.unparse(node)}`: use `import`, or import a part")
     if name not in parts:
         source = PARTS.joinpath(*name.split(".")).with_suffix(".py").read_text("utf-8")
-        _, body = _divided(source, imports, parts)
-        title = ast.get_docstring(ast.parse(source)) or ""
-        heading = [f"# {line}".rstrip() for line in title.splitlines()]
+        docstring, body = _divided(source, imports, parts)
+        heading = [f"# {line}".rstrip() for line in docstring.strip('"\n').splitlines()]
         parts[name] = "\n".join([*heading, body]).strip("\n")
