@@ -146,13 +146,13 @@ def _with_hooks(
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
             reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
-    inserter = _PathInserter(reader, str(path), shell_keys)
+    inserter = PathInserter(reader, str(path), shell_keys)
     hooks = {event: inserter.value(groups) for event, groups in reader.events(document.root).items()}
     problems += document.duplicate_keys() + reader.problems
     return Extension(name, hooks, path=path, document=document)
 
 
-class _PathInserter:
+class PathInserter:
     """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
     def __init__(self, reader: FieldReader, path: str, shell_keys: Collection[str]) -> None:
