@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -20,7 +19,7 @@ import trio.lowlevel
 
 from llxprt_hooks import Hooks, StopRequested, ToolResult, context, deny, execute_tool_with_hooks, rewrite
 from llxprt_hooks.triggers import portal
-from tests.support.processes import at_most_until_the_deadline, handled, lives, until
+from tests.support.processes import at_most_until_the_deadline, handled, lives, run_python, until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject
@@ -34,13 +33,7 @@ def done(args: dict[str, Any]) -> str:
 
 def program(text: str, *, timeout: float = 60) -> str:
     """What a program printed that ended well."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", textwrap.dedent(text)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    finished = run_python("-W", "error::ResourceWarning", "-c", textwrap.dedent(text), seconds=timeout)
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""
     return finished.stdout
