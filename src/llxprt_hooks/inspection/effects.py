@@ -8,7 +8,7 @@ from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,7 +76,7 @@ def _json(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    return shorten(" ".join(text.split()), _LONGEST)
+    return shorten(one_line(text), _LONGEST)
 
 
 _WORDS: Mapping[Effect, Callable[[Any], str]] = {

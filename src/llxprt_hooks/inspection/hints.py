@@ -14,7 +14,7 @@ from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS, TRACEBACK
 from llxprt_hooks.protocol.json_codec import read_json_text
 from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
-from llxprt_hooks.text import closest
+from llxprt_hooks.text import closest, one_line
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -31,7 +31,7 @@ _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 def hints_on(result: HookExecutionResult) -> list[str]:
     """Return advice for the author of a hook; empty if no mistake was found, or if its error says all."""
-    name, error = " ".join(result.hook_config.identity.split()), str(result.error or "")
+    name, error = one_line(result.hook_config.identity), str(result.error or "")
     hints = dict.fromkeys(hint for advise in _ADVISERS for hint in advise(result))
     return [f"{name}: {hint}" for hint in hints if hint not in error]
 
