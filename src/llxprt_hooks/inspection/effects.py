@@ -29,7 +29,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     spec = event_name.spec
     found: list[str] = []
     if is_blocked(event_name, output):
-        found.append(f"blocks it: {_cut(output.get_effective_reason())}".replace(": blocked because ", ", because ", 1))
+        found.append(f"blocks it{because(_cut(output.get_effective_reason()))}")
     if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
@@ -62,6 +62,15 @@ def _would_have(phrase: str) -> str:
 
 
 _DONE = {"blocks it": "blocked", "stops the agent": "stopped the agent"}
+
+
+def because(reason: str) -> str:
+    """Return a reason, to follow words that say what happened. That of ``failClosed`` begins with such words itself.
+
+    >>> because("no secrets"), because("blocked because failClosed is set")
+    (': no secrets', ', because failClosed is set')
+    """
+    return f": {reason}".replace(": blocked because ", ", because ", 1)
 
 
 def _tool_config(value: Mapping[str, Any]) -> str:

@@ -212,11 +212,12 @@ def _outcome(record: Record) -> tuple[str, str, str]:
 
 
 def _would_have(observed: Mapping[str, Any]) -> str:
+    from llxprt_hooks.inspection.effects import because
+
     for field in ("blocked", "stopped"):
         if observed.get(field):
             reason = one_line(observed.get("reason") or "")
-            told = f": {reason}".replace(": blocked because ", ", because ", 1) if reason else ""
-            return f"would have {field}{told}"
+            return f"would have {field}{because(reason) if reason else ''}"
     return f"would have changed {effects}" if (effects := _effects(observed)) else ""
 
 
