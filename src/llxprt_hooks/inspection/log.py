@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,6 +23,7 @@ from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import blocking_is_forbidden
+from llxprt_hooks.process.calls_in_thread import MOST_PENDING, CallsInThread
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import read_json_object, write_json
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
@@ -44,9 +43,6 @@ LARGEST = 4 * 1024 * 1024
 
 LARGEST_WHILE_LOCKED = 2 * LARGEST
 """Bytes that the file may have while another process keeps it from being rotated; more records are dropped."""
-
-MOST_PENDING = 1000
-"""Records that may wait to be written, where only a thread may write; more are dropped."""
 
 LONGEST = 1e12
 """Maximum plausible duration in milliseconds, about thirty years."""
@@ -83,7 +79,7 @@ class HookLog(HookObserver):
         self._file = file or log_file()
         self._usable = True
         self._dropped = 0
-        self._later = _WriteLater()
+        self._later = CallsInThread("llxprt-hooks log")
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         self._write(partial(self._execution, result, timestamp()))
@@ -96,7 +92,7 @@ class HookLog(HookObserver):
             return
         if not blocking_is_forbidden():
             self._append(record())
-        elif not self._later.call(lambda: self._append(record())):
+        elif not self._later.call(lambda: self._append(record()), wait=False):
             self._drop(f"{MOST_PENDING} records wait to be written")
 
     def _execution(self, result: HookExecutionResult, ended: str) -> Record:
@@ -151,25 +147,6 @@ class HookLog(HookObserver):
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
             log.warning("executions are recorded again; %d records were not written", dropped)
-
-
-class _WriteLater:
-    """Writes in a thread, in order."""
-
-    def __init__(self) -> None:
-        self._pid = 0
-        self._pending: deque[None] = deque()
-
-    def call(self, write: Callable[[], None]) -> bool:
-        """Write soon; false if too much is pending. At the end of the program the interpreter waits for the rest."""
-        if self._pid != os.getpid():  # a forked process does not have the thread
-            self._pid, self._thread = os.getpid(), ThreadPoolExecutor(1, "llxprt-hooks log")
-            self._pending.clear()
-        if len(self._pending) >= MOST_PENDING:
-            return False
-        self._pending.append(None)
-        self._thread.submit(write).add_done_callback(lambda _: self._pending.pop())
-        return True
 
 
 @dataclass(frozen=True, slots=True)
