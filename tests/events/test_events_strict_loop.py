@@ -11,7 +11,7 @@ import pytest
 from blockbuster import BlockingError, blockbuster_ctx
 
 from llxprt_hooks import Config, HookLog, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
-from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.audit import log as hook_log
 from llxprt_hooks.inspection.log import read_log
 from llxprt_hooks.process import calls_in_thread
 from llxprt_hooks.settings.atomic import append_line
@@ -128,7 +128,12 @@ def test_records_that_cannot_be_written_in_time_are_counted(
     tmp_path: Path, guard: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr(hook_log, "append_line", lambda *line: release.wait() and append_line(*line))
+
+    def append_late(descriptor: int, line: bytes) -> None:
+        release.wait()
+        append_line(descriptor, line)
+
+    monkeypatch.setattr(hook_log, "append_line", append_late)
     monkeypatch.setattr(calls_in_thread, "MOST_PENDING", 1)
     config = config_of(tmp_path, guard, observer=HookLog(tmp_path))
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def load_hooks(directory: str, proxy: str) -> Hooks:
     """Load the hooks of a folder, and print what will not work in this proxy, each line once."""
+    from llxprt_hooks.audit.log import HookLog
     from llxprt_hooks.config import Config
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.inspection.inventory import take_inventory, without_warnings
-    from llxprt_hooks.inspection.log import HookLog
     from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
 
     with without_warnings():

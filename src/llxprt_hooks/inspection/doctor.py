@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.audit.log import log_file
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
 from llxprt_hooks.diagnosis.diagnose import findings
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
-from llxprt_hooks.inspection.log import log_file
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.ownership import folder_writers

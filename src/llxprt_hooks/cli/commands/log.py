@@ -130,7 +130,7 @@ def command(
 
 def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
-    from llxprt_hooks.inspection.log import log_file
+    from llxprt_hooks.audit.log import log_file
 
     own = "`Hooks(Config.load(project, observer=HookLog(project)))`"
     if not log_file().exists():

@@ -16,12 +16,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from llxprt_hooks.audit.log import log_file
+from llxprt_hooks.audit.recording import is_recording
 from llxprt_hooks.cli.web.access import Access
 from llxprt_hooks.cli.web.feed import Feed
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.effects import effects
-from llxprt_hooks.inspection.log import log_file
-from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.inspection.replay import compare, fire_command, hook_test, input_of, outcome_of
 from llxprt_hooks.inspection.timeline import TimelineEvent, Where
 from llxprt_hooks.inspection.trial import ZYGOTE_PATIENCE, InvalidInputError, attempt, meaning
