@@ -41,6 +41,7 @@ class Role(StrEnum):
     USER = "user"
     SYSTEM = "system"
     EXTENSION = "extension"
+    MANIFEST = "manifest"
     FILE = "file"
 
 
@@ -67,7 +68,7 @@ class SettingsFile:
     @cached_property
     def events(self) -> tuple[EventEntry, ...]:
         """The events under ``hooks``; of duplicates the last, as in the engine."""
-        hooks = self.root.at("hooks")
+        hooks = None if self.role is Role.MANIFEST else self.root.at("hooks")
         members = {member.key: member for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return tuple(EventEntry(self, member) for member in members.values())
 
