@@ -22,7 +22,7 @@ from llxprt_hooks.model import Restriction
 from llxprt_hooks.proxy import model_http
 from llxprt_hooks.proxy.model_answers import without_calls
 from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, serving, upstreams
-from tests.clients.api_server import APIServer, Call
+from tests.support.api_server import APIServer, Call
 from tests.support.processes import eventually, lives
 
 if TYPE_CHECKING:
