@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -20,7 +19,7 @@ import trio.lowlevel
 
 from llxprt_hooks import Hooks, StopRequested, ToolResult, context, deny, execute_tool_with_hooks, rewrite
 from llxprt_hooks.triggers import portal
-from tests.support.processes import at_most_until_the_deadline, handled, lives, until
+from tests.support.processes import at_most_until_the_deadline, handled, lives, run_python, until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject
@@ -34,13 +33,7 @@ def done(args: dict[str, Any]) -> str:
 
 def program(text: str, *, timeout: float = 60) -> str:
     """What a program printed that ended well."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", textwrap.dedent(text)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    finished = run_python("-W", "error::ResourceWarning", "-c", textwrap.dedent(text), seconds=timeout)
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""
     return finished.stdout
@@ -436,6 +429,44 @@ FORKING_DURING_THE_FIRST_EVENT = """
     thread.join()
     print(os.waitpid(child, 0)[1])
 """
+
+
+FORKING_DURING_AN_IMPORT = """
+    import os, signal, sys, threading, time, warnings
+    from {module} import {function}
+
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "{imported}":
+                begun.set()
+                time.sleep(0.5)
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+    begun = threading.Event()
+    sys.meta_path.insert(0, Slow())
+    thread = threading.Thread(target={function})
+    thread.start()
+    begun.wait()
+    if (child := os.fork()) == 0:
+        signal.alarm(60)  # ends it if it hangs
+        {function}()
+        os._exit(0)
+    thread.join()
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "function", "imported"),
+    [
+        ("llxprt_hooks.engine.executors.http", "_make_transport", "httpx"),
+        ("llxprt_hooks.bus.nats_connection", "_imported_client", "nats.aio.client"),
+    ],
+)
+def test_a_process_that_is_forked_during_an_import_can_import(module: str, function: str, imported: str) -> None:
+    text = FORKING_DURING_AN_IMPORT.format(module=module, function=function, imported=imported)
+    assert program(text) == "0\n"
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ caller has no permission to signal.
 from llxprt_hooks.process.blocking import blocking_is_forbidden
 from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.errors import SpawnError, is_out_of_stack
-from llxprt_hooks.process.forks import ForkSafeLock
+from llxprt_hooks.process.forks import ForkSafeLock, no_fork
 from llxprt_hooks.process.run import Completed, run_child, run_process
 from llxprt_hooks.process.slots import ProcessSlots
 from llxprt_hooks.process.watchdog import watchdog
@@ -66,6 +66,7 @@ __all__ = [
     "SpawnError",
     "blocking_is_forbidden",
     "is_out_of_stack",
+    "no_fork",
     "run_child",
     "run_process",
     "spawn",

@@ -1,8 +1,11 @@
-"""Keep the descriptors of running programs out of processes that other threads fork.
+"""Keep what another thread is doing out of a forked process.
 
 A forked process has a copy of every descriptor for as long as it lives. With the write end of a program's stdin, the
 program waits for the end of its input. With the pipe that tells `subprocess` that a program was started, the event loop
 waits. So a fork waits while a program is being started, and gives up the inputs that are still being written.
+
+It also has a copy of every lock, and none of the threads that hold them. A process that was forked while a module was
+being imported can never import that module.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from __future__ import annotations
 import os
 import threading
 
-_PATIENCE = 2.0
-"""Seconds that a thread waits for another one, which takes milliseconds to start a program.
+_PATIENCE = 10.0
+"""Seconds that a thread waits for another one, which takes milliseconds to start a program, and a second to import.
 
 It takes forever if a file system hangs, or if the interpreter ends, and the other thread with it.
 """

@@ -20,7 +20,7 @@ from llxprt_hooks.bus.hops import hop_headers
 from llxprt_hooks.bus.patience import patience_headers
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, Executor
 from llxprt_hooks.per_loop import PerLoop
-from llxprt_hooks.process import ProcessSlots
+from llxprt_hooks.process import ProcessSlots, no_fork
 from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.settings.jsonc import Kind
@@ -219,8 +219,9 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
     import ssl
 
     try:
-        import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
-        import certifi
+        with no_fork:
+            import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
+            import certifi
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
