@@ -234,7 +234,7 @@ def test_a_mistake_in_the_settings_is_broken(world: CliProject) -> None:
     run = world.run("doctor")
 
     assert run.status == 1
-    assert '"enableHooks" must be true or false' in run.stdout
+    assert "`enableHooks` must be true or false" in run.stdout
     assert "1 problem. `llxprt-hooks validate` explains problems in settings." in run.stdout
 
 

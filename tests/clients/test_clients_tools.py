@@ -10,8 +10,8 @@ import pytest
 from llxprt_hooks import StopRequested, ToolResult, context, deny, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
-from tests.clients.api_server import Call
 from tests.clients.drivers import Driver, MessagesDriver
+from tests.support.api_server import Call
 
 
 def read_file(path: str) -> str:

@@ -18,11 +18,11 @@ from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.agent.tools.workspace import Workspace
 from llxprt_hooks.agent.transcript import Transcript
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.observer import Observers
 from llxprt_hooks.events import NotificationType
 from llxprt_hooks.inspection.inventory import loaded_settings
-from llxprt_hooks.inspection.log import HookLog
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.triggers.lifecycle import fire_notification_hook
 

@@ -20,10 +20,10 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
 
     Fails if the user's or the system's settings cannot be read: the proxy must not start without their guards (D-27).
     """
+    from llxprt_hooks.audit.log import HookLog
     from llxprt_hooks.config import Config
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.inspection.inventory import loaded_settings, take_inventory
-    from llxprt_hooks.inspection.log import HookLog
     from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
     from llxprt_hooks.logger import without_warnings
     from llxprt_hooks.settings.problem import SettingsError

@@ -17,7 +17,6 @@ from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PathInserter
-from llxprt_hooks.settings.hook_fields import FieldReader
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.shape import shown_addresses
 
@@ -41,6 +40,7 @@ class Role(StrEnum):
     USER = "user"
     SYSTEM = "system"
     EXTENSION = "extension"
+    MANIFEST = "manifest"
     FILE = "file"
 
 
@@ -67,7 +67,7 @@ class SettingsFile:
     @cached_property
     def events(self) -> tuple[EventEntry, ...]:
         """The events under ``hooks``; of duplicates the last, as in the engine."""
-        hooks = self.root.at("hooks")
+        hooks = None if self.role is Role.MANIFEST else self.root.at("hooks")
         members = {member.key: member for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return tuple(EventEntry(self, member) for member in members.values())
 
@@ -195,7 +195,7 @@ class HookEntry:
         folder = self.file.extension
         if folder is None:
             return dict(self.node.to_value())
-        inserter = PathInserter(FieldReader(self.file.document), str(folder), shell_fields())
+        inserter = PathInserter(lambda *_: None, str(folder), shell_fields())  # the engine reports what it leaves out
         return dict(inserter.value(self.node))
 
     @cached_property

@@ -50,6 +50,10 @@ _RESULT_FIELDS = {
 """The field names in ``fire --json``, and those of a hook's result."""
 
 
+ZYGOTE_PATIENCE = 10.0
+"""Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
+
+
 class InvalidInputError(ValueError):
     """The input does not fit the event."""
 

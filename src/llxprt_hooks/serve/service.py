@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, NatsAddress, NatsUnavailableError
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.executors.nats import NatsSpec
-from llxprt_hooks.inspection.log import HookLog
 from llxprt_hooks.serve.nats_front import NatsFront
 from llxprt_hooks.serve.worker import PolicyWorker
 from llxprt_hooks.settings.problem import SettingsError
