@@ -72,6 +72,8 @@ class HookSession(Session):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         reason = SessionEndReason.EXIT if kind is None else SessionEndReason.OTHER
+        self.leave()
+        self.enter()  # also in another context than that of `__enter__`, where another session may be the current one
         self._hooks.observe(HookEventName.SESSION_END, reason=reason)
         self.leave()
 

@@ -62,6 +62,12 @@ CASES = {
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
+    "an address without a type": ("missing-key", hooks('«{ "url": "https://a.b" }»'), '"type": "http"'),
+    "an address beside a command": (
+        "unknown-key",
+        hook('"type": "command", «"url"»: "https://a.b", "command": "true"'),
+        '"type": "http"',
+    ),
     "a hook without a command": ("missing-key", hooks('«{ "type": "command" }»'), "command"),
     "an empty command": ("missing-key", run('«"  "»'), "what to run"),
     "a group without hooks": ("missing-key", settings('"BeforeTool": [«{ "matcher": "glob" }»]'), "List its hooks"),

@@ -698,7 +698,7 @@ async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine: Te
     assert len(warnings_of_engine()) == 2
 
 
-async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher() -> None:
+async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher(warnings_of_engine: Texts) -> None:
     bus = InProcessMessageBus()
 
     def raises(message: Message) -> None:
@@ -706,6 +706,8 @@ async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher() -> N
 
     bus.subscribe(RESPONSE, raises)
     await bus.publish(HookExecutionResponse("c1", success=True))
+
+    assert len(warnings_of_engine()) == 1
 
 
 async def test_a_subscriber_that_raises_keeps_no_request_from_being_answered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -26,6 +27,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.engine.session import current_session
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Texts
@@ -690,11 +692,22 @@ async def test_sessions_are_nested_and_concurrent_and_each_configuration_has_its
 
 def test_a_session_may_be_left_in_another_context() -> None:
     """As frameworks do that run the two halves of a generator in two threads."""
-    session = Hooks().session("s1")
+    seen: list[tuple[str, str]] = []
+    hooks = Hooks(Config(session_id="own"))
+    for event in ("SessionStart", "SessionEnd"):
+        hooks.on(event, lambda payload: seen.append((payload["hook_event_name"], payload["session_id"])))
+    session = hooks.session("s1")
     thread = threading.Thread(target=session.__enter__)
     thread.start()
     thread.join()
-    session.__exit__(None, None, None)
+
+    with hooks.session("s2") as other:
+        session.__exit__(None, None, None)
+        assert current_session(hooks.config) is other
+
+    assert current_session(hooks.config) is None
+    until(lambda: len(seen) == 4)
+    assert sorted(seen) == sorted(itertools.product(("SessionStart", "SessionEnd"), ("s1", "s2")))
 
 
 async def test_notes_go_into_the_next_request_of_the_session(warnings_of_engine: Texts) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from llxprt_hooks import Config, HookLog
 from llxprt_hooks.inspection.backtest import HOW_TO_RECORD
-from llxprt_hooks.inspection.log import read_log
+from llxprt_hooks.inspection.log import LogReader
 from llxprt_hooks.inspection.trial import LoadedHooks
 from tests.support.project import APPROVED, hooks_of
 
@@ -311,7 +311,7 @@ def test_on_a_terminal_there_is_a_progress_bar_and_narrow_ones_get_cards(recorde
 
 
 def test_from_log_is_the_input_of_a_recorded_execution(recorded: CliProject) -> None:
-    [first, *_] = read_log(recorded.log_file)
+    [first, *_] = LogReader(recorded.log_file).read()
 
     run = recorded.run("fire", "BeforeTool", "--from-log", first["id"][:8], "--json")
 

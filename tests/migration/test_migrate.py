@@ -143,6 +143,7 @@ REMARKS = {
     "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
     "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is not a valid timeout'),
     "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Run the script in the background"),
+    "address": (hook(url="https://a.b"), "`url` of a hook is left out. To send events to an address"),
     "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not supported here."),
 }
 

@@ -159,15 +159,20 @@ def test_what_cannot_be_inspected_is_refused(file: Path, monkeypatch: pytest.Mon
     ],
     ids=["no namespace", "sandbox", "root of a sandbox", "container with a user of that id"],
 )
-def test_root_may_be_unknown_in_a_sandbox(tmp_path: Path, write: Write, uid_map: str, expected: set[int]) -> None:
+def test_root_may_be_unknown_in_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, uid_map: str, expected: set[int]
+) -> None:
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
     write(tmp_path / "self" / "uid_map", uid_map)
     write(tmp_path / "sys" / "kernel" / "overflowuid", "65534\n")
 
-    assert root_ids(tmp_path) == expected
+    assert root_ids() == expected
 
 
-def test_where_there_are_no_namespaces_root_is_root(tmp_path: Path) -> None:
-    assert root_ids(tmp_path) == {0}
+def test_where_there_are_no_namespaces_root_is_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
+
+    assert root_ids() == {0}
 
 
 class TestLevels:

@@ -35,7 +35,7 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
         settings.require_guards()
     except SettingsError as error:
         raise click.ClickException(error.refusal) from error
-    for line in (*settings.warnings, *unsupported_hooks(proxy, hooks)):
+    for line in (*settings.warnings, *unsupported_hooks(UNSUPPORTED[proxy], hooks)):
         warn(line)
     inventory = take_inventory(directory)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()

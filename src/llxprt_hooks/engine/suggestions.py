@@ -62,7 +62,7 @@ FOREIGN_KEYS: Final[Mapping[str, str]] = {
     "shell": "Commands are run by bash, or by sh if bash is not installed; for another shell write `zsh -c '…'`.",
     "source": "The source of a hook is the file that contains it.",
     "statusMessage": "Use `description`.",
-    "url": "Call the address from a command: `curl --data-binary @- …`.",
+    "url": 'To send events to an address, write `"type": "http"` and the `url`, without `command`.',
 }
 """Hook keys of other agents, and what to do here."""
 

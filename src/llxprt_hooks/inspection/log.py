@@ -101,9 +101,9 @@ class LogReader:
         return records
 
 
-def read_log(file: Path | None = None, where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
+def read_log(where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
     """Return the recorded executions, oldest first."""
-    return LogReader(file, where).read()
+    return LogReader(where=where).read()
 
 
 def observed_decision(record: Record) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.integrations.unsupported import unsupported_hooks
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.triggers.aliases import AliasCheck
@@ -79,8 +80,8 @@ class Integration:
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})
         self.check_aliases = AliasCheck(self._aliases)
-        self._reported: set[HookEventName] = set()
-        self.report_unsupported()
+        for message in unsupported_hooks(self.unsupported, self.hooks):
+            log.warning(message)
 
     @classmethod
     def load(
@@ -115,13 +116,6 @@ class Integration:
         """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""
         resolved = resolve_translator(translator)
         return cast("AnyTranslator", _AliasedTranslator(resolved, self._aliases)) if self._aliases else resolved
-
-    def report_unsupported(self) -> None:
-        """Warn about hooks that will never run, once for each event."""
-        for event, reason in self.unsupported.items():
-            if event not in self._reported and self.hooks.has_hooks_for(event):
-                self._reported.add(event)
-                log.warning("hooks for %s are configured but will not run: %s", event, reason)
 
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:

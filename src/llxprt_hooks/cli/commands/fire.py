@@ -149,7 +149,7 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
 def _recorded_payload(identity: str) -> dict[str, Any]:
     from llxprt_hooks.inspection.log import LogFilter, read_log
 
-    records = read_log(where=LogFilter(identity))
+    records = read_log(LogFilter(identity))
     if len(records) != 1:
         found = "no recorded execution has" if not records else f"{len(records)} recorded executions have"
         raise click.ClickException(f"{found} the id {identity}")

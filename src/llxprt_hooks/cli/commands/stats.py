@@ -67,7 +67,7 @@ def command(
 
     within = None if all_projects or nats is not None else project
     where = LogFilter(project=within)
-    records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
+    records = read_log(where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:
         print_json([asdict(each) for each in figures])

@@ -146,6 +146,8 @@ def _typo_of(shape: Shape, node: Node, key: str) -> str | None:
 
 
 def _missing_fix(shape: Shape, key: str) -> str:
+    if key == "type" and shape.example:
+        return f'Add `"type": "{shape.example["type"]}"`.'
     if (shape.name, key) in _MISSING_FIXES:
         return _MISSING_FIXES[shape.name, key]
     if shape.example and key in shape.example:
