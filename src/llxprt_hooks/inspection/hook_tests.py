@@ -27,13 +27,16 @@ from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.settings import Kind, Problem
 from llxprt_hooks.settings.document import Document, read_any_document
 from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
-from llxprt_hooks.settings.shape import Field, Scalar, Shape, expected_words, fits_limits
+from llxprt_hooks.settings.misfits import Mistake, misfits
+from llxprt_hooks.settings.shape import Field, Scalar, Shape
 from llxprt_hooks.text import closest
 from llxprt_hooks.trust.status import approved_by_environment
 
 if TYPE_CHECKING:
     from llxprt_hooks.inspection.trial import LoadedHooks, Trial
     from llxprt_hooks.settings.jsonc import Node
+    from llxprt_hooks.settings.misfits import Misfit
+    from llxprt_hooks.settings.shape import Value
 
 SUFFIX: Final = ".hooktest.json"
 
@@ -384,33 +387,42 @@ def _set_variables(env: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-_TEXT: Final = Scalar(Kind.STRING)
+def _pattern_problem(pattern: str) -> str | None:
+    try:
+        regress.Regex(pattern)
+    except regress.RegressError as error:
+        return f"it is not a valid regular expression: {error}"
+    return None
+
+
 _WORDS: Final = Scalar(Kind.STRING, not_blank=True)
-_INPUT: Final = Shape("`input`", "What it may have depends on the event.", {}, open=True)
-_ENV: Final = Shape("`env`", "Names and values.", {}, open=True)
+_FIELDS: Final = Shape("object", "Any fields.", {}, open=True)
 _REASON: Final = Shape(
-    "`reason` (or a string)",
+    "reason",
     "What the text is like.",
-    {"contains": Field(_TEXT, "A part of it."), "matches": Field(_TEXT, "A regular expression.")},
+    {
+        "contains": Field(Scalar(Kind.STRING), "A part of it."),
+        "matches": Field(Scalar(Kind.STRING, problem=_pattern_problem), "A regular expression."),
+    },
 )
 _EXPECT: Final = Shape(
-    "`expect`",
+    "expectation",
     "What hooks should decide.",
     {
         "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "What comes of the event.", required=True),
         "reason": Field(_REASON, "Why; the exact text, or an object with `contains` or `matches`."),
-        "output": Field(Shape("`output`", "Any fields.", {}, open=True), "Fields that the merged output must have."),
+        "output": Field(_FIELDS, "Fields that the merged output must have."),
     },
 )
 TEST: Final = Shape(
-    "a test",
+    "test",
     "An event, and what hooks should decide.",
     {
         "name": Field(_WORDS, "What the test is about."),
         "event": Field(Scalar(Kind.STRING, choices=tuple(HookEventName)), "The event to fire.", required=True),
-        "input": Field(_INPUT, "The event's own fields. Missing ones get example values.", required=True),
+        "input": Field(_FIELDS, "The event's own fields. Missing ones get example values.", required=True),
         "hook": Field(_WORDS, "The only hook to run, by its name; else all that match."),
-        "env": Field(_ENV, "Variables that hooks get; null for one that is not set."),
+        "env": Field(_FIELDS, "Variables that hooks get; null for one that is not set."),
         "expect": Field(_EXPECT, _EXPECT.description),
     },
 )
@@ -431,77 +443,62 @@ class _Reader:
         return [test for test in tests if test is not None]
 
     def _test(self, node: Node, number: int) -> HookTest | None:
+        if node.kind is not Kind.OBJECT:
+            self._report(node.start, f"a test must be an object, found {self._document.found(node)}")
+            return None
         before = len(self.problems)
-        self._check_object(node, TEST)
-        event = node.at("event")
+        for misfit in misfits(TEST, node, _reason_may_be_text):
+            if misfit.member is None or not misfit.shape.open:
+                self._report(misfit.member.key_start if misfit.member else misfit.node.start, self._words(misfit))
+        self._check_own_rules(node.at("env"), node.at("expect", "reason"))
+        event, hook_input = node.at("event"), node.at("input")
         known = HookEventName(event.scalar) if event and event.scalar in tuple(HookEventName) else None
-        hook_input = self._input(node, known) if known else {}
+        complete = self._input(hook_input, known) if hook_input and known else {}
         if len(self.problems) > before or known is None:
             return None
         file, line, given = self._document.file, self._document.problem_at(node.start, "").line, node.to_value()
         expect = Expectation(**given["expect"]) if "expect" in given else None
         name, hook, env = given.get("name", f"test {number}"), given.get("hook"), given.get("env", {})
-        return HookTest(file, line, name, known, hook_input, hook, env, expect, node)
+        return HookTest(file, line, name, known, complete, hook, env, expect, node)
 
-    def _input(self, node: Node, event: HookEventName) -> Mapping[str, Any]:
-        given = node.at("input")
-        if given is None:
-            self._report(node.start, "a test needs `input`: the event's own fields, in an object")
-        elif self._is_object(given, f"the input of {event}", (*event.spec.fields, *BASE_FIELDS)):
-            try:
-                return complete_input(event, given.to_value())
-            except InvalidInputError as error:
-                self._report(given.start, str(error))
-        return {}
+    def _words(self, misfit: Misfit) -> str:
+        declared, key, words = misfit.declared, misfit.key, misfit.words(self._document)
+        if misfit.mistake is Mistake.UNKNOWN:
+            return f"{words}{_hint(key, misfit.shape.fields, 'known keys')}"
+        if declared is _REASON:
+            return f"`{key}` must be a string or an object, found {self._document.found(misfit.node)}"
+        if misfit.mistake is Mistake.LIMITS and isinstance(declared, Scalar) and declared.choices:
+            given = str(misfit.node.scalar)
+            return f"unknown {key} `{given}`{_hint(given, declared.choices, f'{key}s')}"
+        return words
 
-    def _check_object(self, node: Node, shape: Shape) -> None:
-        if not self._is_object(node, shape.name, None if shape.open else shape.fields):
-            return
-        if shape is _REASON and len(node.members) != 1:
-            self._report(node.start, "`reason` needs either `contains` or `matches`")
-            return
-        for key, declared in shape.fields.items():
-            value = node.at(key)
-            if declared.value is _INPUT:
-                continue  # `_input` checks it, for the event
-            if value is None:
-                if declared.required:
-                    self._report(node.start, f"`{key}` is missing")
-            elif isinstance(declared.value, Scalar):
-                self._check_text(key, declared.value, value)
-            elif isinstance(declared.value, Shape) and not (declared.value is _REASON and value.kind is Kind.STRING):
-                self._check_object(value, declared.value)
-        for member in node.members if shape is _ENV else ():
+    def _check_own_rules(self, env: Node | None, reason: Node | None) -> None:
+        """Report what fits the declaration, and is wrong all the same."""
+        for member in env.members if env else ():
             if member.value.kind not in (Kind.STRING, Kind.NULL):
                 words = f"`{member.key}` must be a string, or null for a variable that is not set"
                 self._report(member.value.start, words)
+        if reason and reason.kind is Kind.OBJECT and len(reason.members) != 1:
+            self._report(reason.start, "`reason` needs either `contains` or `matches`")
 
-    def _check_text(self, key: str, declared: Scalar, node: Node) -> None:
-        kind = _WORDS if declared.choices else declared
-        given = str(node.scalar)
-        if node.kind is not Kind.STRING or not fits_limits(kind, given):
-            self._report(node.start, f"`{key}` must be {expected_words(kind)}")
-        elif declared.choices and given not in declared.choices:
-            self._report(node.start, f"unknown {key} `{given}`{_hint(given, declared.choices, f'{key}s')}")
-        elif key == "matches":
-            try:
-                regress.Regex(given)
-            except regress.RegressError as error:
-                self._report(node.start, f"`matches` is not a valid regular expression: {error}")
-
-    def _is_object(self, node: Node, what: str, known: Collection[str] | None) -> bool:
-        """Whether a node is an object. Also reports keys that are not known, where these are given."""
-        if node.kind is not Kind.OBJECT:
-            self._report(node.start, f"{what} must be an object, found {self._document.found(node)}")
-            return False
-        for member in node.members:
-            if known is not None and member.key not in known:
-                hint = _hint(member.key, known, "known fields")
-                self._report(member.key_start, f"unknown field `{member.key}` in {what}{hint}")
-        return True
+    def _input(self, given: Node, event: HookEventName) -> Mapping[str, Any]:
+        known = (*event.spec.fields, *BASE_FIELDS)
+        for member in given.members:
+            if member.key not in known:
+                hint = _hint(member.key, known, "known keys")
+                self._report(member.key_start, f"unknown key `{member.key}` in the input of {event}{hint}")
+        try:
+            return complete_input(event, given.to_value()) if given.kind is Kind.OBJECT else {}
+        except InvalidInputError as error:
+            self._report(given.start, str(error))
+        return {}
 
     def _report(self, offset: int, message: str) -> None:
         self.problems.append(self._document.problem_at(offset, message))
+
+
+def _reason_may_be_text(declared: Value, node: Node) -> Value:
+    return Scalar(Kind.STRING) if declared is _REASON and node.kind is Kind.STRING else declared
 
 
 def _hint(given: str, known: Collection[str], label: str) -> str:
