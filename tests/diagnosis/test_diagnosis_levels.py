@@ -258,6 +258,15 @@ def test_the_same_command_of_two_extensions_is_not_the_same(place: DiagnosedProj
     assert told(place) == []
 
 
+def test_a_hook_of_an_extension_has_the_name_that_the_engine_gives_it(place: DiagnosedProject) -> None:
+    """The path of its folder is quoted in a command, so that is also how `disable` writes it."""
+    folder = place.extension("my ext", extension("${extensionPath}/x.sh")).parent.parent
+    place.write(folder / "x.sh", "#!/bin/sh\n", 0o755)
+    place.write(place.user_file, {"enableHooks": True, "hooksConfig": {"disabled": [f"'{folder}'/x.sh"]}})
+
+    assert [found.code for found in place.diagnose()] == ["disabled-hook"]
+
+
 def test_an_extension_without_a_manifest(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
     file = place.extension("x", '{ "hooks": {} }', manifest=False)
