@@ -195,7 +195,8 @@ class HookEntry:
         folder = self.file.extension
         if folder is None:
             return dict(self.node.to_value())
-        return dict(PathInserter(str(folder), shell_fields()).value(self.node))
+        inserter = PathInserter(lambda *_: None, str(folder), shell_fields())  # the engine reports what it leaves out
+        return dict(inserter.value(self.node))
 
     @cached_property
     def config(self) -> HookConfig | None:

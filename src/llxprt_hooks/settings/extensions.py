@@ -169,7 +169,7 @@ def _with_hooks(
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
             reader.report(node, f"`{key}` is ignored: an extension cannot turn hooks on or off")
-    inserter = PathInserter(str(path), shell_keys, reader.report)
+    inserter = PathInserter(reader.report, str(path), shell_keys)
     hooks = {event: inserter.value(groups) for event, groups in reader.events().items()}
     problems += document.duplicate_keys() + reader.problems
     return Extension(name, hooks, path=path, document=document)
@@ -178,12 +178,10 @@ def _with_hooks(
 class PathInserter:
     """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
-    def __init__(
-        self, path: str, shell_keys: Collection[str], report: Callable[[Node, str], None] = lambda node, message: None
-    ) -> None:
+    def __init__(self, report: Callable[[Node, str], object], path: str, shell_keys: Collection[str]) -> None:
+        self._report = report
         self._path = path
         self._shell_keys = shell_keys
-        self._report = report
 
     def value(self, node: Node) -> Any:
         if node.kind is Kind.OBJECT:
