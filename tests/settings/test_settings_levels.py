@@ -615,7 +615,7 @@ def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user
 
     assert loaded.enabled
     assert [str(problem) for problem in loaded.problems] == [
-        f'{user_file}:3:2: duplicate key "enableHooks"; the last one wins'
+        f"{user_file}:3:2: duplicate key `enableHooks` in this object; the last one wins"
     ]
 
 

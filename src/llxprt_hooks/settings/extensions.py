@@ -168,7 +168,7 @@ def _with_hooks(
     reader = FieldReader(document, EXTENSION)
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
-            reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
+            reader.report(node, f"`{key}` is ignored: an extension cannot turn hooks on or off")
     inserter = PathInserter(reader.report, str(path), shell_keys)
     hooks = {event: inserter.value(groups) for event, groups in reader.events().items()}
     problems += document.duplicate_keys() + reader.problems

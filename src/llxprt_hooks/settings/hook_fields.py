@@ -184,16 +184,19 @@ class FieldReader:
         self._problems.add(lambda: self._document.problem_at(node.start, message))
 
     def _add(self, misfit: Misfit) -> None:
-        node = misfit.member.value if misfit.member else misfit.node
-        self._unfit.add(node.start)
+        self._unfit.add(misfit.node.start)
         self._effects.add(misfit.effect)
+        self._problems.add(lambda: self._problem(misfit))
+
+    def _problem(self, misfit: Misfit) -> Problem:
         if misfit.effect:
             effect = f"; {misfit.effect}"
         elif misfit.mistake is Mistake.MISSING:
             effect = ""
         else:
             effect = f", {_DISCARDED if misfit.key == 'hooks' else 'which is ignored'}"
-        self.report(node, misfit.words(self._document) + effect)
+        node = misfit.member.value if misfit.member else misfit.node
+        return self._document.problem_at(node.start, misfit.words(self._document) + effect)
 
 
 _DISCARDED: Final = f"which is {DISCARDED}"

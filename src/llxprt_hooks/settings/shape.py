@@ -2,7 +2,7 @@
 
 ``engine.schema`` and each hook type in ``engine.executors`` declare their settings with it. The engine reads hooks by
 the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it. Files with
-tests for hooks are declared in the same way, in ``inspection.hook_tests``.
+tests for hooks are declared in the same way, in ``inspection.hook_test_file``.
 """
 
 from __future__ import annotations

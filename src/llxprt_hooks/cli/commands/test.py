@@ -57,7 +57,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
       llxprt-hooks test .llxprt/hooks/guard.hooktest.json --update
       LLXPRT_TRUST_PROJECT_HOOKS=1 llxprt-hooks test --junit hooks.xml      in CI
     """
-    from llxprt_hooks.inspection.hook_tests import SUFFIX, find_tests, project_tests
+    from llxprt_hooks.inspection.hook_test_file import SUFFIX, find_tests, project_tests
     from llxprt_hooks.inspection.trial import LoadedHooks
 
     if update:
@@ -83,7 +83,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
 
 def _read(files: Sequence[Path]) -> tuple[list[HookTest], list[Problem]]:
-    from llxprt_hooks.inspection.hook_tests import HookTestFileError, read_tests
+    from llxprt_hooks.inspection.hook_test_file import HookTestFileError, read_tests
 
     tests: list[HookTest] = []
     broken: list[Problem] = []
@@ -167,7 +167,7 @@ def _shown(file: Path) -> str:
 
 
 def _update(results: Sequence[TestResult], hooks: LoadedHooks) -> None:
-    from llxprt_hooks.inspection.hook_tests import recorded
+    from llxprt_hooks.inspection.hook_test_file import recorded
     from llxprt_hooks.settings import write_atomically
     from llxprt_hooks.trust.status import TrustState, trust_status
 
