@@ -14,7 +14,7 @@ Failures of hooks never raise. Mistakes in the calling program do: an unknown ev
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
@@ -24,7 +24,7 @@ from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefini
 from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.session import Session, current_session
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import HookEventName, SessionEndReason
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.protocol.inputs import input_problem
 from llxprt_hooks.triggers import portal
@@ -50,14 +50,6 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
-
-_DEFAULTS: Mapping[HookEventName, Mapping[str, Any]] = {
-    HookEventName.SESSION_START: {"source": SessionStartSource.STARTUP},
-    HookEventName.SESSION_END: {"reason": SessionEndReason.EXIT},
-    HookEventName.AFTER_AGENT: {"stop_hook_active": False},
-    HookEventName.NOTIFICATION: {"details": {}},
-}
-"""Fields of watching events that a caller may omit."""
 
 
 class UnknownEventError(TypeError, ValueError):
@@ -242,7 +234,7 @@ class Hooks:
         event_name = _event(event)
         if event_name.spec.awaited:
             raise TypeError(f"{event_name} has effects that must be applied: use run_tool or call_model")
-        given = {**_DEFAULTS.get(event_name, {}), **fields}
+        given = {**event_name.spec.defaults, **fields}
         unknown = given.keys() - event_name.spec.fields.keys()
         problem = f"{event_name} has no field `{min(unknown)}`" if unknown else input_problem(event_name, given)
         if problem:

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,8 @@ asyncio.run(main(int(sys.argv[1])))
 
 
 @pytest.fixture
-def server() -> Iterator[NatsServer]:
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
+def server(own_nats_server: NatsServer) -> NatsServer:
+    return own_nats_server
 
 
 def _configure(sandbox: Project, server: NatsServer, command: str = "true", **audit: Any) -> None:
@@ -230,7 +227,8 @@ def test_a_trail_that_cannot_be_written_is_an_error_and_changes_no_decision(
     assert "an execution is missing in the audit trail" in caplog.text
 
 
-def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer) -> None:
+@pytest.mark.parametrize("most_pending", [1, 1000])
+def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer, most_pending: int) -> None:
     _configure(sandbox, server)
     run = "asyncio.run(main(int(sys.argv[1])))"
     guarded = f"import atexit, blockbuster\nwith blockbuster.blockbuster_ctx():\n    {run}"
@@ -238,7 +236,8 @@ def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: N
     code = AGENT.replace(run, guarded).replace("print(number, flush=True)", "pass")
     # The thread is slow, so the program ends before all records are written.
     slow = "record = trail.AuditTrail._record\ntrail.AuditTrail._record = lambda *of: time.sleep(0.2) or record(*of)\n"
-    code = code.replace("config =", f"{slow}config =")
+    limit = f"from llxprt_hooks.process import calls_in_thread\ncalls_in_thread.MOST_PENDING = {most_pending}\n"
+    code = code.replace("config =", f"{slow}{limit}config =")
     _run(sandbox, "3", code=f"{code}\natexit._run_exitfuncs()\nos._exit(0)")
     assert [record["seq"] for record in _stream(server)] == [1, 2, 3]
 
@@ -297,15 +296,11 @@ def test_credentials_are_in_the_home_or_in_the_project(sandbox: Project, tmp_pat
     seed.write_bytes(pair.seed + b"\n")
     settings = tmp_path / "nats.conf"
     settings.write_text(f"authorization {{ users = [ {{ nkey: {pair.public_key.decode()} }} ] }}")
-    server = NatsServer("-c", str(settings))
-    server.start()
-    try:
+    with NatsServer("-c", str(settings)).running() as server:
         _configure(sandbox, server, nats={"servers": [server.url], "credentials": path})
         _run(sandbox, "1")
         reader = StreamReader(NatsAddress((server.url,), str(seed)), "LLXPRT_HOOKS")
         assert len(list(reader.lines())) == 1
-    finally:
-        server.close()
 
 
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:

@@ -26,6 +26,7 @@ from llxprt_hooks.integrations.base import Integration, log, reason_instead
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+from llxprt_hooks.protocol.json_codec import read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
@@ -540,7 +541,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 def _arguments(given: str) -> dict[str, Any]:
     """Return a call's arguments; text that is not a JSON object is shown under one name."""
     try:
-        arguments = json.loads(given) if given.strip() else {}
+        arguments = read_arguments(given) if given.strip() else {}
     except ValueError:
         arguments = None
     return arguments if isinstance(arguments, dict) else {"input": given}

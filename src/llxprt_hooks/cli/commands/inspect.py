@@ -65,8 +65,9 @@ def command(
         from llxprt_hooks.http_server import listen
     except ImportError as error:
         raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
-    from llxprt_hooks.inspection.log import LogFilter, log_file
-    from llxprt_hooks.inspection.recording import recording
+    from llxprt_hooks.audit.log import log_file
+    from llxprt_hooks.audit.recording import recording
+    from llxprt_hooks.inspection.log import LogFilter
 
     read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter())
     with ExitStack() as stack:

@@ -67,7 +67,8 @@ def command(
     --upstream URL is for both APIs, --upstream openai=URL for one. The default is the value of ANTHROPIC_BASE_URL and
     OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
-    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen.
+    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen or the
+    user's or the system's settings cannot be read.
 
     \b
     Examples:
