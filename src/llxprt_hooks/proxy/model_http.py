@@ -29,14 +29,14 @@ from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.http_server import Server, listen
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import TranslationError, http_apis, resolve_translator
-from llxprt_hooks.proxy.model_exchange import (
+from llxprt_hooks.transport.model_exchange import (
     AsyncExchange,
     UnseenError,
     call_model,
     check_not_bypassed,
     json_body,
 )
-from llxprt_hooks.proxy.sessions import Sessions
+from llxprt_hooks.triggers.sessions import Sessions
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.session import Session
@@ -169,7 +169,7 @@ class ModelProxy:
         self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._allowed_hosts = {*_LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
-        self._sessions = Sessions(hooks) if agent is None else agent.sessions
+        self._sessions = Sessions(hooks.config) if agent is None else agent.sessions
         translator = resolve_translator if agent is None else agent.translator
         self._translators = [translator(name) for name in http_apis()]
         # A model may think for minutes before it answers, so only the connection has a timeout.
