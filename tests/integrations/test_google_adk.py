@@ -26,7 +26,7 @@ from pydantic import PrivateAttr
 
 from llxprt_hooks import Config, context, deny, rewrite, stop
 from llxprt_hooks.integrations.google_adk import HooksPlugin
-from llxprt_hooks.proxy import sessions
+from llxprt_hooks.triggers import sessions
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

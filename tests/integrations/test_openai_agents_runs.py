@@ -27,7 +27,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from llxprt_hooks import Config, context, deny, stop
 from llxprt_hooks.integrations.openai_agents import OpenAIAgentsHooks, install, uninstall
-from llxprt_hooks.proxy import sessions
+from llxprt_hooks.triggers import sessions
 from tests.integrations.openai_agents_support import Files, allow_only, call, results, say
 
 

@@ -19,13 +19,13 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 from llxprt_hooks.protocol.json_codec import MAX_DEPTH, is_too_deep, read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.model_exchange import call_model, check_not_bypassed
+from llxprt_hooks.transport.model_exchange import call_model, check_not_bypassed
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import HookSession
     from llxprt_hooks.model import AnyTranslator
-    from llxprt_hooks.proxy.model_exchange import Exchange
+    from llxprt_hooks.transport.model_exchange import Exchange
 
 ResponseT = TypeVar("ResponseT")
 ClientT = TypeVar("ClientT")

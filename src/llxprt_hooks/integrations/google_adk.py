@@ -18,8 +18,8 @@ from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("adk"):
     from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
@@ -75,7 +75,7 @@ class HooksPlugin(Integration, BasePlugin):
     def __init__(self, config: Config | None = None, *, name: str = "llxprt_hooks", **options: Any) -> None:
         Integration.__init__(self, config, **options)
         BasePlugin.__init__(self, name)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._runs: dict[str, _Run] = {}
         """By invocation id. A run stays for as long as the framework has its context, however it ends."""
         self._translator = self.translator("google-genai")

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from llxprt_hooks.engine.session import Session
 from llxprt_hooks.integrations.base import ConfigFields, Integration
-from llxprt_hooks.proxy.mcp_results import hook_tool_name
+from llxprt_hooks.transport.mcp_results import hook_tool_name
 from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:

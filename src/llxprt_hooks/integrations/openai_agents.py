@@ -28,8 +28,8 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from llxprt_hooks.protocol.json_codec import read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("openai-agents"):
     import agents
@@ -92,7 +92,7 @@ class OpenAIAgentsHooks(Integration):
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._warned: set[str] = set()
         self.is_installed = True
 

@@ -26,8 +26,8 @@ from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("pydantic-ai"):
     from pydantic import ValidationError
@@ -110,7 +110,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         self.id = id
         self._translator = PydanticAITranslator(resolve_model)
         self._shown_to_hooks = self.translator(self._translator)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._session: Session | None = None
         """The session of the run that this instance belongs to."""
         self._is_nested = False

@@ -29,7 +29,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.proxy.exit_status import end_by_signal, status_of_failed_start
-from llxprt_hooks.proxy.mcp_results import (
+from llxprt_hooks.transport.mcp_results import (
     OUTPUT_SCHEMA,
     STRUCTURED,
     effects,

@@ -60,6 +60,7 @@ MARKS = "llxprt_hooks"
 
 _AGENT_EVENTS = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
 _MAX_SESSIONS = 10_000
+"""Only ids are kept. What hooks leave for later calls is in the agent's state, so that any process can continue."""
 
 
 def _latest(_: Any, new: Any) -> Any:
