@@ -24,7 +24,8 @@ from llxprt_hooks.inspection.inventory import (
 )
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.notices import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
