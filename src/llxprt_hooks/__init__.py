@@ -12,8 +12,10 @@ The folders, from what a program calls down to what runs a hook:
 - ``protocol``: what the engine and a hook send each other
 - ``shell``, ``process``: from a command string to a finished program
 
-On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happened, what is wrong), ``recipes`` and
-``migration``, the reference ``agent``, and the command line, ``cli``.
+On top of these: ``audit`` (a tamper-evident record of every execution), ``inspection`` and ``diagnosis`` (what is
+configured, what happened, what is wrong), ``integrations`` (hooks in clients and frameworks, one module each),
+``proxy`` (hooks between two other programs), ``serve`` (hooks for agents on other machines), ``recipes`` and
+``migration``, ``testing`` and ``pytest_plugin``, the reference ``agent``, and the command line, ``cli``.
 
 Names are imported on first use, so importing the package is cheap.
 """

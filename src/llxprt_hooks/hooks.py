@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
@@ -29,7 +30,7 @@ from llxprt_hooks.protocol.inputs import input_problem
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder, check_function
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
-from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
+from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult, run_model_call
 from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
 from llxprt_hooks.triggers.session_calls import SessionModelCall, SessionToolCall
 from llxprt_hooks.triggers.stream import ModelStream, SyncModelStream
@@ -176,13 +177,8 @@ class Hooks:
         """
         if not self.config.enable_hooks:
             check_translator_name(translator)
-            response = call(request)
-            return ModelCallResult(response=await response if inspect.isawaitable(response) else response)
-        hooked = self.model_call(request, translator=translator)
-        if (result := await hooked.before()) is not None:
-            return result
-        response = call(hooked.request)
-        return await hooked.after(await response if inspect.isawaitable(response) else response)
+            return ModelCallResult(response=await resolve(call(request)))
+        return await run_model_call(self.model_call(request, translator=translator), call)
 
     def model_call(self, request: RequestT, *, translator: TranslatorChoice = None) -> HookedModelCall[RequestT]:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,8 @@ asyncio.run(main(int(sys.argv[1])))
 
 
 @pytest.fixture
-def server() -> Iterator[NatsServer]:
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
+def server(own_nats_server: NatsServer) -> NatsServer:
+    return own_nats_server
 
 
 def _configure(sandbox: Project, server: NatsServer, command: str = "true", **audit: Any) -> None:
@@ -299,15 +296,11 @@ def test_credentials_are_in_the_home_or_in_the_project(sandbox: Project, tmp_pat
     seed.write_bytes(pair.seed + b"\n")
     settings = tmp_path / "nats.conf"
     settings.write_text(f"authorization {{ users = [ {{ nkey: {pair.public_key.decode()} }} ] }}")
-    server = NatsServer("-c", str(settings))
-    server.start()
-    try:
+    with NatsServer("-c", str(settings)).running() as server:
         _configure(sandbox, server, nats={"servers": [server.url], "credentials": path})
         _run(sandbox, "1")
         reader = StreamReader(NatsAddress((server.url,), str(seed)), "LLXPRT_HOOKS")
         assert len(list(reader.lines())) == 1
-    finally:
-        server.close()
 
 
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:

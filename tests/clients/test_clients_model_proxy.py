@@ -17,11 +17,12 @@ import openai
 import pytest
 
 from llxprt_hooks import Hooks, deny, stop
+from llxprt_hooks.engine.executors.http import is_loopback
 from llxprt_hooks.model import Restriction
 from llxprt_hooks.proxy import model_http
 from llxprt_hooks.proxy.model_answers import without_calls
-from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, is_loopback, serving, upstreams
-from tests.clients.api_server import APIServer, Call
+from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, serving, upstreams
+from tests.support.api_server import APIServer, Call
 from tests.support.processes import eventually, lives
 
 if TYPE_CHECKING:

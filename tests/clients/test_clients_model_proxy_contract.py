@@ -28,7 +28,7 @@ from tests.integrations.contract import (
 )
 
 if TYPE_CHECKING:
-    from tests.clients.api_server import APIServer
+    from tests.support.api_server import APIServer
     from tests.support.project import Project
 
 PREFIXES = {

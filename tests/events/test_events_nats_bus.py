@@ -187,23 +187,21 @@ async def test_without_anybody_who_answers_the_response_says_so(bus: NatsMessage
 
 @pytest.mark.slow
 async def test_a_request_that_waited_for_the_connection_waits_for_an_answer_too(
-    subject: str, monkeypatch: pytest.MonkeyPatch
+    own_nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever answers has lost its connection as well, and may come back later."""
-    server = NatsServer()
-    server.start()
-    bus = NatsMessageBus(server.url, subject=subject)
+    bus = NatsMessageBus(own_nats_server.url, subject=subject)
     assert await failure(bus) == "no_responders"
-    connection = await nats_connection._connections.get(NatsAddress((server.url,)))
-    server.stop()
+    connection = await nats_connection._connections.get(NatsAddress((own_nats_server.url,)))
+    own_nats_server.stop()
     await eventually(lambda: not connection.client.is_connected)
     monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
     asking = asyncio.create_task(failure(bus))
-    server.start()
+    own_nats_server.start()
     await eventually(lambda: connection.client.is_connected)
     await asyncio.sleep(0.2)  # it is refused meanwhile
 
-    client = await open_nats_client(NatsAddress((server.url,)))
+    client = await open_nats_client(NatsAddress((own_nats_server.url,)))
 
     async def answer(message: Msg) -> None:
         await message.respond(b"hello")
@@ -212,7 +210,6 @@ async def test_a_request_that_waited_for_the_connection_waits_for_an_answer_too(
 
     assert await asking == "bad_message"
     await client.close()
-    server.close()
 
 
 async def test_after_disconnecting_nobody_answers(bus: NatsMessageBus) -> None:

@@ -40,8 +40,8 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 from llxprt_hooks import Config, HookEventName, allow, context, deny, rewrite, stop
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped, _HookedModel
-from tests.clients.api_server import ANSWERS, APIServer
-from tests.clients.api_server import Reply as APIReply
+from tests.support.api_server import ANSWERS, APIServer
+from tests.support.api_server import Reply as APIReply
 
 Reply = str | list[ToolCallPart]
 

@@ -20,6 +20,7 @@ from llxprt_hooks.engine.executors import command as command_module
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_child
 from tests.running.running_hooks import handler_of, hook, payload, run
+from tests.support.processes import eventually
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -45,12 +46,6 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not reached():  # noqa: ASYNC110  # that a file is there is told by nobody
-            await asyncio.sleep(0.01)
 
 
 # Notes that it was asked to end, and ends; so does its child.
@@ -189,7 +184,7 @@ class TestTheEndOfAHook:
         hooks = [hook(ASKED_TO_END.format(before="", code=0)), hook("echo $$ > next; exec sleep 300")]
         begun = [project / "pid", project / "child-pid"] + [project / "next"] * (mode == "parallel")
         running = asyncio.create_task(execute(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project)))
-        await until(lambda: all(file.exists() and file.read_text() for file in begun))
+        await eventually(lambda: all(file.exists() and file.read_text() for file in begun))
 
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

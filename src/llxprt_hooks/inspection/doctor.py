@@ -17,12 +17,14 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
 from llxprt_hooks.diagnosis.diagnose import findings
 from llxprt_hooks.diagnosis.rules import Rule
-from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
+from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.ownership import folder_writers
 from llxprt_hooks.text import plural
 from llxprt_hooks.triggers.tool import fire_before_tool_hook
+from llxprt_hooks.trust.load import extension_hook_set
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
 
@@ -248,13 +250,20 @@ def _breaks(diagnostic: Diagnostic) -> bool:
 
 
 def _hooks(found: Iterable[tuple[Diagnostic, tuple[HookEntry, ...]]], inventory: Inventory) -> list[CheckedHook]:
-    of_hooks: dict[tuple[str, str], dict[Diagnostic, None]] = {}
+    extensions = {
+        each.document.file: extension_hook_set(each).origin for each in inventory.settings.extensions if each.document
+    }
+    of_hooks: dict[tuple[object, ...], dict[Diagnostic, None]] = {}
     for diagnostic, hooks in found:
-        for hook in hooks:
-            of_hooks.setdefault((str(hook.event), hook.identity), {})[diagnostic] = None
+        for hook in hooks:  # by its place, because hooks of several files may have the same name
+            file, group = hook.file.document.file, hook.group
+            place = (extensions.get(file.absolute(), str(file)), group.event.name, group.number, hook.number)
+            of_hooks.setdefault(place, {})[diagnostic] = None
     checked = []
     for item in inventory.items:
-        of_item = of_hooks.get((item.definition.event_name.value, item.name), {})
+        defined = item.definition
+        place = (defined.origin, defined.event_name, defined.group_number, defined.number)
+        of_item = of_hooks.get(place, {})
         warnings = (each for each in of_item if each.severity is Severity.WARNING and not _breaks(each))
         checked.append(
             CheckedHook(

@@ -15,13 +15,8 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
 from llxprt_hooks.inspection.effects import effects, would_have
 from llxprt_hooks.inspection.hints import hints_on
-from llxprt_hooks.inspection.inventory import (
-    loaded_settings,
-    skipped_hooks,
-    unapproved_hooks,
-    why_off,
-    without_warnings,
-)
+from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import load_settings

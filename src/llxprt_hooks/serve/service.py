@@ -59,7 +59,7 @@ def _load(options: ServeOptions) -> Config:
     try:
         config = Config.load(options.directory, strict=True, observer=HookLog(options.directory))
     except SettingsError as error:
-        raise ServeError(f"These settings cannot be read, so their hooks would not run:\n{error}") from error
+        raise ServeError(error.refusal) from error
     if config.settings is not None and config.settings.notices:
         project = config.working_dir
         raise ServeError(f"Not all hooks of this folder may run. Approve them: llxprt-hooks trust -C {project}")

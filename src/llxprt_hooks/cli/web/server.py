@@ -184,18 +184,6 @@ class Inspector:
             raise HTTPException(404, "This event is not in the log any more.") from None
 
 
-def listen(port: int) -> socket.socket:
-    """Open a port on loopback; 0 is any free one."""
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
 async def serve(
     project: str,
     listening: socket.socket,
@@ -218,7 +206,6 @@ async def serve(
             timeout_graceful_shutdown=2,
         )
     )
-    listening.listen()
     ready(access)
     following = asyncio.create_task(feed.follow(lambda: server.should_exit))
     try:
