@@ -46,7 +46,7 @@ def not_approved(trust: TrustStatus) -> str | None:
 
 
 def approval_notices(trust: TrustStatus) -> tuple[str, ...]:
-    """Say which hooks of a project do not run because it is not approved, if that is so."""
+    """Say which hooks of a project do not run because it is not approved; empty if they do."""
     reason = not_approved(trust)
     if reason is None:
         return ()
