@@ -22,7 +22,8 @@ from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.shell.environment import process_environment, without_relative_path
-from llxprt_hooks.trust.load import extension_hook_set, load_settings, missing_project
+from llxprt_hooks.trust.load import extension_hook_set, load_settings
+from llxprt_hooks.trust.notices import missing_project
 from llxprt_hooks.trust.status import TrustState, has_approval
 from llxprt_hooks.trust.watch import SettingsWatch
 

@@ -11,10 +11,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from llxprt_hooks.diagnosis import Severity
-from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
 from llxprt_hooks.engine.definitions import HookSet, read_definitions
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import KNOWN_TOOLS
 from llxprt_hooks.trust.load import load_settings
 
 if TYPE_CHECKING:

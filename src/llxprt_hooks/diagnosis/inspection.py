@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import HookEntry, Role, SettingsFile
-from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
 from llxprt_hooks.diagnosis.rules import Rule
+from llxprt_hooks.foreign import KNOWN_TOOLS
 from llxprt_hooks.settings import Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest

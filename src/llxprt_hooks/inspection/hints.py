@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.advice import fields_not_read, program_not_found
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, OutputKind
+from llxprt_hooks.foreign import CLAUDE_FIELDS
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS, TRACEBACK
 from llxprt_hooks.protocol.json_codec import read_json_text
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.protocol.outputs import DefaultHookOutput
 
 Advice = Iterator[str]
-
-_FOREIGN_FIELDS = {"updatedInput": "tool_input"}
-"""Claude Code's field names, and their names here."""
 
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
@@ -105,7 +103,7 @@ def _fields(result: HookExecutionResult) -> Advice:
         return
     yield from misread_fields(fields)
     specific = fields.get("hookSpecificOutput")
-    for name, meant in _FOREIGN_FIELDS.items():
+    for name, meant in CLAUDE_FIELDS.items():
         if isinstance(specific, dict) and name in specific:
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
     if advice := fields_not_read(result):

@@ -13,7 +13,7 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.load import misspelled_switch
+from llxprt_hooks.trust.notices import misspelled_switch
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.reporting import LOGGED_TEXT
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
-from llxprt_hooks.inspection.timeline import Decision, decision_of
+from llxprt_hooks.inspection.timeline import RecordedDecision, decision_of
 from llxprt_hooks.text import indented_json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _MOST_LINES = 2000
 DiffLine = tuple[str, str]
 """``+``, ``-``, a space, or ``…`` where unchanged lines are left out; and the line."""
 
-_EXPECTED = {Decision.BLOCKED: "deny", Decision.STOPPED: "stop"}
+_EXPECTED = {RecordedDecision.BLOCKED: "deny", RecordedDecision.STOPPED: "stop"}
 
 
 def input_of(event: TimelineEvent) -> tuple[dict[str, Any], bool]:
@@ -59,7 +59,7 @@ def hook_test(
 ) -> str:
     """Return a test that expects what was decided, as the content of a ``*.hooktest.json`` file."""
     asks = (output or {}).get("decision") == "ask"
-    expected = {"decision": _EXPECTED.get(Decision(decision), "ask" if asks else "allow")}
+    expected = {"decision": _EXPECTED.get(RecordedDecision(decision), "ask" if asks else "allow")}
     if decision in _EXPECTED and reason:
         expected["reason"] = reason
     case = {"event": event_name, "input": dict(hook_input), "expect": expected}

@@ -30,7 +30,7 @@ _FACETS = ("project", "session", "event", "tool", "hook")
 """What events are listed by, for a person to choose from."""
 
 
-class Decision(StrEnum):
+class RecordedDecision(StrEnum):
     """What an event or a hook came to, the most important first."""
 
     BLOCKED = "blocked"
@@ -43,20 +43,24 @@ class Decision(StrEnum):
 def would_decide(record: Record) -> str:
     """Return what a hook in observe mode would have decided, for people; empty for other hooks."""
     observed = observed_decision(record)
-    decision = decision_of(dict(observed)) if observed else Decision.ALLOWED
-    words = {Decision.BLOCKED: "would block", Decision.STOPPED: "would stop", Decision.CHANGED: "would change"}
+    decision = decision_of(dict(observed)) if observed else RecordedDecision.ALLOWED
+    words = {
+        RecordedDecision.BLOCKED: "would block",
+        RecordedDecision.STOPPED: "would stop",
+        RecordedDecision.CHANGED: "would change",
+    }
     return words.get(decision, "would allow") if observed else ""
 
 
-def decision_of(record: Record, *, failed: bool = False) -> Decision:
+def decision_of(record: Record, *, failed: bool = False) -> RecordedDecision:
     """Return what a record says about its execution or event."""
     if record.get("blocked"):
-        return Decision.BLOCKED
+        return RecordedDecision.BLOCKED
     if record.get("stopped"):
-        return Decision.STOPPED
+        return RecordedDecision.STOPPED
     if failed or record.get("failed") or record.get("errors"):
-        return Decision.FAILED
-    return Decision.CHANGED if record.get("effects") else Decision.ALLOWED
+        return RecordedDecision.FAILED
+    return RecordedDecision.CHANGED if record.get("effects") else RecordedDecision.ALLOWED
 
 
 @dataclass(slots=True)
@@ -133,12 +137,12 @@ class TimelineEvent:
         return [str(each) for each in planned] if isinstance(planned, list) else ran
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> RecordedDecision:
         failed = any(execution.get("failed") for execution in self.executions)
         if self.ended:
             return decision_of(self.ended, failed=failed)
         found = [decision_of(execution) for execution in self.executions]
-        return min(found, key=list(Decision).index)
+        return min(found, key=list(RecordedDecision).index)
 
     @property
     def failed(self) -> bool:

@@ -19,7 +19,8 @@ from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, un
 from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.notices import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

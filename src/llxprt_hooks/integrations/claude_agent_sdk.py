@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
 from llxprt_hooks.config import Config
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import CLAUDE_TOOLS
 from llxprt_hooks.integrations.base import ConfigFields, Integration
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED

@@ -24,7 +24,7 @@ class CallsInThread:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._thread = ThreadPoolExecutor(1, self._name)
-        # A semaphore would do, but waiting for one is a call that may be forbidden here.
+        # Not a semaphore: waiting for one is a call that may be forbidden here.
         self._room: SimpleQueue[None] = SimpleQueue()
         for _ in range(MOST_PENDING):
             self._room.put(None)

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from llxprt_hooks.bus import hops, patience
+from llxprt_hooks.bus import hops, timeout_header
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_refusal
 from llxprt_hooks.http_server import Server
 from llxprt_hooks.protocol.json_codec import read_json, write_json
@@ -167,7 +167,9 @@ class HttpFront:
         if not isinstance(payload, dict):
             return _refused(400, "bad_message", "the payload must be an object")
         event_name, headers = payload.get("hook_event_name"), request.headers
-        result = await self._worker.fire(event_name, payload, headers.get(hops.HEADER), headers.get(patience.HEADER))
+        result = await self._worker.fire(
+            event_name, payload, headers.get(hops.HEADER), headers.get(timeout_header.HEADER)
+        )
         return _answer(result)
 
     def _may(self, request: Request) -> bool:

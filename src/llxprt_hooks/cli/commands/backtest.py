@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import (
     SHORT_ID,
     Part,
@@ -30,7 +30,7 @@ from llxprt_hooks.text import one_line, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.inspection.backtest import Change, Recording, Report
+    from llxprt_hooks.inspection.backtest import BacktestReport, Change, Recording
     from llxprt_hooks.inspection.trial import LoadedHooks
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -158,7 +158,7 @@ def _recording(directory: str, event: str | None, since: datetime | None, only: 
     return recording
 
 
-def _replay(hooks: LoadedHooks, recording: Recording) -> Report:
+def _replay(hooks: LoadedHooks, recording: Recording) -> BacktestReport:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from llxprt_hooks.inspection.backtest import replay
@@ -171,7 +171,7 @@ def _replay(hooks: LoadedHooks, recording: Recording) -> Report:
         return asyncio.run(replay(hooks, recording, on_done=lambda: progress.advance(task)))
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: BacktestReport) -> None:
     console = stdout_console()
     changes = report.changes()
     if changes:

@@ -14,9 +14,9 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
 from llxprt_hooks.recipes import (
     FIRST_HOOK,

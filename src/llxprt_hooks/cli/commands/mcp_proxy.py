@@ -86,7 +86,7 @@ def _run(directory: str, server: tuple[str, ...], server_name: str | None, alias
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
-    from llxprt_hooks.cli.below_agent import refuse_below_agent
+    from llxprt_hooks.cli.started_by_agent import refuse_below_agent
     from llxprt_hooks.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
     from llxprt_hooks.settings.jsonc import JsoncError
 

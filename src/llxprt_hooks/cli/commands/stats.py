@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.inspection.stats import Figures
+    from llxprt_hooks.inspection.stats import HookFigures
 
 LONGEST_HOOK = 40
 SHORTEST_HOOK = 10
@@ -82,7 +82,7 @@ _COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would bl
 _TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
-def _print_figures(figures: list[Figures]) -> None:
+def _print_figures(figures: list[HookFigures]) -> None:
     console = stdout_console()
     longest = max(len(one_line(each.hook)) for each in figures)
     room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
@@ -99,7 +99,7 @@ def _print_figures(figures: list[Figures]) -> None:
         console.print(row, soft_wrap=True)
 
 
-def _table(figures: list[Figures], *, longest: int) -> list[Text]:
+def _table(figures: list[HookFigures], *, longest: int) -> list[Text]:
     observed = any(each.would_block for each in figures)
     counts = {heading: field for heading, field in _COUNTS.items() if observed or field != "would_block"}
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
@@ -107,13 +107,13 @@ def _table(figures: list[Figures], *, longest: int) -> list[Text]:
     return aligned([headings, *rows], right=range(2, len(headings)))
 
 
-def _row(each: Figures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
+def _row(each: HookFigures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
     counted = (str(getattr(each, field)) for field in counts)
     times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
     return (shorten(one_line(each.hook), longest), "bold"), each.event, *counted, *times
 
 
-def _print_cards(console: Console, figures: list[Figures]) -> None:
+def _print_cards(console: Console, figures: list[HookFigures]) -> None:
     """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
         print_line(console, (shorten(one_line(each.hook), console.width), "bold"))
@@ -127,7 +127,7 @@ def _print_cards(console: Console, figures: list[Figures]) -> None:
         print_line(console, (f"  {bar}", "cyan"))
 
 
-def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:
+def _bars(console: Console, figures: list[HookFigures], length: int) -> list[str]:
     longest = max(each.p95 for each in figures) or 1.0
     block = "#" if console.options.ascii_only else "█"
     return [block * max(1, round(length * each.p95 / longest)) for each in figures]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.text import one_line, plural
 

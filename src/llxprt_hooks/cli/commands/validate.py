@@ -126,7 +126,7 @@ def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
 def _notices(inspection: Inspection) -> list[str]:
     """Return why the hooks of another folder do not apply to this one, if it has no settings."""
     from llxprt_hooks.settings.levels import project_settings_file
-    from llxprt_hooks.trust.load import hooks_elsewhere
+    from llxprt_hooks.trust.notices import hooks_elsewhere
 
     if inspection.alone or project_settings_file(inspection.directory) in inspection.found:
         return []

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from llxprt_hooks.cli.terminal import Part, line
 from llxprt_hooks.inspection.log import POLL, recorded_time
-from llxprt_hooks.inspection.timeline import Decision, TimelineEvent, decision_of, would_decide
+from llxprt_hooks.inspection.timeline import RecordedDecision, TimelineEvent, decision_of, would_decide
 from llxprt_hooks.text import indented_json, one_line
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from llxprt_hooks.audit.record import Record
     from llxprt_hooks.inspection.timeline import View
 
-STYLES: Mapping[Decision, str] = {
-    Decision.BLOCKED: "red",
-    Decision.STOPPED: "magenta",
-    Decision.FAILED: "yellow",
-    Decision.CHANGED: "blue",
-    Decision.ALLOWED: "green",
+STYLES: Mapping[RecordedDecision, str] = {
+    RecordedDecision.BLOCKED: "red",
+    RecordedDecision.STOPPED: "magenta",
+    RecordedDecision.FAILED: "yellow",
+    RecordedDecision.CHANGED: "blue",
+    RecordedDecision.ALLOWED: "green",
 }
 
 _KEYS = {

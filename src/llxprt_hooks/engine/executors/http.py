@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llxprt_hooks.bus.hops import hop_headers
-from llxprt_hooks.bus.patience import patience_headers
+from llxprt_hooks.bus.timeout_header import timeout_headers
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, Executor
 from llxprt_hooks.per_loop import PerLoop
 from llxprt_hooks.process import ProcessSlots, no_fork
@@ -165,7 +165,7 @@ async def _post(
 ) -> HookVerdict:
     import httpx
 
-    all_headers = {**headers, **patience_headers(timeout_ms / 1000)}
+    all_headers = {**headers, **timeout_headers(timeout_ms / 1000)}
     request = httpx.Request("POST", url, headers=all_headers, content=payload)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
