@@ -123,7 +123,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of replaying a recording."""
+    """The result of replaying a recording."""
 
     replays: Sequence[Replay]
     without_payload: int

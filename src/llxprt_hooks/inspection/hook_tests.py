@@ -42,7 +42,7 @@ LONGEST_STDERR: Final = 1000
 
 
 class Decision(StrEnum):
-    """What comes of an event."""
+    """The decision on an event."""
 
     BLOCK = "block"
     """It is blocked. In a test, ``deny`` is the same."""
@@ -151,7 +151,7 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What came of a test."""
+    """The result of a test."""
 
     __test__ = False
 
@@ -261,7 +261,7 @@ NOT_APPROVED: Final = (
 
 
 def is_approved(hooks: LoadedHooks, file: Path) -> bool:
-    """Whether the user vouches for the content of a file: it is the user's own, or part of what is approved."""
+    """Whether the user trusts the content of a file: it is the user's own, or part of what is approved."""
     real, project = Path(os.path.realpath(file)), Path(os.path.realpath(hooks.config.working_dir))
     if not real.is_relative_to(project):
         own = settings_file(Level.USER, project)
@@ -397,7 +397,7 @@ _EXPECT: Final = Shape(
     "`expect`",
     "What hooks should decide.",
     {
-        "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "What comes of the event.", required=True),
+        "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "The decision on the event.", required=True),
         "reason": Field(_REASON, "Why; the exact text, or an object with `contains` or `matches`."),
         "output": Field(Shape("`output`", "Any fields.", {}, open=True), "Fields that the merged output must have."),
     },

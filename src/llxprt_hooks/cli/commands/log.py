@@ -222,8 +222,8 @@ def _would_have(observed: Mapping[str, Any]) -> str:
     for field in ("blocked", "stopped"):
         if observed.get(field):
             reason = _one_line(observed.get("reason") or "")
-            told = f": {reason}".replace(": blocked because ", ", because ", 1) if reason else ""
-            return f"would have {field}{told}"
+            why = f": {reason}".replace(": blocked because ", ", because ", 1) if reason else ""
+            return f"would have {field}{why}"
     return f"would have changed {effects}" if (effects := _effects(observed)) else ""
 
 
