@@ -31,6 +31,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from llxprt_hooks.audit.log import HookLog as HookLog
     from llxprt_hooks.bus.in_process import InProcessMessageBus as InProcessMessageBus
     from llxprt_hooks.bus.messages import HookExecutionFailure as HookExecutionFailure
     from llxprt_hooks.bus.messages import HookExecutionRequest as HookExecutionRequest
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks as Hooks
     from llxprt_hooks.hooks import SyncHooks as SyncHooks
     from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
-    from llxprt_hooks.inspection.log import HookLog as HookLog
     from llxprt_hooks.model.conversation import Turn as Turn
     from llxprt_hooks.model.format import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.format import HookFormat as HookFormat
@@ -132,6 +132,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _EXPORTS = {
+    "audit.log": "HookLog",
     "bus.in_process": "InProcessMessageBus",
     "bus.nats": "NatsMessageBus",
     "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
@@ -147,7 +148,6 @@ _EXPORTS = {
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
     "hooks": "Hooks SyncHooks UnknownEventError",
-    "inspection.log": "HookLog",
     "model.conversation": "Turn",
     "model.format": "GenerateContentParameters HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",

@@ -227,7 +227,8 @@ def test_a_trail_that_cannot_be_written_is_an_error_and_changes_no_decision(
     assert "an execution is missing in the audit trail" in caplog.text
 
 
-def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer) -> None:
+@pytest.mark.parametrize("most_pending", [1, 1000])
+def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer, most_pending: int) -> None:
     _configure(sandbox, server)
     run = "asyncio.run(main(int(sys.argv[1])))"
     guarded = f"import atexit, blockbuster\nwith blockbuster.blockbuster_ctx():\n    {run}"
@@ -235,7 +236,8 @@ def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: N
     code = AGENT.replace(run, guarded).replace("print(number, flush=True)", "pass")
     # The thread is slow, so the program ends before all records are written.
     slow = "record = trail.AuditTrail._record\ntrail.AuditTrail._record = lambda *of: time.sleep(0.2) or record(*of)\n"
-    code = code.replace("config =", f"{slow}config =")
+    limit = f"from llxprt_hooks.process import calls_in_thread\ncalls_in_thread.MOST_PENDING = {most_pending}\n"
+    code = code.replace("config =", f"{slow}{limit}config =")
     _run(sandbox, "3", code=f"{code}\natexit._run_exitfuncs()\nos._exit(0)")
     assert [record["seq"] for record in _stream(server)] == [1, 2, 3]
 

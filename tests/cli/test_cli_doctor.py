@@ -77,6 +77,27 @@ def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
     assert problems["gone"] == [f"{world.root / 'gone.sh'} does not exist"]
 
 
+def test_a_missing_script_is_found_whatever_the_folder_of_its_extension_is_called(world: CliProject) -> None:
+    hooks = {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "${extensionPath}/missing.sh"}]}]}}
+    folders = [world.extension(name, hooks).parent.parent for name in ("my ext", "plain")]
+    world.put("user", {"enableHooks": True})
+
+    checked = world.run("doctor", "--json").json["hooks"]
+
+    assert [hook["health"] for hook in checked] == ["broken", "broken"]
+    assert [hook["problems"] for hook in checked] == [[f"{folder}/missing.sh does not exist"] for folder in folders]
+
+
+def test_of_hooks_with_one_name_only_the_broken_one_is_broken(world: CliProject) -> None:
+    world.configure(BeforeTool=["true", {"name": "guard", "command": "./gone.sh"}])
+    world.configure(level="user", BeforeTool={"name": "guard", "command": "true"})
+
+    checked = world.run("doctor", "--json").json["hooks"]
+
+    found = {(hook["source"], hook["name"]): hook["health"] for hook in checked}
+    assert found == {("project", "true"): "ok", ("project", "guard"): "broken", ("user", "guard"): "ok"}
+
+
 def test_no_hook_of_a_project_that_is_not_approved_runs(world: CliProject) -> None:
     world.configure(BeforeTool={"name": "fine", "command": "true"})
 
@@ -213,7 +234,7 @@ def test_a_mistake_in_the_settings_is_broken(world: CliProject) -> None:
     run = world.run("doctor")
 
     assert run.status == 1
-    assert '"enableHooks" must be true or false' in run.stdout
+    assert "`enableHooks` must be true or false" in run.stdout
     assert "1 problem. `llxprt-hooks validate` explains problems in settings." in run.stdout
 
 

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks.audit import log as hook_log
+from llxprt_hooks.audit.log import log_file
 from llxprt_hooks.audit.record import LARGEST_PAYLOAD
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
-from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.inspection.log import LogReader, log_file, read_log
+from llxprt_hooks.inspection.log import LogReader, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.settings import atomic
 from tests.support.processes import DEADLINE
@@ -338,7 +339,7 @@ def test_a_user_without_a_home_is_served_all_the_same(world: CliProject) -> None
 WRITER = """
 import sys
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.audit import log as hook_log
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from llxprt_hooks.audit.recording import is_recording, recording
 from llxprt_hooks.cli import web
 from llxprt_hooks.inspection.log import read_log
-from llxprt_hooks.inspection.recording import is_recording, recording
 from tests.support.inspector import GUARD, Inspector, fire, inspecting
 from tests.support.processes import DEADLINE, until
 

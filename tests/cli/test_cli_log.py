@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookLog
+from llxprt_hooks.audit import log as hook_log
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
-from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from tests.support.cli import ESCAPE, Call, CliProject

@@ -17,10 +17,11 @@ import openai
 import pytest
 
 from llxprt_hooks import Hooks, deny, stop
+from llxprt_hooks.engine.executors.http import is_loopback
 from llxprt_hooks.model import Restriction
 from llxprt_hooks.proxy import model_http
 from llxprt_hooks.proxy.model_answers import without_calls
-from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, is_loopback, serving, upstreams
+from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, serving, upstreams
 from tests.support.api_server import APIServer, Call
 from tests.support.processes import eventually, lives
 

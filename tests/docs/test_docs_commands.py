@@ -15,9 +15,9 @@ import click
 import pytest
 
 import llxprt_hooks.agent.audience as audience
+from llxprt_hooks.audit.log import log_file, rotated
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
-from llxprt_hooks.inspection.log import log_file, rotated
 from llxprt_hooks.settings import Level, settings_file, user_folder
 from tests.docs.docs_pages import ROOT, Section, code, sections, table
 

@@ -27,7 +27,8 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.logger import debug_logger, selects
+from llxprt_hooks.inspection.trial import LoadedHooks
+from llxprt_hooks.logger import debug_logger, selects, without_warnings
 from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
     from google.genai.types import GenerateContentResponse
 
+    from llxprt_hooks.inspection.trial import Trial
     from tests.events.events_project import EventsProject, Ready, Texts
+    from tests.support.project import Project
 
 HANDLER = "llxprt:core:hooks:handler"
 
@@ -560,6 +563,43 @@ async def test_a_handler_and_level_of_the_parent_logger_get_the_records_of_all_p
     await (await ready(project.config({"BeforeTool": project.hook()}))).fire_before_tool_event("glob", {})
 
     assert {HANDLER, "llxprt:core:hooks:planner"} <= set(kept.names)
+
+
+async def test_events_that_are_tried_at_once_silence_nothing_else(sandbox: Project, warnings_of_engine: Texts) -> None:
+    """The inspector fires events at once. Its caller shows their warnings, so they are not logged."""
+    waiting = "case $payload in *second*) until [ -e first-is-done ]; do sleep 0.01; done;; esac"
+    sandbox.configure(level="user", BeforeTool=sandbox.hook(first=waiting, exit_code=1))
+    tried, program = LoadedHooks.load(sandbox.root), logging.getLogger("a.program")
+    before = program.getEffectiveLevel()
+
+    async def attempt(tool: str) -> Trial:
+        return await tried.fire(HookEventName.BEFORE_TOOL, {"tool_name": tool, "tool_input": {}})
+
+    first, second = (asyncio.create_task(attempt(tool)) for tool in ("first", "second"))
+    await first
+    assert program.isEnabledFor(logging.WARNING)
+    assert warnings_of_engine() == []
+    await fire_before_tool_hook(Config.load(sandbox.root), "other", {})
+    assert len(warnings_of_engine()) == 1, "that of the event which was not tried"
+
+    sandbox.write("first-is-done")
+    await second
+
+    assert program.getEffectiveLevel() == before
+    assert len(warnings_of_engine()) == 1
+
+
+@pytest.mark.parametrize("chosen", ["llxprt_hooks", HANDLER])
+async def test_a_level_that_was_set_for_the_engine_applies_where_only_errors_are_logged(
+    project: EventsProject, ready: Ready, caplog: pytest.LogCaptureFixture, chosen: str
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(exit_code=1)}))
+    with without_warnings():
+        await handler.fire_before_tool_event("glob", {})
+        assert caplog.records == []
+        with caplog.at_level(logging.WARNING, chosen):
+            await handler.fire_before_tool_event("glob", {})
+    assert [record.name for record in caplog.records] == [HANDLER]
 
 
 @pytest.mark.requirement("HOOK-111")

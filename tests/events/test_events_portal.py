@@ -20,7 +20,7 @@ import trio.lowlevel
 
 from llxprt_hooks import Hooks, StopRequested, ToolResult, context, deny, execute_tool_with_hooks, rewrite
 from llxprt_hooks.triggers import portal
-from tests.support.processes import lives, until
+from tests.support.processes import at_most_until_the_deadline, handled, lives, until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject
@@ -406,6 +406,63 @@ FORKING = """
         assert os.waitpid(child, 0)[1] == 0
         print(run())
 """
+
+
+FORKING_DURING_THE_FIRST_EVENT = """
+    import os, signal, threading, time, warnings
+    from llxprt_hooks import Config, Hooks
+    from llxprt_hooks.engine.registry import HookRegistry
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+    initialize, first = HookRegistry.initialize, threading.Event()
+
+    def initialize_slowly(registry):
+        first.set()
+        time.sleep(0.5)
+        initialize(registry)
+
+    hook = {"type": "command", "command": "echo no >&2; exit 2"}
+    hooks = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]}))
+    run = lambda: hooks.sync.run_tool("t", {}, lambda args: "ran").llm_content
+    HookRegistry.initialize = initialize_slowly
+    thread = threading.Thread(target=run)
+    thread.start()
+    first.wait()
+    child = os.fork()
+    HookRegistry.initialize = initialize
+    if child == 0:
+        signal.alarm(60)  # ends it if it hangs
+        os._exit(0 if run() == "no" else 1)
+    thread.join()
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_forked_during_the_first_event_is_guarded() -> None:
+    assert program(FORKING_DURING_THE_FIRST_EVENT) == "0\n"
+
+
+@pytest.mark.slow
+def test_a_signal_handler_may_call_hooks_while_the_loop_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, calls = portal._Portal, []
+
+    class Interrupted(original):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__()
+            monkeypatch.setattr(portal, "_Portal", original)
+            signal.raise_signal(signal.SIGUSR1)
+
+    async def call(who: str) -> None:
+        calls.append(who)
+
+    monkeypatch.setattr(portal, "_shared", None)
+    monkeypatch.setattr(portal, "_Portal", Interrupted)
+    with handled(signal.SIGUSR1, lambda: portal.run(call("handler"))), at_most_until_the_deadline():
+        portal.run(call("program"))
+    portal._close_shared()
+
+    assert calls == ["handler", "program"]
 
 
 @pytest.mark.slow

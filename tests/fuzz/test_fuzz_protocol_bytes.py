@@ -8,13 +8,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
 from llxprt_hooks.engine.runner import apply_hook_output_to_input
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.inspection.log import HookLog, read_log
+from llxprt_hooks.inspection.log import read_log
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_outcome
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, any_text, documents, encoded, mutated

@@ -798,13 +798,17 @@ def pre_compress(project: Project) -> Row:
 
 @effect
 def notification(project: Project) -> Row:
+    """A call that waits for approval has the name that hooks see, too."""
     project.configure(Notification=project.hook())
-    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], approval=True)
+    aliases = {"write_file": "Write"}
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], approval=True, aliases=aliases)
     assert outcome.runs == WROTE_NOTE
     until(lambda: len(project.payloads()) == 1)
     payload = project.payloads()[0]
     assert payload["notification_type"] == "ToolPermission"
-    assert "write_file" in payload["message"]
+    assert payload["message"] == "Write needs approval"
+    assert payload["details"]["tool_name"] == "Write"
+    assert payload["details"]["tool_input"]["file_path"] == "a.txt"
 
 
 # Sessions and settings.

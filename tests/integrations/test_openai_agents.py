@@ -22,6 +22,7 @@ from agents import (
 )
 from agents.run_internal import run_loop
 from agents.testing import ScriptedModel
+from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel
 
@@ -299,6 +300,21 @@ async def test_a_tool_that_is_not_a_decorated_function(hooks: OpenAIAgentsHooks)
     model = ScriptedModel([broken, call("raw", "c2", x=1), say("done")])
     await Runner.run(Agent("a", tools=[tool], model=model), "Go")
     assert (ran, results(model)) == (['{"x": 1}'], ["no", "ran"])
+
+
+@pytest.mark.parametrize("odd", ["[" * 100_000 + "]" * 100_000, "NaN"], ids=["deep", "NaN"])
+async def test_no_value_beside_an_argument_hides_it_from_hooks(hooks: OpenAIAgentsHooks, odd: str) -> None:
+    """A model can nest values deeper than Python's reader, and the SDK accepts ``NaN``."""
+    hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"].get("path") == "secret" else None)
+    files, text = Files(), f'{{"path": "secret", "x": {odd}}}'
+    context: Any = ToolContext(None, tool_name="write_file", tool_call_id="c", tool_arguments=text)
+    (tool,) = await Agent("a", tools=[files.tool]).get_all_tools(context)
+    assert isinstance(tool, FunctionTool)
+
+    result = await tool.on_invoke_tool(context, text)
+
+    assert files.written == []
+    assert result == "no" or "nested deeper than 64 levels" in result
 
 
 async def test_what_hooks_do_not_see_is_said_once(hooks: OpenAIAgentsHooks, caplog: pytest.LogCaptureFixture) -> None:

@@ -90,11 +90,11 @@ def test_broken_pieces_are_reported_and_leave_the_rest(project: Path, extensions
     }
     assert sorted(str(problem).removeprefix(str(extensions)) for problem in loaded.problems) == [
         "/a/llxprt-extension.json:1:8: expected ':' after the key, found the end of the file",
-        '/b/llxprt-extension.json:1:10: "name" must be a string, found 7, which is ignored',
+        "/b/llxprt-extension.json:1:10: `name` must be a string, found 7, which is ignored",
         "/c/hooks/hooks.json:1:2: expected a value, found the end of the file",
-        '/d/hooks/hooks.json:1:1: missing key "hooks", which contains the events',
+        "/d/hooks/hooks.json:1:1: this extension has no `hooks`",
         (
-            '/e/hooks/hooks.json:1:26: "BeforeTool" must be an array of hook groups, found 1, '
+            "/e/hooks/hooks.json:1:26: `BeforeTool` must be an array of hook groups, found 1, "
             "which is discarded, and nothing is blocked in its place"
         ),
         "/f/hooks/hooks.json:1:1: ignored, because the extension has no llxprt-extension.json",

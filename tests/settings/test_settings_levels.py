@@ -553,27 +553,27 @@ WRONG_FIELDS = [
     (
         '{"hooks": []}',
         11,
-        '"hooks" must be an object, found an array, which is discarded, and nothing is blocked in its place',
+        "`hooks` must be an object, found an array, which is discarded, and nothing is blocked in its place",
     ),
     (
         '{"hooks": null}',
         11,
-        '"hooks" must be an object, found null, which is discarded, and nothing is blocked in its place',
+        "`hooks` must be an object, found null, which is discarded, and nothing is blocked in its place",
     ),
-    ('{"enableHooks": "yes"}', 17, '"enableHooks" must be true or false, found "yes", which is ignored'),
-    ('{"tools": 1}', 11, '"tools" must be an object, found 1, which is ignored'),
-    ('{"tools": {"enableHooks": 0}}', 27, '"enableHooks" must be true or false, found 0, which is ignored'),
-    ('{"hooksConfig": true}', 17, '"hooksConfig" must be an object, found true, which is ignored'),
-    ('{"hooksConfig": {"enabled": {}}}', 29, '"enabled" must be true or false, found an object, which is ignored'),
-    ('{"hooksConfig": {"disabled": "a"}}', 30, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
-    ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
-    ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
+    ('{"enableHooks": "yes"}', 17, '`enableHooks` must be true or false, found "yes", which is ignored'),
+    ('{"tools": 1}', 11, "`tools` must be an object, found 1, which is ignored"),
+    ('{"tools": {"enableHooks": 0}}', 27, "`enableHooks` must be true or false, found 0, which is ignored"),
+    ('{"hooksConfig": true}', 17, "`hooksConfig` must be an object, found true, which is ignored"),
+    ('{"hooksConfig": {"enabled": {}}}', 29, "`enabled` must be true or false, found an object, which is ignored"),
+    ('{"hooksConfig": {"disabled": "a"}}', 30, '`disabled` must be an array, found "a", which is ignored'),
+    ('{"hooksConfig": {"disabled": [7]}}', 31, "expected a string here, found 7, which is ignored"),
+    ('{"hooks": {"enabled": "yes"}}', 23, '`enabled` must be true or false, found "yes", which is ignored'),
+    ('{"hooks": {"disabled": "a"}}', 24, '`disabled` must be an array, found "a", which is ignored'),
     (
         '{"hooks": {"BeforeTool": 7}}',
         26,
         (
-            '"BeforeTool" must be an array of hook groups, found 7, '
+            "`BeforeTool` must be an array of hook groups, found 7, "
             "which is discarded, and nothing is blocked in its place"
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,15 @@ from llxprt_hooks import (
     revoke_trust,
     trust_status,
 )
+from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.trust import watch
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
-from tests.support.processes import until
+from tests.support.processes import at_most_until_the_deadline, handled, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from tests.support.project import Project
 
@@ -88,6 +91,26 @@ def test_extensions_disabled_hooks_and_environment_are_read_again(project: Proje
     project.put("user", {"enableHooks": True, "hooksConfig": {"disabled": [saying("x")]}})
     hooks.reload()
     assert content(hooks) == "done"
+
+
+def test_a_signal_handler_may_reload_during_a_reload(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals, one right after the other."""
+    project.configure(BeforeTool="echo no >&2; exit 2")
+    project.approve()
+    hooks = Hooks.load(project.root)
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
+    initialize = HookRegistry.initialize
+
+    def interrupted(registry: HookRegistry) -> None:
+        monkeypatch.setattr(HookRegistry, "initialize", initialize)
+        signal.raise_signal(signal.SIGUSR1)
+        initialize(registry)
+
+    monkeypatch.setattr(HookRegistry, "initialize", interrupted)
+    with handled(signal.SIGUSR1, hooks.reload), at_most_until_the_deadline():
+        hooks.reload()
+
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
 
 
 def test_functions_stay_registered(project: Project) -> None:
@@ -373,6 +396,32 @@ def test_the_thread_ends_with_the_configuration(project: Project, warned: Callab
     assert _watching()
     del config
     until(lambda: gc.collect() >= 0 and not _watching())  # a thread that is reloading holds its configuration
+
+
+def test_the_thread_ends_with_a_configuration_that_it_collects_itself(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may run in any thread, at any moment: here in this one, while it begins to wait."""
+    monkeypatch.setattr(watch, "INTERVAL", 0.02)
+    dropped = threading.Event()
+
+    def collect(frame: FrameType, *_: object) -> Any:
+        if dropped.is_set() and frame.f_code in (watch.SettingsWatch._watch.__code__, threading.Event.wait.__code__):
+            gc.collect()
+        return collect
+
+    tracing = threading.gettrace()
+    threading.settrace(collect)
+    gc.disable()
+    try:
+        config = Config.load(project.root, watch=True)
+        config.observer = config  # type: ignore[assignment]  # only the collector finds out that nobody uses it
+        del config
+        dropped.set()
+        until(lambda: not _watching())
+    finally:
+        gc.enable()
+        threading.settrace(tracing)
 
 
 def _watching() -> bool:

@@ -450,15 +450,15 @@ class TestEnvironment:
     @pytest.mark.parametrize(
         ("value", "expected"),
         [
-            ("AWS_*", '"environment" must be an object with "allow" and "deny"'),
-            (None, '"environment" must be an object with "allow" and "deny"'),
-            ({"deny": "AWS_*"}, '"deny" must be an array of names'),
-            ({"allow": None}, '"allow" must be an array of names'),
-            ({"denied": []}, '"environment" may only contain "allow" and "deny"'),
-            ({"deny": ["*_TOKEN"]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": ["AWS_KEY=k"]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": [""]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": [7]}, '"deny" must list variable names, optionally ending in "*"'),
+            ("AWS_*", '`environment` must be an object, found "AWS_*"'),
+            (None, "`environment` must be an object, found null"),
+            ({"deny": "AWS_*"}, '`deny` must be an array, found "AWS_*"'),
+            ({"allow": None}, "`allow` must be an array, found null"),
+            ({"denied": []}, "unknown key `denied`"),
+            ({"deny": ["*_TOKEN"]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": ["AWS_KEY=k"]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": [""]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": [7]}, "expected a string here, found 7"),
         ],
     )
     def test_a_rule_that_cannot_be_understood_lets_nothing_through(

@@ -298,6 +298,28 @@ async def test_hook_whose_answer_cannot_be_waited_for_does_not_run(
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+async def test_forked_process_does_not_keep_the_input_of_a_script(hook: WarmHook) -> None:
+    """The script is offered, and not accepted yet, when the process is forked."""
+    await hook.warm()
+    forked: list[int] = []
+    original = zygotes.offer
+
+    def forking(*arguments: Any, **keywords: Any) -> Offer | None:
+        offer = original(*arguments, **keywords)
+        forked.append(os.fork())
+        if not forked[0]:
+            signal.pause()
+        return offer
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(zygotes, "offer", forking)
+        result = await hook.run("import sys; sys.stdin.read(); sys.exit(2)", timeout=30_000)
+    end(*forked)
+    await asyncio.to_thread(os.waitpid, forked[0], 0)
+
+    assert (result.exit_code, result.warm) == (2, True)
+
+
 async def test_forked_process_does_not_withdraw_an_offer_of_its_parent(hook: WarmHook) -> None:
     await hook.warm()
     offers: list[Offer] = []

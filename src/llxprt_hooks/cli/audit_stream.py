@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from llxprt_hooks.cli.terminal import Part, print_json, print_line, stdout_console
+from llxprt_hooks.text import plural
 
 if TYPE_CHECKING:
     from llxprt_hooks.audit.chain import Verdict
@@ -119,4 +120,4 @@ def _print_verdict(verdict: Verdict, before: str) -> None:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{number} {plural(number, what)}"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.hook_tests import Decision, Outcome
-from llxprt_hooks.inspection.inventory import without_warnings
 from llxprt_hooks.inspection.timeline import Decision as Logged
 from llxprt_hooks.inspection.timeline import Timeline, decision_of
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.protocol.inputs import input_problem, name_text
 
 if TYPE_CHECKING:

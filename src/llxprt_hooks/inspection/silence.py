@@ -40,7 +40,7 @@ def find_silent_hooks(project: str, inventory: Inventory, events: Iterable[Timel
     names = {name for name in {event.project for event in events} if os.path.realpath(name) == place}
     own = [event for event in events if event.project in names]
     ran = {(event.event_name, hook) for event in own for hook in event.hooks}
-    tools = sorted({event.subject for event in own if event.subject and "Tool" in event.event_name})
+    tools = sorted({event.tool for event in own} - {""})
     return [
         _silent(project, inventory, item, tools)
         for item in inventory.items

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.inspection.figures import Figures
 from llxprt_hooks.inspection.log import observed_decision, recorded_duration, recorded_time
 
@@ -120,6 +121,11 @@ class TimelineEvent:
         return subject if isinstance(subject, str) else ""
 
     @property
+    def tool(self) -> str:
+        """The tool's name, if the event is about one."""
+        return self.subject if self.event_name in TOOL_EVENTS else ""
+
+    @property
     def hooks(self) -> list[str]:
         """The hooks of the plan if it is known, otherwise those that have ended."""
         planned = self.ended.get("hooks") if self.ended else None
@@ -172,7 +178,7 @@ class TimelineEvent:
             "project": {self.project},
             "session": {self.session_id},
             "event": {self.event_name},
-            "tool": {self.subject} if "Tool" in self.event_name else set(),
+            "tool": {self.tool},
             "hook": set(self.hooks),
         }
         return {name: found - {""} for name, found in values.items()}

@@ -15,13 +15,8 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
 from llxprt_hooks.inspection.effects import effects, would_have
 from llxprt_hooks.inspection.hints import hints_on
-from llxprt_hooks.inspection.inventory import (
-    loaded_settings,
-    skipped_hooks,
-    unapproved_hooks,
-    why_off,
-    without_warnings,
-)
+from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
@@ -53,6 +48,10 @@ _RESULT_FIELDS = {
     "observed": "observed",
 }
 """The field names in ``fire --json``, and those of a hook's result."""
+
+
+ZYGOTE_PATIENCE = 10.0
+"""Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
 
 
 class InvalidInputError(ValueError):

@@ -133,6 +133,16 @@ def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapp
     return {name: given[name] if name in given and shown.get(name) == value else value for name, value in final.items()}
 
 
+def as_json(value: Any) -> Any:
+    """Return a value as JSON, if it can be; else as text. For frameworks that install pydantic."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    except ValueError:
+        return str(value)
+
+
 def reason_instead(result: ModelCallResult[Any]) -> str | None:
     """Return the text in place of an answer: why hooks stopped, or blocked without an answer; None if there is one."""
     if result.stop_reason is not None:

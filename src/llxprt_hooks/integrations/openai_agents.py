@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import copy
 import dataclasses
-import inspect
 import json
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,12 +19,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log, reason_instead
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+from llxprt_hooks.protocol.json_codec import read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
 from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
@@ -191,7 +192,7 @@ class OpenAIAgentsHooks(Integration):
             return refuse(refusal)
         is_stopped = session is not None and session.stop_reason is not None
         if not self.is_active or not (is_stopped or is_hooked(config, name)):
-            return await _awaited(run(None))
+            return await resolve(run(None))
         if session is not None:
             return await self._call_in(session, name, show, run, refuse, extends_text)
         # Realtime sessions, and runners of another kind: a stop refuses this call, and affects nothing else.
@@ -215,7 +216,7 @@ class OpenAIAgentsHooks(Integration):
         call = self.hooks.tool_call(name, shown)
         if (refused := await call.before()) is not None:
             return refuse(str(refused.llm_content))
-        outcome = await _awaited(run(None if call.input is shown else call.input))
+        outcome = await resolve(run(None if call.input is shown else call.input))
         content = outcome if isinstance(outcome, str) else _plain(outcome)
         result = await call.after(ToolResult(content, content))
         if isinstance(outcome, str) and extends_text:
@@ -223,10 +224,6 @@ class OpenAIAgentsHooks(Integration):
         if result.additions:
             session.exchange_notes((), tuple(result.additions))
         return outcome
-
-
-async def _awaited(outcome: Any) -> Any:
-    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 # Installing.
@@ -357,7 +354,7 @@ def _acting(original: Any, hooks: OpenAIAgentsHooks) -> Any:
                 session.exchange_notes((), (f"The computer did nothing: {reason}",))
             return computer.screenshot()
 
-        return await _awaited(await hooks.call_tool(_COMPUTER, show, run, refuse, extends_text=False))
+        return await resolve(await hooks.call_tool(_COMPUTER, show, run, refuse, extends_text=False))
 
     return act
 
@@ -411,7 +408,7 @@ def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
         session = current_session(hooks.hooks.config)
         if session is not None and not session.restriction.allows(hooks.hook_name(name)):
             return False
-        return bool(await _awaited(policy(context, arguments, call_id) if callable(policy) else policy))
+        return bool(await resolve(policy(context, arguments, call_id) if callable(policy) else policy))
 
     return needs_approval
 
@@ -544,7 +541,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 def _arguments(given: str) -> dict[str, Any]:
     """Return a call's arguments; text that is not a JSON object is shown under one name."""
     try:
-        arguments = json.loads(given) if given.strip() else {}
+        arguments = read_arguments(given) if given.strip() else {}
     except ValueError:
         arguments = None
     return arguments if isinstance(arguments, dict) else {"input": given}

@@ -218,7 +218,7 @@ class _Proxy:
         return self._session.stop_reason is not None or is_hooked(self._config, self._hook_name(tool_name))
 
     def _hook_name(self, tool_name: Any) -> str:
-        return hook_tool_name(name_text(tool_name), self._server_name, self._aliases)
+        return hook_tool_name(tool_name, self._server_name, self._aliases)
 
     # From the server, in its thread.
 

@@ -16,17 +16,17 @@ import asyncio
 import ipaddress
 import json
 import re
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
-import uvicorn
 
+from llxprt_hooks.engine.executors.http import is_loopback
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
+from llxprt_hooks.http_server import Server, listen
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import TranslationError, resolve_translator
 from llxprt_hooks.proxy.model_answers import without_calls
@@ -135,14 +135,6 @@ def _check_upstream(name: str, url: str) -> None:
         raise UpstreamError(f"the upstream of {name} must be a URL such as https://api.example.com, found {url!r}")
     if parts.username is not None or parts.query or parts.fragment:
         raise UpstreamError(f"the upstream of {name} must not have a user, a query or a fragment")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class KnownAgent(Protocol):
@@ -504,13 +496,6 @@ def _end_to_end(headers: Iterable[tuple[bytes, bytes]], without: Iterable[bytes]
 # The server.
 
 
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the program."""
-        yield
-
-
 @dataclass(frozen=True, slots=True)
 class RunningProxy:
     """A proxy that accepts connections."""
@@ -539,7 +524,7 @@ async def serving(
     agent: KnownAgent | None = None,
 ) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
-    listening = _listening(host, port)
+    listening = listen(host, port)
     try:
         address, number = listening.getsockname()[:2]
         shown = _reachable(address)
@@ -550,19 +535,9 @@ async def serving(
     except BaseException:
         listening.close()
         raise
-    config = uvicorn.Config(
-        proxy,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        date_header=False,
-        timeout_keep_alive=120,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+    server = Server(
+        proxy, ws="none", date_header=False, timeout_keep_alive=120, timeout_graceful_shutdown=_GRACE_SECONDS
     )
-    server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         yield RunningProxy(base_urls, proxy.is_bypassed)
@@ -571,19 +546,6 @@ async def serving(
         await task
         listening.close()
         await proxy.close()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(128)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 def _reachable(address: str) -> str:

@@ -140,6 +140,13 @@ class Settings:
         if problems := [self.unreadable[level] for level in levels if level in self.unreadable]:
             raise SettingsError(problems)
 
+    def require_guards(self) -> None:
+        """Raise ``SettingsError`` if guards of the user or the system could be in a file that cannot be read (D-27).
+
+        A broken project file is different: a clone must not stop its user, and one that was approved has changed since.
+        """
+        self.require_readable(Level.USER, Level.SYSTEM)
+
 
 def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | None = None) -> Settings:
     """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.

@@ -52,7 +52,8 @@ def command(
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
-    Exit status: that of the server. 127 if it is not found, 64 for wrong usage.
+    Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if the user's or the system's
+    settings cannot be read.
 
     \b
     Examples:

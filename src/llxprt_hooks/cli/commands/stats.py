@@ -17,7 +17,7 @@ from llxprt_hooks.cli.options import (
     project_option,
 )
 from llxprt_hooks.cli.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, plural, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ _TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 def _print_figures(figures: list[Figures]) -> None:
     console = stdout_console()
-    longest = max(len(_hook(each)) for each in figures)
+    longest = max(len(one_line(each.hook)) for each in figures)
     room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
     cut_to = min(longest, LONGEST_HOOK, room)
     if cut_to < min(longest, SHORTEST_HOOK):
@@ -110,21 +110,17 @@ def _table(figures: list[Figures], *, longest: int) -> list[Text]:
 def _row(each: Figures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
     counted = (str(getattr(each, field)) for field in counts)
     times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
-    return (shorten(_hook(each), longest), "bold"), each.event, *counted, *times
-
-
-def _hook(each: Figures) -> str:
-    return " ".join(each.hook.split())
+    return (shorten(one_line(each.hook), longest), "bold"), each.event, *counted, *times
 
 
 def _print_cards(console: Console, figures: list[Figures]) -> None:
     """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        print_line(console, (shorten(_hook(each), console.width), "bold"))
+        print_line(console, (shorten(one_line(each.hook), console.width), "bold"))
         print_line(console, f"  {each.event}")
         print_wrapped(
             console,
-            f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked",
+            f"  {each.count} {plural(each.count, 'time')}, {each.failed} failed, {each.blocked} blocked",
             f", {each.would_block} would have blocked" if each.would_block else "",
         )
         print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")

@@ -13,7 +13,7 @@ from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.cli.terminal import line, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.text import escape_for_terminal, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,5 +177,5 @@ def _summary(inspection: Inspection, counts: Counter[str], *, found_elsewhere: b
     files = ", ".join(map(_path, inspection.found))
     if not counts:
         return f"No problems found in {files}."
-    *first, last = [f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in _COLORS if counts[each]]
+    *first, last = [f"{counts[each]} {plural(counts[each], each)}" for each in _COLORS if counts[each]]
     return f"Found {' and '.join(filter(None, (', '.join(first), last)))}; checked {files}."

@@ -259,7 +259,7 @@ def is_loopback(host: str) -> bool:
     import ipaddress
 
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

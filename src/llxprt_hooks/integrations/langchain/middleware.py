@@ -297,13 +297,12 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         setattr(interruption, MARKS, True)
         for interrupt in interruption.args[0]:
             for action in field(interrupt.value, "action_requests") or [interrupt.value]:
-                tool = field(action, "name")
-                self._observe(
-                    HookEventName.NOTIFICATION,
-                    notification_type=NotificationType.TOOL_PERMISSION,
-                    message=f"{tool} needs approval" if tool else str(action),
-                    details={"tool_name": tool, "tool_input": field(action, "args")} if tool else {},
-                )
+                if tool := field(action, "name"):
+                    with self._session(_thread_id()):
+                        self.observe_approval(tool, field(action, "args"))
+                else:
+                    kind = NotificationType.TOOL_PERMISSION
+                    self._observe(HookEventName.NOTIFICATION, notification_type=kind, message=str(action), details={})
 
 
 class _AgentEvents(HooksMiddleware):

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
+
 MOST_FILES = 20
 MOST_COMMITS = 3
 LONGEST_LINE = 160
@@ -18,13 +20,6 @@ LONGEST_LINE = 160
 # Settings of a repository that would have git run a program.
 RUN_NOTHING = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.sshCommand=false",
                "log.showSignature=false", "gpg.program=false", "diff.external=", "credential.helper="]  # fmt: skip
-
-
-def is_approved(project):
-    """Whether the project's own programs may run. Where the engine does not say, this script has to be a part of it."""
-    if (said := os.environ.get("LLXPRT_PROJECT_TRUSTED")) is not None:
-        return said == "1"
-    return os.path.realpath(__file__).startswith(os.path.realpath(project) + os.sep)
 
 
 def git(*arguments):
