@@ -17,7 +17,6 @@ from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.extensions import PathInserter
-from llxprt_hooks.settings.hook_fields import FieldReader
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.shape import shown_addresses
 
@@ -196,7 +195,7 @@ class HookEntry:
         folder = self.file.extension
         if folder is None:
             return dict(self.node.to_value())
-        inserter = PathInserter(FieldReader(self.file.document), str(folder), shell_fields())
+        inserter = PathInserter(lambda *_: None, str(folder), shell_fields())  # the engine reports what it leaves out
         return dict(inserter.value(self.node))
 
     @cached_property

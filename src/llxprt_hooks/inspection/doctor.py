@@ -262,8 +262,7 @@ def _hooks(found: Iterable[tuple[Diagnostic, tuple[HookEntry, ...]]], inventory:
     checked = []
     for item in inventory.items:
         defined = item.definition
-        place = (defined.origin, defined.event_name, defined.group_number, defined.number)
-        of_item = of_hooks.get(place, {})
+        of_item = of_hooks.get((defined.origin, defined.event_name, defined.group_number, defined.number), {})
         warnings = (each for each in of_item if each.severity is Severity.WARNING and not _breaks(each))
         checked.append(
             CheckedHook(

@@ -24,7 +24,7 @@ from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import Field, Scalar, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.jsonc import Node
@@ -169,7 +169,7 @@ def _with_hooks(
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
             reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
-    inserter = PathInserter(reader, str(path), shell_keys)
+    inserter = PathInserter(reader.report, str(path), shell_keys)
     hooks = {event: inserter.value(groups) for event, groups in reader.events().items()}
     problems += document.duplicate_keys() + reader.problems
     return Extension(name, hooks, path=path, document=document)
@@ -178,8 +178,8 @@ def _with_hooks(
 class PathInserter:
     """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
-    def __init__(self, reader: FieldReader, path: str, shell_keys: Collection[str]) -> None:
-        self._reader = reader
+    def __init__(self, report: Callable[[Node, str], object], path: str, shell_keys: Collection[str]) -> None:
+        self._report = report
         self._path = path
         self._shell_keys = shell_keys
 
@@ -200,7 +200,7 @@ class PathInserter:
         unsafe = next((node for node in commands if place_path(str(node.scalar), self._path) is None), None)
         if unsafe is None:
             return False
-        self._reader.report(
+        self._report(
             unsafe,
             f"this hook is skipped: {PLACEHOLDER} is used where the shell could read parts of {self._path} as "
             f"code; rename that folder, or move the command into a script of the extension",
