@@ -1,4 +1,4 @@
-"""How long the sender of an event waits for the answer, so that no worker computes one for nobody."""
+"""How long the sender of an event waits for the answer, so that no worker computes one that arrives too late."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _source(file: Path) -> Source | None:
 
 
 def _possible_passwords(text: str) -> Iterator[tuple[int, int]]:
-    """Return where passwords of addresses may be in a file of which nobody knows what is an address."""
+    """Return where passwords of addresses may be in a file that is not parsed."""
     for found in _BETWEEN_QUOTES.finditer(text):
         if "@" in found[0]:
             yield found.start(), found.start() + found[0].rindex("@")

@@ -122,7 +122,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class BacktestReport:
-    """What came of replaying a recording."""
+    """The result of replaying a recording."""
 
     replays: Sequence[Replay]
     without_payload: int

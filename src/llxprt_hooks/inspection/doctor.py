@@ -134,7 +134,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is broken, and every hook runs that nobody has turned off on purpose."""
+        """Whether nothing is broken, and every hook runs unless it was turned off on purpose."""
         off = sum(hook.off_on_purpose for hook in self.hooks)
         return not self.broken and not self.unread and self.running + off == self.configured
 
@@ -186,7 +186,7 @@ async def examine(directory: str) -> Report:
     levels = list(_levels(settings))
     inspection = inspect_project(absolute_project(directory))
     found = list(findings(inspection))
-    told = {each.state for each in levels if each.health is Health.BROKEN}
+    shown = {each.state for each in levels if each.health is Health.BROKEN}
     places = {(each.file, each.line) for each in (*settings.problems, *inventory.discarded)}
     errors = (each for each, hooks in found if _breaks(each) and not any(hook.can_run for hook in hooks))
     off = why_off(settings) if inventory.items else None
@@ -200,11 +200,11 @@ async def examine(directory: str) -> Report:
         ],
         canary=await _canary(),
         problems=[
-            *(problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in told)),
+            *(problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in shown)),
             *dict.fromkeys(
                 f"{each.file}:{each.line}:{each.column}: {each.message}"
                 for each in errors
-                if (each.file, each.line) not in places and each.message not in told
+                if (each.file, each.line) not in places and each.message not in shown
             ),
         ],
         notices=[*([off] if off else ()), *settings.notices],

@@ -34,7 +34,7 @@ LONGEST_STDERR: Final = 1000
 
 
 class Decision(StrEnum):
-    """What comes of an event."""
+    """The decision on an event."""
 
     BLOCK = "block"
     """It is blocked. In a test, ``deny`` is the same."""
@@ -143,7 +143,7 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What came of a test."""
+    """The result of a test."""
 
     __test__ = False
 
@@ -213,7 +213,7 @@ NOT_APPROVED: Final = (
 
 
 def is_approved(hooks: LoadedHooks, file: Path) -> bool:
-    """Whether the user vouches for the content of a file: it is the user's own, or part of what is approved."""
+    """Whether the user trusts the content of a file: it is the user's own, or part of what is approved."""
     real, project = Path(os.path.realpath(file)), Path(os.path.realpath(hooks.config.working_dir))
     if not real.is_relative_to(project):
         own = settings_file(Level.USER, project)

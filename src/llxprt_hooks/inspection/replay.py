@@ -70,14 +70,14 @@ def outcome_of(trial: Trial) -> dict[str, Any]:
     """Return the result of a trial, with the names of the timeline."""
     failed = bool(trial.failures) or any(result.error is not None for result in trial.results)
     output = trial.output.to_dict() if trial.output else {}
-    told = {
+    facts = {
         "blocked": trial.blocked,
         "stopped": trial.should_stop,
         "effects": sorted(output.get("hookSpecificOutput") or {}),
     }
     errors = [*trial.failures, *(str(result.error) for result in trial.results if result.error is not None)]
-    decision = decision_of(told, failed=failed)
-    return {"decision": decision, "reason": trial.reason or (errors[0] if errors else ""), "effects": told["effects"]}
+    decision = decision_of(facts, failed=failed)
+    return {"decision": decision, "reason": trial.reason or (errors[0] if errors else ""), "effects": facts["effects"]}
 
 
 def compare(event: TimelineEvent, hook_input: Mapping[str, Any], trial: Trial) -> dict[str, Any]:

@@ -152,13 +152,13 @@ class TimelineEvent:
     @property
     def reason(self) -> str:
         """Why it was blocked or stopped, or what failed."""
-        told = [self.record, *self.executions]
-        if reason := next((each["reason"] for each in told if each.get("reason")), None):
+        records = [self.record, *self.executions]
+        if reason := next((each["reason"] for each in records if each.get("reason")), None):
             return str(reason)
         errors = self.ended.get("errors") if self.ended else None
         if isinstance(errors, list) and errors:
             return str(errors[0])
-        return str(next((each["error"] for each in told if each.get("error")), ""))
+        return str(next((each["error"] for each in records if each.get("error")), ""))
 
     @property
     def duration(self) -> float:

@@ -69,7 +69,7 @@ class Trial:
     """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    """Settings files that cannot be read, so that nobody knows which hooks they have."""
+    """Settings files that cannot be read, so that their hooks are unknown."""
     unclear: bool = False
     """Whether settings that are not approved have hooks that cannot be used, for example those of an unknown event."""
 

@@ -2,7 +2,7 @@
 
 While hooks are installed, a few functions of the SDK are replaced: those that run an agent (sessions and agent events),
 list its tools, choose its model, and act on a computer. All agents keep their identity. If a release of the SDK lacks
-one of these functions, ``install`` raises: no run is ever without its guards in silence.
+one of these functions, ``install`` raises, so that no run is without its guards unnoticed.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class OpenAIAgentsHooks(Integration):
             return await resolve(run(None))
         if session is not None:
             return await self._call_in(session, name, show, run, refuse, extends_text)
-        # Realtime sessions, and runners of another kind: a stop refuses this call, and nobody else hears of it.
+        # Realtime sessions, and runners of another kind: a stop refuses this call, and affects nothing else.
         session = Session(config, config.session_id, config.transcript_path)
         with self._sessions.active(session):
             outcome = await self._call_in(session, name, show, run, refuse, extends_text)
@@ -402,7 +402,7 @@ class _Made:
 
 
 def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
-    """Return an approval policy that asks nobody about a call that will be refused anyway."""
+    """Return an approval policy that does not ask about a call that will be refused anyway."""
 
     async def needs_approval(context: Any, arguments: Any, call_id: str) -> bool:
         session = current_session(hooks.hooks.config)

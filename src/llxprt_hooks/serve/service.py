@@ -1,4 +1,4 @@
-"""The life of a worker: load settings, answer until SIGTERM, read settings again on SIGHUP."""
+"""A worker from start to end: load settings, answer until SIGTERM, read settings again on SIGHUP."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _print_results(results: Sequence[TestResult], broken: Sequence[Problem], *, 
 
 
 _STYLES = {"failed": "red bold", "recorded": "yellow bold", "passed": "green"}
-"""What can come of a test."""
+"""The possible results of a test."""
 
 
 def _print_result(console: Console, result: TestResult, state: str) -> None:

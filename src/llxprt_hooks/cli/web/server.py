@@ -139,8 +139,8 @@ class Inspector:
                     continue
                 if changed is None:
                     return
-                told = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
-                yield b"data: " + write_json(told) + b"\n\n"
+                updates = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
+                yield b"data: " + write_json(updates) + b"\n\n"
 
     async def fire(self, request: Request) -> Response:
         """Fire a recorded event again, with the given input, and compare."""

@@ -1,4 +1,4 @@
-"""``HooksMiddleware``: where an agent's life meets its hooks."""
+"""``HooksMiddleware``: all events of a LangChain agent, from the start of its session to the end."""
 
 from __future__ import annotations
 

@@ -85,12 +85,12 @@ def main():
     project = os.path.realpath(call["cwd"])
     if call["tool_response"].get("error"):
         return
-    told, given = [], paths_in(call["tool_input"], project)
+    reports, given = [], paths_in(call["tool_input"], project)
     for path in dict.fromkeys(os.path.realpath(os.path.join(project, each)) for each in given):
         if path.startswith(project + os.sep) and os.path.isfile(path) and (command := formatter(path, project)):
-            told.append(formatted(path, command, project))
-    if any(told):
-        print(json.dumps({"hookSpecificOutput": {"additionalContext": "\n".join(filter(None, told))}}))
+            reports.append(formatted(path, command, project))
+    if any(reports):
+        print(json.dumps({"hookSpecificOutput": {"additionalContext": "\n".join(filter(None, reports))}}))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AfterTool: runs the tests after an edit, and tells the model what came of it.
+"""AfterTool: runs the tests after an edit, and shows the model the result.
 
 Edits of one answer are made in parallel; their tests are run one after another, and an edit that was made before a
 run began takes over that run's result instead of asking for another.
@@ -93,14 +93,14 @@ def outcome(command, project, asked):
             last = json.load(state)
         except ValueError:
             last = {}
-        if last.get("began", 0) > asked:
-            return last["told"]
+        if "result" in last and last["began"] > asked:
+            return last["result"]
         began = time.time()
-        told = run(command, project)
+        result = run(command, project)
         state.seek(0)
         state.truncate()
-        json.dump({"began": began, "told": told}, state)
-        return told
+        json.dump({"began": began, "result": result}, state)
+        return result
 
 
 def main():
