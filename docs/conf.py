@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import html
+import itertools
 import re
+import statistics
 import sys
-from importlib import metadata
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -68,10 +70,10 @@ INCLUDED_BY = {
     HERE.parent / "SECURITY.md": "reporting",
 }
 
-TITLES = {"overview": "Overview", "reporting": "Reporting a vulnerability"}
+TITLES = {"overview": "Overview", "debugging": "Debugging", "reporting": "Reporting a vulnerability"}
 
 project = "llxprt-hooks"
-release = metadata.version(project)
+release = llxprt_hooks.__version__  # an editable installation may have the metadata of an older version
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["README.md"]  # `index.md` includes it; it is not to be a page twice
@@ -100,7 +102,8 @@ copybutton_prompt_text = "$ "  # where a block has it, what is copied are these 
 copybutton_selector = "div:not(.output) > div.highlight > pre"
 
 # What a block is for, by a word after its language: it gets a label and another background, and no copy button.
-SHOWN = {"output": "output", "result": "output result", "stdin": "output payload"}
+SHOWN = {"output": "output", "screen": "output", "result": "output result", "stdin": "output payload"}
+SHOWN |= {"fire": "output event", "prints": "output printed"}
 
 
 def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
@@ -200,11 +203,62 @@ def leave_out_what_namedtuple_says(
         text.clear()
 
 
-def keep_options_in_one_piece(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
-    """Mark options and the command's name: a browser would break them after each hyphen."""
-    words = r'<span class="pre">(\[?-[^<]{1,20}|llxprt-hooks)</span>'
+def fit_narrow_screens(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
+    """Mark what a browser cannot know: where names and lines of code may break, and what the cells of a table are."""
     if "body" in context:
-        context["body"] = re.sub(words, r'<span class="pre unbroken">\1</span>', context["body"])
+        body = re.sub(r'<span class="pre">([^<]+)</span>', break_between_words, context["body"])
+        body = re.sub(r"\b(?:D|HOOK|DELTA-\w+)-\d+\w?\b(?![^<>]*>)", r'<span class="unbroken">\g<0></span>', body)
+        body = re.sub(r"(?s)(<pre><span></span>)(.+?)(</pre>)", mark_lines, body)
+        context["body"] = re.sub(r'(?s)<table class="docutils.+?</table>', label_cells, body)
+
+
+def break_between_words(code: re.Match[str]) -> str:
+    """Keep options and short names in one piece, and break long ones at their punctuation."""
+    if len(html.unescape(code[1])) <= 20 or code[1].startswith(("-", "[-")):
+        return f'<span class="pre unbroken">{code[1]}</span>'
+    breakable = re.sub(r"[_./(,=]+(?=.)", r"\g<0><wbr>", code[1])
+    return f'<span class="pre">{breakable}</span>'
+
+
+def mark_lines(block: re.Match[str]) -> str:
+    """Give each line of code an element with its indentation, so that the rest of a wrapped line is indented too."""
+    return block[1] + "".join(map(mark_line, block[2].splitlines(keepends=True))) + block[3]
+
+
+def mark_line(line: str) -> str:
+    text = text_of(line)
+    indent = len(text) - len(text.lstrip(" "))
+    line = re.sub(r"(?<=[ >])--?[a-z][\w-]*(?![^<>]*>)", r'<span class="unbroken">\g<0></span>', line)
+    return f'<span class="line" style="--indent: {indent}">{line}</span>'
+
+
+def label_cells(table: re.Match[str]) -> str:
+    """Name the column in each cell. On a phone, the cells of a table that would be too wide are below each other."""
+    head, end_of_head, body = table[0].partition("</thead>")
+    titles = [text_of(title) for title in re.findall(r"(?s)<th\b.*?>(.*?)</th>", head)]
+    cells = [text_of(cell) for cell in re.findall(r"(?s)<td\b.*?>(.*?)</td>", body)]
+    label = itertools.cycle(html.escape(title) for title in titles)
+    body = re.sub(r"<td\b", lambda cell: f'{cell[0]} data-label="{next(label)}"', body)
+    if is_wide(len(titles), cells):
+        head = head.replace('class="docutils', 'class="stacked docutils', 1)
+    return head + end_of_head + body
+
+
+def is_wide(columns: int, cells: list[str]) -> bool:
+    names, others = cells[::columns], [cell for number, cell in enumerate(cells) if number % columns]
+    if longest_word(names) > 20:
+        return True
+    if columns > 2:
+        return statistics.mean(map(len, others)) > 12  # else figures, or "yes" and "no": to be compared in columns
+    return statistics.mean(map(len, names)) > 20 and longest_word(others) > 28
+
+
+def longest_word(texts: list[str]) -> int:
+    return max((len(word) for text in texts for word in text.split()), default=0)
+
+
+def text_of(element: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", element))
 
 
 def setup(app: Sphinx) -> None:
@@ -215,6 +269,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", write_defaults_as_code)
     app.connect("autodoc-process-docstring", leave_out_what_namedtuple_says)
     app.connect("env-updated", name_included_pages)
-    app.connect("html-page-context", keep_options_in_one_piece)
+    app.connect("html-page-context", fit_narrow_screens)
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)

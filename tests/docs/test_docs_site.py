@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -174,6 +175,44 @@ def test_options_are_kept_in_one_piece(site: Path) -> None:
     page = (site / "commands.html").read_text(encoding="utf-8")
     assert '<span class="pre unbroken">--dry-run</span>' in page
     assert '<span class="pre">--' not in page
+
+
+def test_names_break_between_words_or_not_at_all(site: Path) -> None:
+    page = (site / "security.html").read_text(encoding="utf-8")
+    assert '<span class="pre unbroken">LLXPRT_AGENT</span>' in page
+    assert '<span class="unbroken">D-21</span>' in page
+    assert (
+        '<span class="pre">test_<wbr>only_<wbr>what_<wbr>was_<wbr>shown_<wbr>can_<wbr>be_<wbr>approved</span>' in page
+    )
+
+
+def test_the_rest_of_a_wrapped_line_is_indented(site: Path) -> None:
+    """Each line is an element that knows its indentation, and the text that is copied stays the same."""
+    page = (site / "index.html").read_text(encoding="utf-8")
+    [block] = re.findall(r"<pre><span></span>([^\n]*#!/bin/sh.+?)</pre>", page, re.DOTALL)
+    assert re.findall(r'<span class="line" style="--indent: (\d+)">', block) == ["0", "0", "0", "4", "4", "0"]
+    [guard] = [
+        block for each in sections(ROOT / "docs" / "index.md") for block in each.blocks if "#!/bin" in block.text
+    ]
+    assert unescape(re.sub(r"<[^>]+>", "", block)) == guard.text
+
+
+def test_a_cell_of_a_wide_table_names_its_column(site: Path) -> None:
+    """A phone shows the cells of a row below each other. Short figures stay in columns, where they can be compared."""
+    page = (site / "recipes.html").read_text(encoding="utf-8")
+    tables = re.findall(r'<table class="([^"]+)">(.+?)</table>', page, re.DOTALL)
+    [(kind, recipes)] = [each for each in tables if "<p>use it</p>" in each[1]]
+    assert "stacked" in kind.split()
+    [row] = re.findall(r"<tr[^>]+>(<td[^\n]+>secret-scanning<.+?)</tr>", recipes, re.DOTALL)
+    assert re.findall(r'data-label="(.*?)"', row) == ["recipe", "what it does", "events", "use it", "needs"]
+    [kind] = [kind for kind, content in tables if "<p>with the parser</p>" in content]
+    assert "stacked" not in kind.split()
+
+
+def test_the_version_is_that_of_the_package(site: Path) -> None:
+    assert f"<title>llxprt-hooks {llxprt_hooks.__version__}</title>" in (site / "index.html").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("package", ["mcp.server", "fastmcp"])
