@@ -41,6 +41,11 @@ def test_the_word_of_the_system_counts_over_that_of_the_user(sandbox: Project) -
     assert _load(sandbox, system=ours, user=theirs).audit == AuditRule(("nats://system:4222",))
 
 
+@pytest.mark.parametrize("mistaken", [7, {}, {"nats": {"servers": []}}, {"nats": {"servers": [MINE], "stream": "a.b"}}])
+def test_a_mistake_of_the_system_does_not_let_the_user_decide(sandbox: Project, mistaken: Any) -> None:
+    assert _load(sandbox, system=mistaken, user={"nats": {"servers": [MINE]}}).audit is None
+
+
 def test_a_project_that_is_not_approved_has_no_say(sandbox: Project) -> None:
     assert _load(sandbox, project={"nats": {"servers": [MINE]}}).audit is None
 

@@ -70,3 +70,7 @@ class AuditRule:
     def of(cls, nats: Mapping[str, Any], *, payloads: bool) -> AuditRule:
         """The rule with a value that fits ``AUDIT_NATS``."""
         return cls(tuple(nats["servers"]), nats.get("stream", DEFAULT_STREAM), nats.get("credentials"), payloads)
+
+
+NOWHERE: Final = AuditRule(())
+"""What a file with a mistake says: no records are sent, and no other file can have them sent elsewhere."""

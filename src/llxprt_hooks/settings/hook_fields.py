@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.audit import AUDIT, AUDIT_NATS, AuditRule
+from llxprt_hooks.settings.audit import AUDIT, AUDIT_NATS, NOWHERE, AuditRule
 from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentRule
 from llxprt_hooks.settings.hook_groups import DISCARDED, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
@@ -117,7 +117,7 @@ class HookFields:
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
     audit: AuditRule | None
-    """Where records of executions are sent; ``None`` if the file does not set it."""
+    """Where records of executions are sent; ``None`` if the file does not set it, ``NOWHERE`` if it is invalid."""
     managed: bool
     """Whether the file says that its hooks are managed; only root can say so (D-36)."""
     managed_only: bool
@@ -133,7 +133,7 @@ def read_hook_fields(document: Document) -> HookFields:
         disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
         environment=_environment(reader),
         warm=reader.value("hooksConfig", "warm"),
-        audit=_audit(reader),
+        audit=_audit(reader) if document.root.at("hooksConfig", "audit") else None,
         managed=bool(reader.value("hooksConfig", MANAGED)),
         managed_only=bool(reader.value("hooksConfig", MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),
@@ -217,6 +217,7 @@ def _environment(reader: FieldReader) -> EnvironmentRule | None:
     return None if given is None else EnvironmentRule(**{key: tuple(names) for key, names in given.items()})
 
 
-def _audit(reader: FieldReader) -> AuditRule | None:
+def _audit(reader: FieldReader) -> AuditRule:
     nats = None if reader.is_unfit(AUDIT_NATS) else reader.value("hooksConfig", "audit", "nats")
-    return None if nats is None else AuditRule.of(nats, payloads=bool(reader.value("hooksConfig", "audit", "payloads")))
+    payloads = bool(reader.value("hooksConfig", "audit", "payloads"))
+    return NOWHERE if nats is None else AuditRule.of(nats, payloads=payloads)

@@ -9,6 +9,7 @@ from llxprt_hooks.engine.definitions import ConfigSource, HookSet
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.schema import shell_fields
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.settings.audit import NOWHERE, AuditRule
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from llxprt_hooks.settings.audit import AuditRule
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.hook_fields import HookFields
     from llxprt_hooks.settings.jsonc import Node
@@ -211,7 +211,7 @@ def _merge(
         disabled=disabled,
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
-        audit=next((fields.audit for _, fields in reversed(effective) if fields.audit), None),
+        audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
         extensions=extensions,
@@ -286,6 +286,12 @@ def why_not_managed(level: Level, content: Document, fields: HookFields) -> list
         reason = f'it needs `"{MANAGED}": true`'
     nodes = {key: content.root.at("hooksConfig", key) for key in (MANAGED, MANAGED_ONLY)}
     return [(key, node, reason) for key, node in nodes.items() if node and node.scalar is True and reason]
+
+
+def _audit(fields: Iterable[HookFields]) -> AuditRule | None:
+    """Return the rule of the first file that has one; None if it has a mistake."""
+    rule = next((each.audit for each in fields if each.audit is not None), NOWHERE)
+    return None if rule is NOWHERE else rule
 
 
 def _environment(levels: Iterable[HookFields]) -> HookEnvironment:
