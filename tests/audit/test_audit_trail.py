@@ -133,7 +133,7 @@ def test_after_an_outage_the_next_agent_sends_what_is_left(sandbox: Project, ser
     assert spool_files() == []
 
 
-def test_an_agent_goes_on_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
+def test_an_agent_continues_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     server.stop()
     # All that it writes is counted below, so nothing is removed from its file.
@@ -195,7 +195,7 @@ def test_a_forked_process_that_lives_on_does_not_keep_the_records(sandbox: Proje
     assert len(_stream(server)) == 3
 
 
-def test_an_observer_of_the_program_is_told_too(sandbox: Project, server: NatsServer) -> None:
+def test_an_observer_of_the_program_is_notified_too(sandbox: Project, server: NatsServer) -> None:
     class Mine(HookObserver):
         seen: list[str]
 
@@ -318,7 +318,7 @@ def _admin(server: NatsServer, act: Callable[[JetStreamContext], Awaitable[objec
 
 
 def test_a_message_of_somebody_else_does_not_count_as_sent(sandbox: Project, server: NatsServer) -> None:
-    """Whoever may add to the stream could otherwise make an agent believe that all its records are there."""
+    """Otherwise a client that may add to the stream could make an agent believe that all its records are there."""
     _configure(sandbox, server)
     _run(sandbox, "1")
     agent = _agent(sandbox, "-1")
@@ -361,9 +361,7 @@ def test_what_the_stream_no_longer_has_is_not_sent_again(sandbox: Project, serve
     assert first.problems == []
 
 
-def test_a_record_that_the_stream_refuses_is_set_aside_and_holds_up_nothing(
-    sandbox: Project, server: NatsServer
-) -> None:
+def test_a_record_that_the_stream_refuses_is_set_aside_and_delays_nothing(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server, payloads=True)
     _admin(
         server, lambda stream: stream.add_stream(name="LLXPRT_HOOKS", subjects=["LLXPRT_HOOKS.*"], max_msg_size=9000)
@@ -377,7 +375,7 @@ def test_a_record_that_the_stream_refuses_is_set_aside_and_holds_up_nothing(
     assert json.loads(refused.read_bytes())["seq"] == 2
 
 
-def test_a_file_that_cannot_be_sent_holds_up_no_other(sandbox: Project, server: NatsServer) -> None:
+def test_a_file_that_cannot_be_sent_does_not_delay_others(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     folder = spool_folder(AuditRule((server.url,)))
     chain = Chain()

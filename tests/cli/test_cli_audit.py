@@ -60,7 +60,9 @@ def test_log_shows_the_executions_of_all_agents(world: CliProject, nats_server: 
     assert {each["hook"] for each in world.run("stats", *source, "--json").json} == {"h0", "h1", "h2"}
 
 
-def test_what_a_stream_does_not_have_is_said(world: CliProject, nats_server: NatsServer, stream: str) -> None:
+def test_a_stream_without_a_matching_execution_is_reported(
+    world: CliProject, nats_server: NatsServer, stream: str
+) -> None:
     _publish(nats_server, stream, _lines())
     run = world.run("log", "--nats", nats_server.url, "--stream", stream, "--hook", "other")
     assert (run.status, run.stdout, run.stderr) == (0, "", "the stream has no such execution\n")
@@ -134,7 +136,7 @@ def test_a_server_that_cannot_be_read_is_an_error(
         assert message in run.stderr
 
 
-def test_a_stream_that_is_not_there_is_an_error(world: CliProject, nats_server: NatsServer) -> None:
+def test_a_stream_that_does_not_exist_is_an_error(world: CliProject, nats_server: NatsServer) -> None:
     run = world.run("log", "--nats", nats_server.url, "--stream", "NOWHERE")
     assert run.status == 1
     assert f"NATS at {nats_server.url} has no stream NOWHERE" in run.stderr

@@ -121,7 +121,7 @@ async def test_a_classic_mistake_is_explained(event: HookEventName, command: str
     assert [hint for hint in hints if words in hint], hints
 
 
-async def test_a_time_out_that_looks_like_seconds_is_explained() -> None:
+async def test_a_timeout_that_looks_like_seconds_is_explained() -> None:
     [hint] = await advice("sleep 5", timeout=60)
 
     assert hint == "guard: its timeout is 60 ms, because `timeout` is in milliseconds; 60 s would be 60000"

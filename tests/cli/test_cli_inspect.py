@@ -157,7 +157,7 @@ def events(client: httpx.Client, **where: str) -> list[Any]:
     return found
 
 
-def test_events_are_listed_newest_first_with_what_they_came_to(inspector: Inspector, guarded: CliProject) -> None:
+def test_events_are_listed_newest_first_with_their_results(inspector: Inspector, guarded: CliProject) -> None:
     with inspector.client() as client:
         after, before = events(client)
 

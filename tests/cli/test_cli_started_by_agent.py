@@ -97,7 +97,7 @@ def test_below_another_program_they_work(guarded: CliProject, other: tuple[str, 
 
 @pytest.mark.skipif(not Path(started_by_agent._PS_PROGRAM).exists(), reason="needs ps")
 @pytest.mark.parametrize(("line", "found"), [(["llxprt-hooks", "run"], True), (["llxprt-hooks", "log"], False)])
-def test_where_there_is_no_proc_ps_is_asked(
+def test_without_proc_ps_is_used(
     world: CliProject, monkeypatch: pytest.MonkeyPatch, line: list[str], found: bool
 ) -> None:
     program = world.write(world.folder / line[0], "import sys\nsys.stdin.read()\n")
@@ -118,7 +118,9 @@ def test_a_script_of_a_shell_is_not_an_agent(world: CliProject, monkeypatch: pyt
             assert started_by_agent.agent_among_parents() is None
 
 
-def test_parents_that_cannot_be_seen_are_no_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parents_that_cannot_be_seen_are_not_taken_for_an_agent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(started_by_agent, "_PROC", tmp_path)
 
     assert started_by_agent.agent_among_parents() is None

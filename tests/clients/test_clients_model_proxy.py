@@ -195,7 +195,7 @@ async def test_a_body_is_sent_as_it_arrives(upstream: Upstream) -> None:
 
     async def body() -> AsyncIterator[bytes]:
         yield b"first "
-        await eventually(lambda: bool(upstream.heads))  # the request is under way before its body is complete
+        await eventually(lambda: bool(upstream.heads))  # the request is sent before its body is complete
         arrived.set()
         yield b"second"
 
@@ -607,7 +607,7 @@ async def test_answers_of_a_real_client_are_replaced_in_streams_too() -> None:
 
 
 BUILT_IN: dict[str, str] = {
-    # The calls of tools that the agent runs, and the types of these tools.
+    # The tool calls that the agent runs, and the types of these tools.
     "local_shell_call": "local_shell",
     "shell_call": "shell",
     "apply_patch_call": "apply_patch",
@@ -737,7 +737,7 @@ async def test_an_upstream_cannot_be_the_proxy_itself(upstream: Upstream) -> Non
             pass
 
 
-async def test_the_proxy_ends_while_a_call_is_under_way(upstream: Upstream) -> None:
+async def test_the_proxy_ends_while_a_call_is_running(upstream: Upstream) -> None:
     ended = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, _: Any) -> None:

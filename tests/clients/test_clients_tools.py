@@ -64,7 +64,7 @@ def test_text_of_hooks_follows_the_result(driver: Driver) -> None:
     assert content(result) == "content of a.txt\n\nit is old\n\n[System] be careful"
 
 
-def test_text_of_hooks_is_a_part_of_its_own_beside_parts(driver: Driver) -> None:
+def test_text_of_hooks_is_a_part_of_its_own_next_to_parts(driver: Driver) -> None:
     driver.hooks.on("AfterTool", lambda payload: context("it is old"))
     part = {"type": "image", "source": "…"}
     (result,) = run(driver, READ, read_file=lambda path: [part])
@@ -120,7 +120,7 @@ def test_arguments_that_are_nested_too_deeply_do_not_reach_the_tool(hooked: bool
     assert content(second) == "content of b.txt"
 
 
-def test_hooks_see_arguments_beside_a_value_that_only_python_accepts() -> None:
+def test_hooks_see_arguments_next_to_a_value_that_only_python_accepts() -> None:
     hooks = OpenAIHooks(hooks={})
     hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"]["path"] == "a.txt" else None)
     call = {"id": "1", "function": {"name": "read_file", "arguments": '{"path": "a.txt", "size": NaN}'}}

@@ -25,7 +25,7 @@ def told(place: DiagnosedProject) -> list[tuple[str, Path, int, int]]:
     return [(each.code, each.file, each.line, each.column) for each in place.diagnose()]
 
 
-def test_an_empty_project_has_nothing_to_tell(place: DiagnosedProject) -> None:
+def test_an_empty_project_has_nothing_to_report(place: DiagnosedProject) -> None:
     assert told(place) == []
 
 
@@ -81,7 +81,7 @@ def test_a_project_that_is_not_approved(place: DiagnosedProject) -> None:
 
 
 @pytest.mark.usefixtures("untrusting")
-def test_how_to_approve_is_told(place: DiagnosedProject) -> None:
+def test_the_command_to_approve_is_shown(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     (found,) = place.diagnose()
@@ -178,13 +178,13 @@ def test_python_that_imports_from_the_project(place: DiagnosedProject, level: st
     assert ("imports-from-project" in codes) is (command in IMPORTING and level != "project")
 
 
-def test_a_file_that_is_none(place: DiagnosedProject) -> None:
+def test_a_path_that_is_not_a_file(place: DiagnosedProject) -> None:
     place.project_file.mkdir(parents=True)
 
     assert told(place) == [("unreadable-file", place.project_file, 1, 1)]
 
 
-def test_the_home_directory_is_no_project(place: DiagnosedProject) -> None:
+def test_the_home_directory_is_not_a_project(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
 
     assert diagnose(inspect_file(place.user_file, place.home)) == []
@@ -360,7 +360,7 @@ def test_relative_paths_of_the_user_are_explained(place: DiagnosedProject) -> No
     assert "write the full path" in found.fix
 
 
-def test_a_folder_that_cannot_be_listed_is_no_extension(place: DiagnosedProject) -> None:
+def test_a_folder_that_cannot_be_listed_is_not_an_extension(place: DiagnosedProject) -> None:
     place.write(place.home / ".llxprt" / "extensions", "")
 
     assert told(place) == []

@@ -311,7 +311,7 @@ def test_a_blocked_decorated_function_returns_the_reason_and_text_is_appended_to
     assert made.additions == ["more"]
 
 
-async def test_text_beside_a_result_that_is_not_text_goes_into_the_next_request(warnings_of_engine: Texts) -> None:
+async def test_text_next_to_a_result_that_is_not_text_goes_into_the_next_request(warnings_of_engine: Texts) -> None:
     hooks = Hooks()
     hooks.on("AfterTool", lambda payload: context("more"))
 
@@ -637,7 +637,7 @@ async def test_the_streams_of_other_sdks_need_them(llm_request: Any) -> None:
         await anext(aiter(stream))
 
 
-async def test_a_source_without_an_end_of_its_own_will_do() -> None:
+async def test_a_source_without_an_end_of_its_own_is_enough() -> None:
     stream = Hooks().stream_model(REQUEST, lambda request: ["a", "b"], join=join, split=split)
     assert [chunk async for chunk in stream] == ["a", "b"]
 
@@ -779,7 +779,7 @@ def test_a_session_may_be_entered_again_inside_of_another_one() -> None:
     assert current_session(hooks.config) is None
 
 
-async def test_the_restriction_of_an_answer_holds_for_the_later_tool_calls_of_the_session() -> None:
+async def test_the_restriction_of_an_answer_applies_to_the_later_tool_calls_of_the_session() -> None:
     hooks = Hooks()
     modes: list[Any] = [{"mode": "NONE"}]
     hooks.on("BeforeToolSelection", lambda payload: says(toolConfig=modes.pop()) if modes else None)

@@ -99,7 +99,7 @@ async def test_the_batch_is_logged_with_counts_durations_and_success(
 
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
-async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an_empty_batch(
+async def test_an_event_that_is_fired_without_hooks_is_logged_as_an_empty_batch(
     project: EventsProject, ready: Ready, logged: Callable[..., Any]
 ) -> None:
     handler = await ready(project.config({}))
@@ -127,7 +127,7 @@ async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
 @pytest.mark.parametrize("exit_code", [0, 2])
-async def test_a_block_is_logged_as_one_and_is_no_failure(
+async def test_a_block_is_logged_as_one_and_is_not_a_failure(
     project: EventsProject, ready: Ready, logged: Callable[..., Any], exit_code: int
 ) -> None:
     says = {"decision": "deny"} if exit_code == 0 else None
@@ -139,7 +139,7 @@ async def test_a_block_is_logged_as_one_and_is_no_failure(
 
 
 @pytest.mark.requirement("DELTA-HTEL-003")
-async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_the_same(
+async def test_each_failure_is_logged_separately_and_the_result_is_still_returned(
     project: EventsProject, ready: Ready, logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     hooks = [
@@ -187,7 +187,7 @@ async def test_the_warning_says_what_a_failure_means_for_the_call(
 
 
 @pytest.mark.parametrize("says", [{"decision": "deny"}, {"continue": False}])
-async def test_a_failure_beside_a_block_lets_nothing_go_ahead(
+async def test_a_failure_next_to_a_block_lets_nothing_go_ahead(
     project: EventsProject, ready: Ready, warnings_of_engine: Texts, says: dict[str, Any]
 ) -> None:
     handler = await ready(project.config({"BeforeTool": [project.hook("a", exit_code=3), project.hook("b", says)]}))
@@ -253,7 +253,7 @@ async def test_an_event_handler_logs_through_the_logger_that_it_was_given(
     assert {record.name for record in caplog.records if hasattr(record, "hook_batch")} == {"mine"}
 
 
-async def test_what_a_hook_printed_without_end_is_logged_in_part(
+async def test_endless_output_of_a_hook_is_logged_in_part(
     project: EventsProject, ready: Ready, logged: Callable[..., Any]
 ) -> None:
     handler = await ready(project.config({"BeforeTool": project.hook(first="head -c 100000 /dev/zero | tr '\\0' x")}))
@@ -285,7 +285,7 @@ FAILURES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "exit 127": ({"exit_code": 127, "stderr": "no such thing"}, ["127", "no such thing"]),
     "block JSON, exit 1": ({"says": {"decision": "block"}, "exit_code": 1, "stderr": "late"}, ["1", "late"]),
     "crash": ({"first": "printf dying >&2; kill -9 $$"}, ["SIGKILL", "dying"]),
-    "time-out": ({"first": "sleep 60"}, ["100 ms"]),
+    "timeout": ({"first": "sleep 60"}, ["100 ms"]),
 }
 
 
@@ -382,7 +382,7 @@ async def test_a_block_where_nothing_can_be_blocked_is_logged(
     assert "too late" in warning
 
 
-async def test_a_block_where_it_counts_is_no_warning(project: EventsProject, warnings_of_engine: Texts) -> None:
+async def test_a_block_that_has_an_effect_is_not_a_warning(project: EventsProject, warnings_of_engine: Texts) -> None:
     await fire_before_tool_hook(project.config({"BeforeTool": project.hook(says={"decision": "block"})}), "glob", {})
     assert warnings_of_engine() == []
 

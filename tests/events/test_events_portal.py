@@ -59,7 +59,7 @@ async def test_it_works_inside_a_running_loop(project: EventsProject) -> None:
     assert (await hooks.run_tool("any", {}, done)).llm_content == "guarded"
 
 
-async def test_a_loop_that_the_tool_itself_runs_is_used_as_ever(project: EventsProject) -> None:
+async def test_a_loop_that_the_tool_itself_runs_is_used_as_usual(project: EventsProject) -> None:
     """Inside of a synchronous call a tool may start a loop in another thread, or call a coroutine function."""
     hooks = Hooks(project.config({"BeforeTool": project.hook()}))
     loops: list[Any] = []
@@ -146,7 +146,7 @@ def test_a_hook_may_call_synchronously_itself(project: EventsProject) -> None:
     assert hooks.sync.run_tool("outer", {}, done).llm_content == "inner: innermost: guarded"
 
 
-def test_hooks_that_call_each_other_without_end_fail() -> None:
+def test_hooks_that_call_each_other_endlessly_fail() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: deny(hooks.sync.run_tool("t", {}, done).llm_content), fail_closed=True)
     assert "8 levels deep" in hooks.sync.run_tool("t", {}, done).llm_content
@@ -348,7 +348,7 @@ def test_a_call_that_was_interrupted_before_it_was_handed_over_ends_too() -> Non
     assert call.ended
 
 
-def test_after_its_end_the_background_loop_is_started_anew() -> None:
+def test_after_its_end_the_background_loop_is_started_again() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: deny(threading.current_thread().name))
     hooks.on("SessionStart", lambda payload: context("slow"))

@@ -157,7 +157,7 @@ async def test_model_events_are_replayed_from_hook_format(world: CliProject) -> 
     assert changes(run.json) == [("BeforeModel", "", "allow", "block", 1, 1)]
 
 
-async def test_what_several_hooks_came_to_is_what_was_recorded(world: CliProject) -> None:
+async def test_the_result_of_several_hooks_is_the_recorded_one(world: CliProject) -> None:
     """In model events a later decision lifts an earlier block, so a hook may block and its event is not blocked."""
     deny, allow = (f"""echo '{{"decision": "{word}", "reason": "r"}}'""" for word in ("deny", "allow"))
     world.configure(BeforeModel=[deny, allow])
@@ -235,7 +235,7 @@ async def test_with_hooks_off_nothing_is_replayed(recorded: CliProject) -> None:
     assert "hooks are off" in recorded.run("backtest").sentence()
 
 
-def test_a_file_that_the_user_names_needs_no_approval_and_does_not_vouch_for_the_project(recorded: CliProject) -> None:
+def test_a_file_that_the_user_names_needs_no_approval_and_does_not_approve_the_project(recorded: CliProject) -> None:
     note = recorded.note("trusted")
     file = settings(recorded, BeforeTool=f"printenv LLXPRT_PROJECT_TRUSTED > {note}")
 
@@ -245,7 +245,7 @@ def test_a_file_that_the_user_names_needs_no_approval_and_does_not_vouch_for_the
     assert recorded.trust_state() == "untrusted"
 
 
-def test_the_users_own_hooks_run_beside_the_named_file(recorded: CliProject) -> None:
+def test_the_users_own_hooks_run_together_with_the_named_file(recorded: CliProject) -> None:
     recorded.configure(level="user", BeforeTool={"name": "mine", "command": "grep -q 'git push' && exit 2; true"})
     file = settings(recorded, BeforeTool={"name": "guard", "command": GUARD})
 

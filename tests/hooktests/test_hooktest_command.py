@@ -110,7 +110,7 @@ def test_allow_is_also_no_opinion_and_none_is_only_that(guarded: CliProject, cal
     assert [test["passed"] for test in results(call)["tests"]] == [True, False, False]
 
 
-def test_a_block_where_nothing_can_be_blocked_is_none(world: CliProject, call: Call) -> None:
+def test_a_block_of_an_event_that_cannot_be_blocked_is_not_a_block(world: CliProject, call: Call) -> None:
     world.configure(AfterTool={"command": """echo '{"decision": "block", "reason": "late"}'"""})
     world.write(FILE, a_test(event="AfterTool", input={}, expect={"decision": "allow"}))
 
@@ -255,7 +255,7 @@ def test_variables_of_a_file_that_nobody_approved_start_nothing(searched: CliPro
     assert not (searched.root / "ran").exists()
 
 
-def test_variables_of_a_file_beside_approved_ones_start_nothing(searched: CliProject) -> None:
+def test_variables_of_a_file_next_to_approved_ones_start_nothing(searched: CliProject) -> None:
     searched.configure(BeforeTool={"name": "theirs", "command": "true"})
     path = {"PATH": f"{searched.root}/tools:/usr/bin:/bin"}
     searched.write(FILE, a_test(hook="theirs", env={"WORD": "1"}))
@@ -279,7 +279,7 @@ def test_variables_of_the_users_own_tests_are_set(world: CliProject) -> None:
     assert world.run("test", str(file), approved=False).status == 0
 
 
-def test_files_beside_scripts_are_found_and_those_below_given_paths(world: CliProject, call: Call) -> None:
+def test_files_next_to_scripts_are_found_and_those_below_given_paths(world: CliProject, call: Call) -> None:
     world.configure(BeforeTool={"command": world.script("tools/guard.sh", "exit 2")})
     for file in ("tools/one.hooktest.json", ".llxprt/two.hooktest.json", "more/deep/three.hooktest.json"):
         world.write(file, a_test(expect={"decision": "block"}))

@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 Turn = str | Call | list[Call]
-"""An answer of the model: text, or calls of tools."""
+"""An answer of the model: text, or tool calls."""
 
 
 class ToolRun(NamedTuple):
@@ -105,7 +105,7 @@ class Scenario:
     approved: bool = True
     """The user has approved the project's hooks."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names of tools, and the names that hooks see."""
+    """Tool names, and the names that hooks see."""
     tools: Tools = field(default_factory=Tools)
 
     def turn(self, number: int) -> Turn:
@@ -134,9 +134,9 @@ class Request:
     """What a model was sent."""
 
     texts: list[tuple[str, str]]
-    """Role (``system``, ``user`` or ``model``) and text of each message, without the results of tools."""
+    """Role (``system``, ``user`` or ``model``) and text of each message, without tool results."""
     results: list[str] = field(default_factory=list)
-    """The results of tools, as text."""
+    """The tool results, as text."""
     calls: list[str] = field(default_factory=list)
     """The names of the tools that the model called earlier."""
     allowed: frozenset[str] = TOOL_NAMES
@@ -153,7 +153,7 @@ class Request:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What came of a scenario, in terms of no framework."""
+    """The result of a scenario, independent of the framework."""
 
     text: str = ""
     """The final answer."""
@@ -432,7 +432,7 @@ def tool_aliases(project: Project) -> Row:
 
 @effect
 def parallel_calls(project: Project) -> Row:
-    """Calls of one answer have their hooks side by side, and each its own result."""
+    """The hooks of the calls in one answer run in parallel, and each call has its own result."""
     meet = (
         "case $payload in *id_rsa*) me=one other=two;; *) me=two other=one;; esac\n"
         f"touch '{project.note('')}/'$me\n"

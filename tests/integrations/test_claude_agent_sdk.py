@@ -1,4 +1,4 @@
-"""What is special about the Claude Agent SDK, with its own program and a loopback server in place of the API."""
+"""Effects that only the Claude Agent SDK has, with its own program and a loopback server in place of the API."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_its_own_tools_have_hooks(project: Project, api_server: APIServer)
 
 
 async def test_names_of_our_own_agent(project: Project, api_server: APIServer) -> None:
-    """Hooks for LLxprt Code see its names of tools and arguments, and change arguments by these names."""
+    """Hooks for LLxprt Code see its tool names and argument names, and change arguments by these names."""
     project.write("here/a.txt", "needle")
     project.write("there/b.txt", "needle")
     says = {"hookSpecificOutput": {"tool_input": {"dir_path": str(project.root / "there")}}}

@@ -1,4 +1,4 @@
-"""Hooks in Google's Agent Development Kit: what is special about it; the effects themselves are in the contract."""
+"""Effects that only Google's Agent Development Kit has. The effects of all frameworks are in the contract."""
 
 from __future__ import annotations
 

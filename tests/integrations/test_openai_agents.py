@@ -1,4 +1,4 @@
-"""Hooks in the OpenAI Agents SDK: what is special about it; the effects themselves are in the contract."""
+"""Effects that only the OpenAI Agents SDK has. The effects of all frameworks are in the contract."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ async def test_a_tool_that_is_not_a_decorated_function(hooks: OpenAIAgentsHooks)
 
 
 @pytest.mark.parametrize("odd", ["[" * 100_000 + "]" * 100_000, "NaN"], ids=["deep", "NaN"])
-async def test_no_value_beside_an_argument_hides_it_from_hooks(hooks: OpenAIAgentsHooks, odd: str) -> None:
+async def test_no_value_next_to_an_argument_hides_it_from_hooks(hooks: OpenAIAgentsHooks, odd: str) -> None:
     """A model can nest values deeper than Python's reader, and the SDK accepts ``NaN``."""
     hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"].get("path") == "secret" else None)
     files, text = Files(), f'{{"path": "secret", "x": {odd}}}'
@@ -317,7 +317,9 @@ async def test_no_value_beside_an_argument_hides_it_from_hooks(hooks: OpenAIAgen
     assert result == "no" or "nested deeper than 64 levels" in result
 
 
-async def test_what_hooks_do_not_see_is_said_once(hooks: OpenAIAgentsHooks, caplog: pytest.LogCaptureFixture) -> None:
+async def test_tools_that_hooks_do_not_see_are_reported_once(
+    hooks: OpenAIAgentsHooks, caplog: pytest.LogCaptureFixture
+) -> None:
     hooks.hooks.on("BeforeTool", lambda payload: None)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):

@@ -630,7 +630,7 @@ async def test_tokens_are_counted_of_what_hooks_left(is_blocked: bool) -> None:
     assert (len(seen), len(model.counted), result.output) == ((1, 0, "no") if is_blocked else (1, 1, "done"))
 
 
-async def test_messages_are_compressed_as_hooks_left_them() -> None:
+async def test_messages_are_compressed_with_the_changes_of_hooks() -> None:
     class Compressing(WrapperModel):
         async def compact_messages(self, request_context: Any, *, instructions: str | None = None) -> ModelResponse:
             return ModelResponse(parts=[TextPart(str(request_context.messages))])

@@ -204,7 +204,7 @@ async def test_limit_lets_a_start_fail_where_no_other_runs(code: int) -> None:
     assert [type(result) for result in results] == [SpawnError] * 30
 
 
-async def test_limit_starts_anew_in_a_forked_process() -> None:
+async def test_limit_starts_again_in_a_forked_process() -> None:
     slots, runs = ProcessSlots(1), Runs()
     running = asyncio.create_task(slots.run(runs))
     await settled()

@@ -106,7 +106,7 @@ async def test_the_event_is_a_request_and_the_final_output_of_the_worker_is_the_
     assert request["input"]["session_id"]
 
 
-async def test_no_opinion_of_the_worker_is_none_of_the_hook(nats_server: NatsServer, subject: str) -> None:
+async def test_without_a_decision_of_the_worker_the_hook_has_none(nats_server: NatsServer, subject: str) -> None:
     async with worker(nats_server, subject, decided(AggregatedHookResult(True))):
         result = await fired(config_of(nats_server, subject))
 
@@ -267,7 +267,7 @@ async def test_many_calls_at_once_share_one_connection(
     assert own_nats_server.connections_so_far() == 2  # the worker's and the hooks'
 
 
-async def test_a_server_that_is_not_there_is_a_failure(subject: str) -> None:
+async def test_a_server_that_is_not_running_is_a_failure(subject: str) -> None:
     server = NatsServer()
 
     assert f"cannot connect to NATS at {server.url}" in await failure(config_of(server, subject))
@@ -493,7 +493,7 @@ async def test_connections_can_be_encrypted(
     assert "no worker" in await failure(config_of(server.url.replace("nats:", "tls:"), subject))
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(
+async def test_a_certificate_that_is_not_trusted_is_refused(
     encrypted_server: tuple[NatsServer, Path], subject: str
 ) -> None:
     error = await failure(config_of(encrypted_server[0].url.replace("nats:", "tls:"), subject))

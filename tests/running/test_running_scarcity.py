@@ -1,4 +1,4 @@
-"""Hooks where something is scarce or changes under way: a decision that was made is not lost over it."""
+"""Hooks when resources are scarce or change during a run: a decision is not lost because of that."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ print(len(blocked), sum(blocked))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("descriptors", "threads"), [(1024, 1), (64, 1), (24, 1), (256, 4)])
-def test_no_call_of_a_flood_gets_past_a_guard(descriptors: int, threads: int) -> None:
+def test_no_call_of_a_flood_bypasses_a_guard(descriptors: int, threads: int) -> None:
     arguments = [str(descriptors), str(threads), str(400 // threads)]
 
     told = run_python("-c", FLOOD, *arguments, seconds=120)
@@ -206,7 +206,7 @@ def without(what: str, failing: str) -> list[str]:
 def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks_if_it_fails_closed(
     what: str, reasons: list[str]
 ) -> None:
-    """Whoever uses up all processes has not switched off such a guard."""
+    """A program that uses up all processes does not switch off such a guard."""
     lines = without(what, "closed")
     assert len(lines) == len(reasons)
     assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), lines

@@ -91,7 +91,7 @@ class TestTimeIsOver:
 
     @pytest.mark.slow
     @pytest.mark.requirement("HOOK-118")
-    async def test_a_hook_that_does_not_heed_sigterm_is_killed_five_seconds_later(
+    async def test_a_hook_that_ignores_sigterm_is_killed_five_seconds_later(
         self, project: Path, script: Callable[[str, str], str]
     ) -> None:
         stubborn = script(
@@ -129,7 +129,7 @@ class TestTimeIsOver:
         assert fine.stdout == "fine\n"
 
     @pytest.mark.requirement("HOOK-119")
-    async def test_a_chain_goes_on_after_a_hook_out_of_time(self, project: Path) -> None:
+    async def test_a_chain_continues_after_a_hook_out_of_time(self, project: Path) -> None:
         hooks = [hook("sleep 30", timeout=100), hook("touch after")]
 
         results = await HookRunner().execute_hooks_sequential(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
@@ -177,7 +177,7 @@ class TestTheEndOfAHook:
             os.kill(child, signal.SIGKILL)
 
     @pytest.mark.parametrize("mode", ["parallel", "sequential"])
-    async def test_a_cancelled_hook_is_ended_with_its_children_before_the_cancellation_goes_on(
+    async def test_a_cancelled_hook_is_ended_with_its_children_before_the_cancellation_propagates(
         self, mode: str, project: Path
     ) -> None:
         execute = getattr(HookRunner(), f"execute_hooks_{mode}")

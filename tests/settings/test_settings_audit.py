@@ -46,7 +46,7 @@ def test_a_mistake_of_the_system_does_not_let_the_user_decide(sandbox: Project, 
     assert _load(sandbox, system=mistaken, user={"nats": {"servers": [MINE]}}).audit is None
 
 
-def test_a_project_that_is_not_approved_has_no_say(sandbox: Project) -> None:
+def test_a_project_that_is_not_approved_is_ignored(sandbox: Project) -> None:
     assert _load(sandbox, project={"nats": {"servers": [MINE]}}).audit is None
 
 

@@ -179,7 +179,7 @@ class TestLevels:
     """What it means for settings, extensions and approvals."""
 
     @pytest.mark.parametrize("level", [Level.USER, Level.SYSTEM])
-    def test_settings_that_others_can_write_have_no_say(
+    def test_settings_that_others_can_write_are_ignored(
         self, project: Path, user_file: Path, system_file: Path, write: Write, level: Level
     ) -> None:
         file = write(user_file if level is Level.USER else system_file, HOOKS)
@@ -199,7 +199,7 @@ class TestLevels:
 
     @needs_root
     @pytest.mark.parametrize("level", list(Level))
-    def test_settings_of_another_user_have_no_say(
+    def test_settings_of_another_user_are_ignored(
         self, project: Path, project_file: Path, user_file: Path, system_file: Path, write: Write, level: Level
     ) -> None:
         files = {Level.PROJECT: project_file, Level.USER: user_file, Level.SYSTEM: system_file}
@@ -253,7 +253,7 @@ class TestLevels:
         with pytest.raises(TrustError, match="so approvals there do not count"):
             grant_trust(project)
 
-    def test_a_hook_is_not_disabled_in_a_file_that_has_no_say(
+    def test_a_hook_is_not_disabled_in_a_file_that_is_ignored(
         self, project: Path, user_file: Path, system_file: Path, write: Write
     ) -> None:
         write(system_file, HOOKS)

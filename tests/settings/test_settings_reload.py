@@ -1,4 +1,4 @@
-"""Reading settings again while a program runs: all at once or not at all, and events under way finish as they began."""
+"""Reading settings again while a program runs: all or nothing, and running events finish with the old settings."""
 
 from __future__ import annotations
 
@@ -123,18 +123,18 @@ def test_functions_stay_registered(project: Project) -> None:
     assert content(hooks) == "function"
 
 
-async def test_an_event_under_way_finishes_with_the_old_hooks(project: Project) -> None:
+async def test_a_running_event_finishes_with_the_old_hooks(project: Project) -> None:
     project.configure(
         level="user", BeforeTool=f"touch started; while [ ! -e go ]; do sleep 0.01; done; {saying('old')}"
     )
     hooks = Hooks.load(project.root)
-    under_way = asyncio.ensure_future(hooks.run_tool("any", {}, done))
+    running = asyncio.ensure_future(hooks.run_tool("any", {}, done))
     await asyncio.to_thread(until, (project.root / "started").exists)
     project.configure(level="user", BeforeTool=saying("new"))
     hooks.reload()
     assert (await hooks.run_tool("any", {}, done)).llm_content == "new"
     project.write("go")
-    assert (await under_way).llm_content == "old"
+    assert (await running).llm_content == "old"
 
 
 @pytest.mark.parametrize("level", ["project", "user", "system"])
@@ -159,7 +159,7 @@ def test_strict_loading_raises_for_a_broken_file(project: Project) -> None:
 
 @pytest.mark.parametrize("change", ["changed", "refused"])
 def test_a_project_that_lost_its_approval_keeps_the_hooks_that_were_approved(project: Project, change: str) -> None:
-    """Else whoever can edit the file could switch off a guard of a running agent."""
+    """Otherwise a program that can edit the file could switch off a guard of a running agent."""
     project.configure(BeforeTool=saying("approved"))
     grant_trust(project.root)
     hooks = Hooks.load(project.root)

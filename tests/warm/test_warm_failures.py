@@ -101,7 +101,7 @@ async def test_interpreter_that_cannot_fork_leaves(hook: WarmHook, change_zygote
 
 
 async def test_interpreter_whose_children_die_leaves(hook: WarmHook, change_zygote: ChangeZygote) -> None:
-    """It must not fork without end."""
+    """It must not fork endlessly."""
     change_zygote("ready = select.poll()\n        ready.register(pair", "os._exit(1)\n        ready.register(pair")
 
     await assert_decides_once(hook)
@@ -110,7 +110,7 @@ async def test_interpreter_whose_children_die_leaves(hook: WarmHook, change_zygo
     await eventually(lambda: not lives(zygote))
 
 
-async def test_interpreter_goes_on_when_it_cannot_learn(hook: WarmHook, change_zygote: ChangeZygote) -> None:
+async def test_interpreter_continues_when_it_cannot_learn(hook: WarmHook, change_zygote: ChangeZygote) -> None:
     change_zygote("self._latest = request\n", "raise MemoryError\n")
     await hook.warm()
     zygote = hook.zygote()

@@ -112,7 +112,7 @@ _EXPECT: Final = Shape(
     "expectation",
     "What hooks should decide.",
     {
-        "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "What comes of the event.", required=True),
+        "decision": Field(Scalar(Kind.STRING, choices=DECISIONS), "The decision on the event.", required=True),
         "reason": Field(_REASON, "Why; the exact text, or an object with `contains` or `matches`."),
         "output": Field(_FIELDS, "Fields that the merged output must have."),
     },
