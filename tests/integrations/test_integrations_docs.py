@@ -32,7 +32,7 @@ def test_a_page_begins_with_the_command_that_installs_what_its_first_program_imp
     blocks = [block for section in sections(page) for block in section.blocks]
     found = INSTALL.fullmatch(blocks[0].text)
     assert found, blocks[0].text
-    assert blocks[0].line == 3
+    assert blocks[0].line == 5, "above it, a page has only its title and one line that says what the page is for"
     installed = required("llxprt-hooks", found["extra"]).union(*map(required, found["more"].split()))
     program = next(block.text for block in blocks if block.info == "python")
     imported = set(re.findall(r"(?m)^(?:from|import) (\w+)", program)) - sys.stdlib_module_names - {"llxprt_hooks"}
@@ -66,7 +66,7 @@ def test_programs_on_a_page_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_an_example_prints_what_its_page_shows(example: Path, tmp_path: Path) -> None:
     page = next(page for page in PAGES if example.name in page.read_text())
-    shown = [block.text for section in sections(page) for block in section.blocks if block.info == "text"]
+    shown = [block.text for section in sections(page) for block in section.blocks if block.info == "text output"]
     assert run([str(example)], tmp_path) in shown
 
 
