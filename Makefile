@@ -24,18 +24,18 @@ INTEGRATION_BIN := $(INTEGRATION_VENV)/bin
 # Some machines and containers set it. Compiling every module again in each of thousands of processes takes minutes.
 unexport PYTHONDONTWRITEBYTECODE
 
-SIDE_BY_SIDE := $(BIN)/python tests/side_by_side.py $(MAKE)
+RUN_PARALLEL := $(BIN)/python tests/run_parallel.py $(MAKE)
 
 .PHONY: check test lint check-engine doctest test-engine test-others test-docs test-trace \
 	test-integrations matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
 check: $(VENV)/.installed
-	@$(SIDE_BY_SIDE) 'lint doctest' check-engine
+	@$(RUN_PARALLEL) 'lint doctest' check-engine
 
 # Everything; what CI runs. Each of these targets can be made on its own.
 test: $(VENV)/.installed
-	@$(SIDE_BY_SIDE) 'lint test-trace test-integrations test-docs' 'test-engine test-others'
+	@$(RUN_PARALLEL) 'lint test-trace test-integrations test-docs' 'test-engine test-others'
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

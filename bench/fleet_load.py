@@ -44,7 +44,7 @@ PATIENCE = 60
 
 @dataclass
 class Report:
-    """What came of a run."""
+    """The result of a run."""
 
     seconds: float = 0.0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -199,7 +199,7 @@ async def load(report: Report, config: Config, agents: int, seconds: float) -> N
 
 
 async def load_elsewhere(report: Report, project: Path, agents: int, processes: int, seconds: float) -> None:
-    """Let several processes do that, each with its share of the agents; add what came of it."""
+    """Let several processes do that, each with its share of the agents; add their results."""
     share = [agents // processes + (number < agents % processes) for number in range(processes)]
     command = [sys.executable, __file__, "--project", str(project), "--seconds", str(seconds), "--agents"]
     started = [
@@ -240,7 +240,7 @@ async def disturb(report: Report, fleet: Fleet, seconds: float, every: float) ->
 
 
 def run(agents: int, workers: int, processes: int, seconds: float, every: float = 2.0) -> Report:
-    """Run a fleet for a while, and look at what came of it."""
+    """Run a fleet for a while, and return the result."""
     report = Report()
     with tempfile.TemporaryDirectory(prefix="fleet-") as name:
         fleet = Fleet(Path(name), workers)

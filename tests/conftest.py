@@ -11,7 +11,7 @@ import pytest
 
 pytest_plugins = ["tests.support.fixtures"]
 
-# Workers that run tests side by side inherit the size of a terminal, which programs under test would take for theirs.
+# Workers that run tests in parallel inherit the size of a terminal, which programs under test would take for theirs.
 # With PYTHONPATH no hook runs warm, and tests of warm hooks would wait forever.
 for variable in ("COLUMNS", "LINES", "PYTHONPATH"):
     os.environ.pop(variable, None)

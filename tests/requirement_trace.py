@@ -57,7 +57,9 @@ def collect() -> dict[str, set[str]]:
 def problems(ids: list[str], tests: dict[str, set[str]]) -> list[str]:
     """What is wrong, a sentence each."""
     unproven = [f"{each} has no test" for each in ids if each not in tests and each not in PENDING]
-    unknown = [f"{each} is no requirement, but {min(tests[each])} names it" for each in sorted(tests.keys() - set(ids))]
+    unknown = [
+        f"{each} is not a requirement, but {min(tests[each])} names it" for each in sorted(tests.keys() - set(ids))
+    ]
     stale = [f"{each} is listed as pending, but has a test" for each in PENDING if each in tests]
     return unproven + unknown + stale
 

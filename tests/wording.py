@@ -1,9 +1,9 @@
-"""Reject phrases that readers stumbled over, in everything that people read: pages, messages, help, comments.
+"""Reject phrases that readers stumbled over, in everything that people read: pages, messages, comments, test names.
 
     python -m tests.wording
 
 To ban a phrase, add a line to ``PHRASES``. Released sections of the changelog are not checked, and neither are the
-requirements, whose text comes from elsewhere.
+requirements, whose text comes from elsewhere. Of the tests, only Python files are checked, without this list.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ PHRASES = {
     r"(not )?(?:allowed|known) are": "Allowed tools: …",
     r"without end": "unlimited",
     r"thereby|whereby|wherein": "start a new sentence",
-    r"comes? of it|what goes over": "the result, the effect; the rest",
+    r"c[ao]mes? of|what goes over": "the result, the effect; the rest",
+    r"vouch(?:es|ed|ing)?": "trust, approve",
+    r"in silence": "silently, without a message",
+    r"hears? of": "is notified of, sees",
+    r"life (?:of an? \w+|meets)": "from start to end",
     r"has the last word|(?:have|has) (?:its|their|no) say": "decides, is ignored",
     r"lift(?:s|ed)?(?= (?:a|the|an?other|its) )|disarm(?:s|ed)?": "override, remove, disable",
     r"gets? (?:past|around)(?= (?:a|an|the|no|every|its) )": "bypasses",
@@ -75,9 +79,9 @@ PHRASES = {
 A space also matches a line break. A phrase is fine where the first group of its pattern matches.
 """
 
-FOLDERS = (".github", "bench", "docs", "examples", "src")
 SUFFIXES = {".json", ".md", ".py", ".sh", ".toml", ".yaml", ".yml"}
-NOT_READ = {"__pycache__", "requirements.md"}
+FOLDERS = {**dict.fromkeys((".github", "bench", "docs", "examples", "src"), SUFFIXES), "tests": {".py"}}
+NOT_READ = {"__pycache__", "requirements.md", "test_wording.py", "wording.py"}
 
 _GAP = r"(?: |\\s*\\n\\s*(?:[#>] )?)"
 _PATTERNS = {
@@ -96,15 +100,16 @@ def findings(text: str) -> Iterator[tuple[int, str, str]]:
 
 def files() -> Iterator[Path]:
     yield from (file for file in sorted(ROOT.iterdir()) if file.suffix in SUFFIXES or file.name == "Makefile")
-    for folder in FOLDERS:
+    for folder, suffixes in FOLDERS.items():
         for file in sorted((ROOT / folder).rglob("*")):
-            if file.suffix in SUFFIXES and not NOT_READ.intersection(file.parts):
+            if file.suffix in suffixes and not NOT_READ.intersection(file.parts):
                 yield file
 
 
 def text_of(file: Path) -> str:
-    """Read a file; of the changelog, only what is not released."""
+    """Read a file, with the names of tests as sentences; of the changelog, only what is not released."""
     text = file.read_text(encoding="utf-8")
+    text = re.sub(r"(?<=def )test_\w+", lambda name: name[0].replace("_", " "), text)
     return re.split(r"(?m)^## \[\d", text)[0] if file.name == "CHANGELOG.md" else text
 
 

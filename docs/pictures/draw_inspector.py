@@ -24,7 +24,7 @@ from selenium.webdriver.common.by import By
 import llxprt_hooks.cli
 from llxprt_hooks.agent.approval import ApprovalMode
 from llxprt_hooks.agent.assembly import AgentOptions, assemble
-from llxprt_hooks.inspection.log import log_file
+from llxprt_hooks.audit.log import log_file
 from tests.support.browser import browsing
 from tests.support.cli import CliProject
 from tests.support.inspector import inspecting

@@ -12,8 +12,11 @@ The folders, from what a program calls down to what runs a hook:
 - ``protocol``: what the engine and a hook send each other
 - ``shell``, ``process``: from a command string to a finished program
 
-On top of these: ``inspection`` and ``diagnosis`` (what is configured, what happened, what is wrong), ``recipes`` and
-``migration``, the reference ``agent``, and the command line, ``cli``.
+On top of these: ``audit`` (a tamper-evident record of every execution), ``inspection`` and ``diagnosis`` (what is
+configured, what happened, what is wrong), ``integrations`` (hooks in clients and frameworks, one module each),
+``proxy`` (hooks between two other programs), ``transport`` (what these two share), ``serve`` (hooks for agents on other
+machines), ``recipes`` and ``migration``, ``testing`` and ``pytest_plugin``, the reference ``agent``, and the command
+line, ``cli``.
 
 Names are imported on first use, so importing the package is cheap.
 """
@@ -29,6 +32,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from llxprt_hooks.audit.log import HookLog as HookLog
     from llxprt_hooks.bus.in_process import InProcessMessageBus as InProcessMessageBus
     from llxprt_hooks.bus.messages import HookExecutionFailure as HookExecutionFailure
     from llxprt_hooks.bus.messages import HookExecutionRequest as HookExecutionRequest
@@ -72,7 +76,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks as Hooks
     from llxprt_hooks.hooks import SyncHooks as SyncHooks
     from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
-    from llxprt_hooks.inspection.log import HookLog as HookLog
     from llxprt_hooks.model.conversation import Turn as Turn
     from llxprt_hooks.model.format import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.format import HookFormat as HookFormat
@@ -130,6 +133,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _EXPORTS = {
+    "audit.log": "HookLog",
     "bus.in_process": "InProcessMessageBus",
     "bus.nats": "NatsMessageBus",
     "bus.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
@@ -145,7 +149,6 @@ _EXPORTS = {
     "engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
     "hooks": "Hooks SyncHooks UnknownEventError",
-    "inspection.log": "HookLog",
     "model.conversation": "Turn",
     "model.format": "GenerateContentParameters HookFormat TranslationError",
     "model.outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput create_hook_output",

@@ -7,7 +7,6 @@ part of the engine; that happens when the first event fires.
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,14 @@ from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OU
 from llxprt_hooks.engine.observer import Observers
 from llxprt_hooks.engine.system import HookSystem
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.settings import Extension, Level, merge_hooks
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.shell.environment import process_environment, without_relative_path
-from llxprt_hooks.trust.load import extension_hook_set, load_settings, missing_project
+from llxprt_hooks.trust.load import extension_hook_set, load_settings
+from llxprt_hooks.trust.notices import missing_project
 from llxprt_hooks.trust.status import TrustState, has_approval
 from llxprt_hooks.trust.watch import SettingsWatch
 
@@ -89,7 +90,7 @@ class Config:
         self._forgotten_switch = enable_hooks is None and bool(events)
         self._function_hooks: tuple[HookDefinition, ...] = ()
         self._inherited: dict[HookScope, tuple[Mapping[str, str], Settings | None, Mapping[str, str]]] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._hook_system: HookSystem | None = None
 
     @classmethod

@@ -34,7 +34,6 @@ class HookEventName(StrEnum):
         return EVENTS[self]
 
 
-TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
 
 
@@ -137,6 +136,8 @@ class EventField:
     """An example of it, for trying hooks without an agent."""
     values: tuple[str, ...] = ()
     """The known values. If the kind is ``WORD``, no other value is allowed."""
+    default: Any = None
+    """What ``Hooks.observe`` sends if the caller omits it. None: it must be given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +170,11 @@ class EventSpec:
     def matched_values(self) -> tuple[str, ...]:
         """The known values of the matched field; empty if it can be anything."""
         return self.fields[self.matched_field].values if self.matched_field else ()
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The fields that a caller may omit."""
+        return {name: field.default for name, field in self.fields.items() if field.default is not None}
 
     @cached_property
     def merged_object(self) -> str:
@@ -275,19 +281,19 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         fields={
             "prompt": _PROMPT,
             "prompt_response": EventField(FieldKind.TEXT, "It runs hooks."),
-            "stop_hook_active": EventField(FieldKind.FLAG, False),
+            "stop_hook_active": EventField(FieldKind.FLAG, False, default=False),
         },
     ),
     HookEventName.SESSION_START: EventSpec(
         description="When a session begins.",
-        fields={"source": EventField(FieldKind.WORD, "startup", tuple(SessionStartSource))},
+        fields={"source": EventField(FieldKind.WORD, "startup", tuple(SessionStartSource), SessionStartSource.STARTUP)},
         match=MatchKind.EXACT,
         matched_field="source",
         prints_context_elsewhere=True,
     ),
     HookEventName.SESSION_END: EventSpec(
         description="When a session ends.",
-        fields={"reason": EventField(FieldKind.WORD, "exit", tuple(SessionEndReason))},
+        fields={"reason": EventField(FieldKind.WORD, "exit", tuple(SessionEndReason), SessionEndReason.EXIT)},
         match=MatchKind.EXACT,
         matched_field="reason",
     ),
@@ -302,9 +308,11 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         fields={
             "notification_type": EventField(FieldKind.TEXT, "ToolPermission", tuple(NotificationType)),
             "message": EventField(FieldKind.TEXT, "write_file needs approval"),
-            "details": EventField(FieldKind.OBJECT, {"tool_name": "write_file"}),
+            "details": EventField(FieldKind.OBJECT, {"tool_name": "write_file"}, default={}),
         },
         match=MatchKind.EXACT,
         matched_field="notification_type",
     ),
 }
+
+TOOL_EVENTS = tuple(event for event, spec in EVENTS.items() if spec.is_about_tool)

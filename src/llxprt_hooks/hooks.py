@@ -14,22 +14,23 @@ Failures of hooks never raise. Mistakes in the calling program do: an unknown ev
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.session import Session, current_session
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import HookEventName, SessionEndReason
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.protocol.inputs import input_problem
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder, check_function
 from llxprt_hooks.triggers.lifecycle import observe_detached, settle
-from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
+from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult, run_model_call
 from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
 from llxprt_hooks.triggers.session_calls import SessionModelCall, SessionToolCall
 from llxprt_hooks.triggers.stream import ModelStream, SyncModelStream
@@ -49,14 +50,6 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
-
-_DEFAULTS: Mapping[HookEventName, Mapping[str, Any]] = {
-    HookEventName.SESSION_START: {"source": SessionStartSource.STARTUP},
-    HookEventName.SESSION_END: {"reason": SessionEndReason.EXIT},
-    HookEventName.AFTER_AGENT: {"stop_hook_active": False},
-    HookEventName.NOTIFICATION: {"details": {}},
-}
-"""Fields of watching events that a caller may omit."""
 
 
 class UnknownEventError(TypeError, ValueError):
@@ -79,6 +72,8 @@ class HookSession(Session):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         reason = SessionEndReason.EXIT if kind is None else SessionEndReason.OTHER
+        self.leave()
+        self.enter()  # also in another context than that of `__enter__`, where another session may be the current one
         self._hooks.observe(HookEventName.SESSION_END, reason=reason)
         self.leave()
 
@@ -184,13 +179,8 @@ class Hooks:
         """
         if not self.config.enable_hooks:
             check_translator_name(translator)
-            response = call(request)
-            return ModelCallResult(response=await response if inspect.isawaitable(response) else response)
-        hooked = self.model_call(request, translator=translator)
-        if (result := await hooked.before()) is not None:
-            return result
-        response = call(hooked.request)
-        return await hooked.after(await response if inspect.isawaitable(response) else response)
+            return ModelCallResult(response=await resolve(call(request)))
+        return await run_model_call(self.model_call(request, translator=translator), call)
 
     def model_call(self, request: RequestT, *, translator: TranslatorChoice = None) -> HookedModelCall[RequestT]:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""
@@ -246,7 +236,7 @@ class Hooks:
         event_name = _event(event)
         if event_name.spec.awaited:
             raise TypeError(f"{event_name} has effects that must be applied: use run_tool or call_model")
-        given = {**_DEFAULTS.get(event_name, {}), **fields}
+        given = {**event_name.spec.defaults, **fields}
         unknown = given.keys() - event_name.spec.fields.keys()
         problem = f"{event_name} has no field `{min(unknown)}`" if unknown else input_problem(event_name, given)
         if problem:

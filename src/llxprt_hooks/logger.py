@@ -12,6 +12,9 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 
 ROOT = "llxprt:core:hooks"
@@ -19,6 +22,7 @@ PARENT = logging.getLogger("llxprt_hooks")
 
 _loggers: dict[str, logging.Logger] = {}
 _stderr_handler: logging.Handler | None = None
+_only_errors: ContextVar[bool] = ContextVar("_only_errors", default=False)
 
 
 class GuardedLogger(logging.Logger):
@@ -33,7 +37,10 @@ class GuardedLogger(logging.Logger):
 
     def isEnabledFor(self, level: int) -> bool:  # the standard library's name
         """Whether a record would be handled; unlike in the standard library, a disabled parent disables it too."""
-        return not PARENT.disabled and self._target.isEnabledFor(level)
+        if PARENT.disabled or not self._target.isEnabledFor(level):
+            return False
+        is_chosen = self._target.level or PARENT.level  # by ``DEBUG``, or by the program
+        return level >= logging.ERROR or bool(is_chosen) or not _only_errors.get()
 
     def handle(self, record: logging.LogRecord) -> None:
         try:
@@ -42,6 +49,19 @@ class GuardedLogger(logging.Logger):
             self._target.handle(record)
         except Exception:
             _handler().handleError(record)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Let the engine log only errors inside the block, in this task or thread: the caller shows the warnings itself.
+
+    Levels that ``DEBUG`` or the program has set for the engine's loggers still apply.
+    """
+    token = _only_errors.set(True)
+    try:
+        yield
+    finally:
+        _only_errors.reset(token)
 
 
 def debug_logger(part: str) -> logging.Logger:

@@ -75,7 +75,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 class HookTestFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        from llxprt_hooks.inspection.hook_tests import HookTestFileError, read_tests
+        from llxprt_hooks.inspection.hook_test_file import HookTestFileError, read_tests
 
         try:
             tests = read_tests(self.path)

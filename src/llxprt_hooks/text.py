@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -96,6 +97,29 @@ def shorten(text: str, length: int) -> str:
     'a long…'
     """
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def one_line(value: object) -> str:
+    """Write a value on one line: each run of white space becomes a space.
+
+    >>> one_line("a\\n  b")
+    'a b'
+    """
+    return " ".join(str(value).split())
+
+
+def plural(number: int, noun: str, irregular: str = "") -> str:
+    """Return the form of a noun that follows a number.
+
+    >>> plural(1, "hook"), plural(0, "hook"), plural(2, "match", "matches")
+    ('hook', 'hooks', 'matches')
+    """
+    return noun if number == 1 else irregular or f"{noun}s"
+
+
+def indented_json(value: object) -> str:
+    """Write a value as JSON for people: indented, and no character escaped that need not be."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def without_credentials(address: str) -> str:

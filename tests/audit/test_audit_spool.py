@@ -97,7 +97,7 @@ def test_a_file_in_use_is_nobody_elses(sandbox: Project) -> None:
     assert subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout == "['a']\n"
 
 
-def test_whoever_takes_a_file_over_reads_it_from_the_start_and_removes_it() -> None:
+def test_the_next_owner_of_a_file_reads_it_from_the_start_and_removes_it() -> None:
     file = SpoolFile.create(spool_folder(RULE), "a")
     file.append(b"1")
     file.unread()
@@ -142,7 +142,7 @@ def test_a_new_file_is_never_taken_for_an_abandoned_one(monkeypatch: pytest.Monk
     assert spool_files() == [file.path]
 
 
-def test_how_far_a_file_was_sent_is_known_to_whoever_takes_it_over() -> None:
+def test_the_next_owner_of_a_file_knows_how_far_it_was_sent() -> None:
     file = SpoolFile.create(spool_folder(RULE), "a")
     assert file.sent == Sent(0, 0)
     file.note_sent(Sent(7, 1234567))

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,8 @@ asyncio.run(main(int(sys.argv[1])))
 
 
 @pytest.fixture
-def server() -> Iterator[NatsServer]:
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
+def server(own_nats_server: NatsServer) -> NatsServer:
+    return own_nats_server
 
 
 def _configure(sandbox: Project, server: NatsServer, command: str = "true", **audit: Any) -> None:
@@ -136,7 +133,7 @@ def test_after_an_outage_the_next_agent_sends_what_is_left(sandbox: Project, ser
     assert spool_files() == []
 
 
-def test_an_agent_goes_on_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
+def test_an_agent_continues_when_the_server_is_back(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     server.stop()
     # All that it writes is counted below, so nothing is removed from its file.
@@ -198,7 +195,7 @@ def test_a_forked_process_that_lives_on_does_not_keep_the_records(sandbox: Proje
     assert len(_stream(server)) == 3
 
 
-def test_an_observer_of_the_program_is_told_too(sandbox: Project, server: NatsServer) -> None:
+def test_an_observer_of_the_program_is_notified_too(sandbox: Project, server: NatsServer) -> None:
     class Mine(HookObserver):
         seen: list[str]
 
@@ -230,7 +227,8 @@ def test_a_trail_that_cannot_be_written_is_an_error_and_changes_no_decision(
     assert "an execution is missing in the audit trail" in caplog.text
 
 
-def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer) -> None:
+@pytest.mark.parametrize("most_pending", [1, 1000])
+def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: NatsServer, most_pending: int) -> None:
     _configure(sandbox, server)
     run = "asyncio.run(main(int(sys.argv[1])))"
     guarded = f"import atexit, blockbuster\nwith blockbuster.blockbuster_ctx():\n    {run}"
@@ -238,7 +236,8 @@ def test_where_blocking_is_forbidden_a_thread_writes(sandbox: Project, server: N
     code = AGENT.replace(run, guarded).replace("print(number, flush=True)", "pass")
     # The thread is slow, so the program ends before all records are written.
     slow = "record = trail.AuditTrail._record\ntrail.AuditTrail._record = lambda *of: time.sleep(0.2) or record(*of)\n"
-    code = code.replace("config =", f"{slow}config =")
+    limit = f"from llxprt_hooks.process import calls_in_thread\ncalls_in_thread.MOST_PENDING = {most_pending}\n"
+    code = code.replace("config =", f"{slow}{limit}config =")
     _run(sandbox, "3", code=f"{code}\natexit._run_exitfuncs()\nos._exit(0)")
     assert [record["seq"] for record in _stream(server)] == [1, 2, 3]
 
@@ -297,15 +296,11 @@ def test_credentials_are_in_the_home_or_in_the_project(sandbox: Project, tmp_pat
     seed.write_bytes(pair.seed + b"\n")
     settings = tmp_path / "nats.conf"
     settings.write_text(f"authorization {{ users = [ {{ nkey: {pair.public_key.decode()} }} ] }}")
-    server = NatsServer("-c", str(settings))
-    server.start()
-    try:
+    with NatsServer("-c", str(settings)).running() as server:
         _configure(sandbox, server, nats={"servers": [server.url], "credentials": path})
         _run(sandbox, "1")
         reader = StreamReader(NatsAddress((server.url,), str(seed)), "LLXPRT_HOOKS")
         assert len(list(reader.lines())) == 1
-    finally:
-        server.close()
 
 
 def test_a_server_without_the_stream_says_so(server: NatsServer) -> None:
@@ -323,7 +318,7 @@ def _admin(server: NatsServer, act: Callable[[JetStreamContext], Awaitable[objec
 
 
 def test_a_message_of_somebody_else_does_not_count_as_sent(sandbox: Project, server: NatsServer) -> None:
-    """Whoever may add to the stream could otherwise make an agent believe that all its records are there."""
+    """Otherwise a client that may add to the stream could make an agent believe that all its records are there."""
     _configure(sandbox, server)
     _run(sandbox, "1")
     agent = _agent(sandbox, "-1")
@@ -366,9 +361,7 @@ def test_what_the_stream_no_longer_has_is_not_sent_again(sandbox: Project, serve
     assert first.problems == []
 
 
-def test_a_record_that_the_stream_refuses_is_set_aside_and_holds_up_nothing(
-    sandbox: Project, server: NatsServer
-) -> None:
+def test_a_record_that_the_stream_refuses_is_set_aside_and_delays_nothing(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server, payloads=True)
     _admin(
         server, lambda stream: stream.add_stream(name="LLXPRT_HOOKS", subjects=["LLXPRT_HOOKS.*"], max_msg_size=9000)
@@ -382,7 +375,7 @@ def test_a_record_that_the_stream_refuses_is_set_aside_and_holds_up_nothing(
     assert json.loads(refused.read_bytes())["seq"] == 2
 
 
-def test_a_file_that_cannot_be_sent_holds_up_no_other(sandbox: Project, server: NatsServer) -> None:
+def test_a_file_that_cannot_be_sent_does_not_delay_others(sandbox: Project, server: NatsServer) -> None:
     _configure(sandbox, server)
     folder = spool_folder(AuditRule((server.url,)))
     chain = Chain()

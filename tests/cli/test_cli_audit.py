@@ -7,7 +7,6 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,23 +16,15 @@ from llxprt_hooks.audit.spool import SpoolFile, spool_folder
 from llxprt_hooks.bus.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.settings.audit import AuditRule
 from tests.support.inspector import inspecting
-from tests.support.nats_server import NatsServer
 from tests.support.processes import DEADLINE, until
 
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[NatsServer]:
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
+    from tests.support.nats_server import NatsServer
 
 
 @pytest.fixture
-def stream(server: NatsServer, request: pytest.FixtureRequest) -> str:
+def stream(request: pytest.FixtureRequest) -> str:
     return str(request.node.name).upper()
 
 
@@ -46,9 +37,9 @@ def _lines(count: int = 3) -> list[bytes]:
     ]
 
 
-def _publish(server: NatsServer, stream: str, lines: list[bytes]) -> None:
+def _publish(nats_server: NatsServer, stream: str, lines: list[bytes]) -> None:
     async def publish() -> None:
-        client = await open_nats_client(NatsAddress((server.url,)))
+        client = await open_nats_client(NatsAddress((nats_server.url,)))
         jetstream = client.jetstream()
         await jetstream.add_stream(name=stream, subjects=[f"{stream}.*"])
         for line in lines:
@@ -58,9 +49,9 @@ def _publish(server: NatsServer, stream: str, lines: list[bytes]) -> None:
     asyncio.run(publish())
 
 
-def test_log_shows_the_executions_of_all_agents(world: CliProject, server: NatsServer, stream: str) -> None:
-    _publish(server, stream, _lines())
-    source = ("--nats", server.url, "--stream", stream)
+def test_log_shows_the_executions_of_all_agents(world: CliProject, nats_server: NatsServer, stream: str) -> None:
+    _publish(nats_server, stream, _lines())
+    source = ("--nats", nats_server.url, "--stream", stream)
     assert [record["hook"] for record in world.run("log", *source, "--json").json_lines] == ["h0", "h1", "h2"]
     assert [record["hook"] for record in world.run("log", *source, "--blocked", "--json").json_lines] == ["h1"]
     shown = world.run("log", *source, "-n", "1").stdout
@@ -69,39 +60,41 @@ def test_log_shows_the_executions_of_all_agents(world: CliProject, server: NatsS
     assert {each["hook"] for each in world.run("stats", *source, "--json").json} == {"h0", "h1", "h2"}
 
 
-def test_what_a_stream_does_not_have_is_said(world: CliProject, server: NatsServer, stream: str) -> None:
-    _publish(server, stream, _lines())
-    run = world.run("log", "--nats", server.url, "--stream", stream, "--hook", "other")
+def test_a_stream_without_a_matching_execution_is_reported(
+    world: CliProject, nats_server: NatsServer, stream: str
+) -> None:
+    _publish(nats_server, stream, _lines())
+    run = world.run("log", "--nats", nats_server.url, "--stream", stream, "--hook", "other")
     assert (run.status, run.stdout, run.stderr) == (0, "", "the stream has no such execution\n")
 
 
-def test_verify_finds_what_was_changed(world: CliProject, server: NatsServer, stream: str) -> None:
+def test_verify_finds_what_was_changed(world: CliProject, nats_server: NatsServer, stream: str) -> None:
     lines = _lines()
-    _publish(server, stream, [lines[0], lines[1].replace(b"h1", b"h9"), *lines[2:]])
-    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+    _publish(nats_server, stream, [lines[0], lines[1].replace(b"h1", b"h9"), *lines[2:]])
+    run = world.run("log", "verify", "--nats", nats_server.url, "--stream", stream)
     assert run.status == 1
     assert "  record 2 was changed: its hash is not that of its content" in run.stdout.splitlines()
     assert run.stdout.endswith("3 records of 1 agent in the stream; chains that are broken: 1\n")
 
 
-def test_verify_is_content_with_whole_chains(world: CliProject, server: NatsServer, stream: str) -> None:
-    _publish(server, stream, [*_lines(), *_lines(2)])
-    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+def test_verify_is_content_with_whole_chains(world: CliProject, nats_server: NatsServer, stream: str) -> None:
+    _publish(nats_server, stream, [*_lines(), *_lines(2)])
+    run = world.run("log", "verify", "--nats", nats_server.url, "--stream", stream)
     assert (run.status, run.stdout) == (0, "5 records of 2 agents in the stream; chains that are broken: 0\n")
-    [first, _] = world.run("log", "verify", "--nats", server.url, "--stream", stream, "--json").json_lines
+    [first, _] = world.run("log", "verify", "--nats", nats_server.url, "--stream", stream, "--json").json_lines
     assert (first["records"], first["first"], first["problems"]) == (3, 1, [])
 
 
-def test_verify_says_that_records_were_removed(world: CliProject, server: NatsServer, stream: str) -> None:
-    _publish(server, stream, _lines())
+def test_verify_says_that_records_were_removed(world: CliProject, nats_server: NatsServer, stream: str) -> None:
+    _publish(nats_server, stream, _lines())
 
     async def remove_first() -> None:
-        client = await open_nats_client(NatsAddress((server.url,)))
+        client = await open_nats_client(NatsAddress((nats_server.url,)))
         await client.jetstream().delete_msg(stream, 1)
         await client.close()
 
     asyncio.run(remove_first())
-    run = world.run("log", "verify", "--nats", server.url, "--stream", stream)
+    run = world.run("log", "verify", "--nats", nats_server.url, "--stream", stream)
     assert run.status == 0
     assert "2 records; before that, 1 gone" in run.stdout
     assert run.stderr == "removed from the stream, or expired: 1 message\n"
@@ -143,30 +136,30 @@ def test_a_server_that_cannot_be_read_is_an_error(
         assert message in run.stderr
 
 
-def test_a_stream_that_is_not_there_is_an_error(world: CliProject, server: NatsServer) -> None:
-    run = world.run("log", "--nats", server.url, "--stream", "NOWHERE")
+def test_a_stream_that_does_not_exist_is_an_error(world: CliProject, nats_server: NatsServer) -> None:
+    run = world.run("log", "--nats", nats_server.url, "--stream", "NOWHERE")
     assert run.status == 1
-    assert f"NATS at {server.url} has no stream NOWHERE" in run.stderr
+    assert f"NATS at {nats_server.url} has no stream NOWHERE" in run.stderr
     assert run.stdout == ""
 
 
 def test_the_inspector_shows_the_executions_of_all_agents_as_they_come(
-    world: CliProject, server: NatsServer, stream: str
+    world: CliProject, nats_server: NatsServer, stream: str
 ) -> None:
     lines = _lines(4)
-    _publish(server, stream, lines[:2])
-    with inspecting(world, "--nats", server.url, "--stream", stream) as inspector, inspector.client() as client:
+    _publish(nats_server, stream, lines[:2])
+    with inspecting(world, "--nats", nats_server.url, "--stream", stream) as inspector, inspector.client() as client:
         assert client.get("/api/events").json()["total"] == 2
-        _publish(server, stream, lines[2:])
+        _publish(nats_server, stream, lines[2:])
         until(lambda: client.get("/api/events").json()["total"] == 4)
 
 
 def test_watch_shows_the_executions_of_all_agents_as_they_come(
-    world: CliProject, server: NatsServer, stream: str
+    world: CliProject, nats_server: NatsServer, stream: str
 ) -> None:
-    _publish(server, stream, _lines(1))
+    _publish(nats_server, stream, _lines(1))
     [line] = (json.loads(each) for each in _lines(1))
-    with world.start("watch", "--nats", server.url, "--stream", stream, "--blocked") as process:
+    with world.start("watch", "--nats", nats_server.url, "--stream", stream, "--blocked") as process:
         shown: list[bytes] = []
         reader = threading.Thread(target=lambda: shown.extend(process.stdout or ()))
         reader.start()
@@ -174,7 +167,7 @@ def test_watch_shows_the_executions_of_all_agents_as_they_come(
 
             def arrived() -> bool:  # what was there before it started to follow is not printed
                 more = {**line, "event_id": str(uuid.uuid4()), "hook": "late", "tool_name": "shell", "blocked": True}
-                _publish(server, stream, [json.dumps(more).encode()])
+                _publish(nats_server, stream, [json.dumps(more).encode()])
                 return bool(shown)
 
             until(arrived)

@@ -101,7 +101,7 @@ def test_demo_prints_the_reason_of_a_block_once_before_its_table(shown: tuple[st
     assert scenes.count("access keys do not belong in files") == 2  # the hook's effect, and the hook's source
 
 
-def test_demo_shows_what_became_of_it(shown: tuple[str, CliProject, Path]) -> None:
+def test_demo_shows_the_result(shown: tuple[str, CliProject, Path]) -> None:
     screen, places = shown[0], [shown[0].find(f"\n{each}") for each in SEEN]
 
     assert -1 not in places, screen

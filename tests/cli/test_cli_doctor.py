@@ -43,7 +43,7 @@ def test_it_changes_nothing_and_runs_nothing_of_the_project(world: CliProject) -
     assert files_in(world.folder) == before
 
 
-def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
+def test_the_state_of_every_hook_is_shown(world: CliProject) -> None:
     world.script("fine.sh", "exit 0")
     world.configure(
         BeforeTool=[{"name": "gone", "command": "./gone.sh"}, {"name": "fine", "command": "./fine.sh"}],
@@ -75,6 +75,27 @@ def test_the_state_of_every_hook_is_told(world: CliProject) -> None:
     }
     problems = {hook["name"]: hook["problems"] for hook in run.json["hooks"]}
     assert problems["gone"] == [f"{world.root / 'gone.sh'} does not exist"]
+
+
+def test_a_missing_script_is_found_whatever_the_folder_of_its_extension_is_called(world: CliProject) -> None:
+    hooks = {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "${extensionPath}/missing.sh"}]}]}}
+    folders = [world.extension(name, hooks).parent.parent for name in ("my ext", "plain")]
+    world.put("user", {"enableHooks": True})
+
+    checked = world.run("doctor", "--json").json["hooks"]
+
+    assert [hook["health"] for hook in checked] == ["broken", "broken"]
+    assert [hook["problems"] for hook in checked] == [[f"{folder}/missing.sh does not exist"] for folder in folders]
+
+
+def test_of_hooks_with_one_name_only_the_broken_one_is_broken(world: CliProject) -> None:
+    world.configure(BeforeTool=["true", {"name": "guard", "command": "./gone.sh"}])
+    world.configure(level="user", BeforeTool={"name": "guard", "command": "true"})
+
+    checked = world.run("doctor", "--json").json["hooks"]
+
+    found = {(hook["source"], hook["name"]): hook["health"] for hook in checked}
+    assert found == {("project", "true"): "ok", ("project", "guard"): "broken", ("user", "guard"): "ok"}
 
 
 def test_no_hook_of_a_project_that_is_not_approved_runs(world: CliProject) -> None:
@@ -183,7 +204,7 @@ def test_hooks_that_are_not_read_here_are_not_well(world: CliProject, place: str
     assert run.stdout.endswith("No hooks are configured here: no call is checked.\n")
 
 
-def test_a_change_since_the_approval_is_told(world: CliProject) -> None:
+def test_a_change_since_the_approval_is_reported(world: CliProject) -> None:
     world.configure(BeforeTool="true")
     world.approve()
     world.configure(BeforeTool="false")
@@ -213,11 +234,11 @@ def test_a_mistake_in_the_settings_is_broken(world: CliProject) -> None:
     run = world.run("doctor")
 
     assert run.status == 1
-    assert '"enableHooks" must be true or false' in run.stdout
+    assert "`enableHooks` must be true or false" in run.stdout
     assert "1 problem. `llxprt-hooks validate` explains problems in settings." in run.stdout
 
 
-def test_hooks_that_are_off_are_told(world: CliProject) -> None:
+def test_hooks_that_are_off_are_reported(world: CliProject) -> None:
     world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
 
     run = world.run("doctor", "--json")
@@ -227,7 +248,7 @@ def test_hooks_that_are_off_are_told(world: CliProject) -> None:
     assert run.json["notices"] == ['hooks are off: no settings file has `"enableHooks": true`']
 
 
-def test_a_misspelled_switch_is_told(world: CliProject) -> None:
+def test_a_misspelled_switch_is_reported(world: CliProject) -> None:
     world.put("project", {"enabledHooks": True, "hooks": one_hook()["hooks"]})
 
     [notice] = world.run("doctor", "--json").json["notices"]
@@ -244,7 +265,7 @@ def test_a_file_that_turns_hooks_off_is_named(world: CliProject) -> None:
     assert (run.status, run.json["notices"]) == (0, [f"hooks are off: {world.user_file} turns them off"])
 
 
-def test_user_settings_that_are_not_used_are_told(world: CliProject) -> None:
+def test_user_settings_that_are_not_used_are_reported(world: CliProject) -> None:
     world.put("user", {})
     used = world.write(world.home / ".config" / "llxprt-code" / "settings.json", {}, 0o600)
 
@@ -256,7 +277,7 @@ def test_user_settings_that_are_not_used_are_told(world: CliProject) -> None:
     ]
 
 
-def test_a_home_directory_inside_the_project_is_told(world: CliProject) -> None:
+def test_a_home_directory_inside_the_project_is_reported(world: CliProject) -> None:
     run = world.run("doctor", "--json", HOME=str(world.root))
 
     assert by_what(run.json["levels"])["user"]["state"] == (
@@ -264,7 +285,7 @@ def test_a_home_directory_inside_the_project_is_told(world: CliProject) -> None:
     )
 
 
-def test_extensions_are_told(world: CliProject) -> None:
+def test_extensions_are_shown(world: CliProject) -> None:
     world.extension("kit", {"hooks": {}})
 
     assert by_what(world.run("doctor", "--json").json["levels"])["extension"]["state"] == "read: kit"

@@ -85,5 +85,7 @@ CASES: dict[str, tuple[HookEventName, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("event", "output", "expected"), CASES.values(), ids=CASES)
-def test_effects_are_those_that_callers_heed(event: HookEventName, output: dict[str, Any], expected: list[str]) -> None:
+def test_effects_are_those_that_callers_honor(
+    event: HookEventName, output: dict[str, Any], expected: list[str]
+) -> None:
     assert effects(event, DefaultHookOutput(output)) == expected

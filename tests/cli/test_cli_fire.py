@@ -201,7 +201,7 @@ def test_an_event_without_hooks_is_said_to_have_none(world: CliProject) -> None:
     assert "no hook is configured for PreCompress" in world.run("fire", "PreCompress").stdout
 
 
-def test_a_definition_that_was_discarded_is_told_of(world: CliProject) -> None:
+def test_a_definition_that_was_discarded_is_reported(world: CliProject) -> None:
     world.put("user", {"enableHooks": True, "hooks": {"BeforeTools": [{"hooks": []}]}})
 
     hints = world.run("fire", "BeforeTool", "--json").json["hints"]
@@ -222,7 +222,7 @@ def test_dry_run_stops_at_the_plan(world: CliProject) -> None:
 # The report.
 
 
-def test_report_shows_all_that_a_hook_was_sent_and_what_came_of_it(world: CliProject) -> None:
+def test_report_shows_the_whole_input_of_a_hook_and_the_result(world: CliProject) -> None:
     world.configure(
         BeforeTool={
             "name": "guard",
@@ -281,7 +281,7 @@ def test_report_makes_control_characters_visible(world: CliProject) -> None:
     assert "\n  runs   another" not in run.stdout
 
 
-def test_report_cuts_what_nobody_would_read_and_json_has_all_of_it(world: CliProject) -> None:
+def test_report_shortens_long_output_and_json_has_all_of_it(world: CliProject) -> None:
     world.configure(BeforeTool=world.script("flood", "seq 1 5000"))
 
     shown = world.run("fire", "BeforeTool").stdout
@@ -535,10 +535,10 @@ WRONG_USAGE: dict[str, tuple[list[str], str]] = {
     "Claude Code's name": (["PostToolUse"], "Did you mean AfterTool?"),
     "tool for another event": (["BeforeModel", "--tool", "x"], "--tool and --args are for tool events"),
     "arguments in a missing file": (["BeforeTool", "--args", "@gone.json"], "gone.json cannot be read"),
-    "arguments that are no JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON: expecting property name"),
-    "arguments that are no object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
-    "input that is no JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
-    "input that is nested without end": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),
+    "arguments that are not JSON": (["BeforeTool", "--args", "{"], "--args is not valid JSON: expecting property name"),
+    "arguments that are not an object": (["BeforeTool", "--args", "[]"], "--args must be a JSON object"),
+    "input that is not JSON": (["BeforeTool", "--input", "nonsense"], "--input is not valid JSON"),
+    "input that is nested too deeply": (["BeforeTool", "--input", "[" * 100_000], "--input is not valid JSON"),
     "missing file": (["BeforeTool", "--input", "@nowhere.json"], "nowhere.json cannot be read"),
     "recorded for another event": (
         ["BeforeTool", "--input", '{"hook_event_name": "AfterTool"}'],
@@ -584,7 +584,7 @@ def test_a_slow_hook_is_named_on_a_terminal_while_it_is_waited_for(world: CliPro
     assert json.loads((world.root / "report").read_text())["success"] is True
 
 
-def test_nothing_is_said_of_waiting_where_there_is_no_terminal(world: CliProject) -> None:
+def test_without_a_terminal_waiting_is_not_shown(world: CliProject) -> None:
     world.configure(BeforeTool="sleep 0.6")
 
     run = world.run("fire", "BeforeTool")
@@ -628,13 +628,13 @@ def test_fire_leaves_no_record_of_executions(world: CliProject) -> None:
         ('{"a": 1, "b": 2, "cwd": "/"}', "hint: unknown fields of BeforeTool, not sent: `a`, `b`;"),
     ],
 )
-def test_fields_that_the_event_does_not_have_are_told_of(world: CliProject, given: str, hint: str) -> None:
+def test_fields_that_the_event_does_not_have_are_reported(world: CliProject, given: str, hint: str) -> None:
     world.configure(BeforeTool="true")
 
     assert hint in world.run("fire", "BeforeTool", "--input", given).stdout
 
 
-def test_an_input_file_that_is_not_there_is_named_once(world: CliProject) -> None:
+def test_a_missing_input_file_is_named_once(world: CliProject) -> None:
     run = world.run("fire", "BeforeTool", "--input", "@nowhere.json")
 
     assert "the input file nowhere.json cannot be read: No such file or directory\n" in run.stderr

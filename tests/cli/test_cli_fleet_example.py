@@ -54,10 +54,8 @@ def server(tmp_path: Path, agent: tuple[str, str], worker: tuple[str, str]) -> I
         assert found == 1
     settings = tmp_path / "nats.conf"
     settings.write_text(text)
-    server = NatsServer("-c", str(settings))
-    server.start()
-    yield server
-    server.close()
+    with NatsServer("-c", str(settings)).running() as server:
+        yield server
 
 
 async def test_agents_ask_and_workers_answer(

@@ -49,6 +49,16 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "snake case": (E.BEFORE_TOOL, says({"stop_reason": "x"}), "`stop_reason` is not read: did you mean `stopReason`?"),
     "slip of the pen": (E.BEFORE_TOOL, says({"desicion": "deny"}), "did you mean `decision`?"),
     "field in the wrong place": (E.AFTER_TOOL, says({"additionalContext": "x"}), "belongs in `hookSpecificOutput`"),
+    "misspelled, and in the wrong place": (
+        E.BEFORE_TOOL,
+        says({"tool-inputs": {}}),
+        "`tool-inputs` is not read: did you mean `tool_input` in `hookSpecificOutput`?",
+    ),
+    "name of the event in the wrong place": (
+        E.BEFORE_TOOL,
+        says({"decision": "allow", "hookEventName": "BeforeTool"}),
+        "`hookEventName` is not read there: it belongs in `hookSpecificOutput`",
+    ),
     "Claude Code's name": (
         E.BEFORE_TOOL,
         says({"hookSpecificOutput": {"updatedInput": {}}}),
@@ -62,6 +72,11 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     "wrong type": (E.BEFORE_TOOL, says({"decision": "deny", "reason": 7}), "`reason` is ignored: expected a string"),
     "unknown decision": (E.BEFORE_TOOL, says({"decision": "reject"}), "`decision` is ignored: expected one of"),
     "ask": (E.BEFORE_TOOL, says({"decision": "ask"}), "`ask` lets the call go ahead"),
+    "ask, in Claude Code's words": (
+        E.BEFORE_TOOL,
+        says({"hookSpecificOutput": {"permissionDecision": "ask"}}),
+        "`ask` lets the call go ahead",
+    ),
     "block after the fact": (E.AFTER_TOOL, says({"decision": "block"}), "AfterTool cannot be blocked"),
     "exit 2 after the fact": (E.AFTER_TOOL, "echo no >&2; exit 2", "AfterTool cannot be blocked"),
     "answer without a block": (
@@ -106,7 +121,7 @@ async def test_a_classic_mistake_is_explained(event: HookEventName, command: str
     assert [hint for hint in hints if words in hint], hints
 
 
-async def test_a_time_out_that_looks_like_seconds_is_explained() -> None:
+async def test_a_timeout_that_looks_like_seconds_is_explained() -> None:
     [hint] = await advice("sleep 5", timeout=60)
 
     assert hint == "guard: its timeout is 60 ms, because `timeout` is in milliseconds; 60 s would be 60000"

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks.audit import log as hook_log
+from llxprt_hooks.audit.log import log_file
 from llxprt_hooks.audit.record import LARGEST_PAYLOAD
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionResult
-from llxprt_hooks.inspection import log as hook_log
-from llxprt_hooks.inspection.log import LogReader, log_file, read_log
+from llxprt_hooks.inspection.log import LogReader, read_log
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.settings import atomic
 from tests.support.processes import DEADLINE
@@ -88,7 +89,7 @@ async def test_project_and_session_are_known_by_themselves(tmp_path: Path, monke
     assert (record["project"], record["session_id"]) == (str(tmp_path), "s-2")
 
 
-async def test_the_records_of_one_event_can_be_told_from_those_of_another() -> None:
+async def test_the_records_of_one_event_can_be_distinguished_from_those_of_another() -> None:
     commands = [{"type": "command", "name": name, "command": f"true {name}"} for name in ("a", "b")]
     config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": commands}]}, observer=HookLog())
     system = config.get_hook_system()
@@ -171,7 +172,7 @@ def lock_held() -> Iterator[None]:
         yield
 
 
-async def test_a_full_log_whose_lock_is_held_holds_up_nothing(
+async def test_a_full_log_whose_lock_is_held_delays_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(hook_log, "LARGEST", 2000)
@@ -247,7 +248,9 @@ def _link(file: Path) -> None:
 
 
 @pytest.mark.parametrize("obstacle", [_folder, _file_for_folder, _pipe, _link])
-async def test_what_stands_in_its_place_harms_no_run(obstacle: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_obstacle_at_the_path_of_the_log_does_not_affect_a_run(
+    obstacle: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     obstacle(log_file())
     log = HookLog()
 
@@ -275,7 +278,7 @@ asyncio.run(main())
 """Fires events whose hooks block, with a limit on the size of files."""
 
 
-def test_a_full_disk_harms_no_run(home: Path) -> None:
+def test_a_full_disk_does_not_affect_a_run(home: Path) -> None:
     own_mounts = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     mount = f"mount -t tmpfs -o size=32k none {home}"
     if shutil.which("unshare") is None or subprocess.run([*own_mounts, mount], capture_output=True).returncode:
@@ -312,8 +315,8 @@ def test_a_record_that_is_cut_off_takes_no_other_with_it() -> None:
     assert len(names) >= 3
 
 
-def test_a_user_without_a_home_is_served_all_the_same(world: CliProject) -> None:
-    """The record has no place to be, and the hook's decision stands."""
+def test_hooks_run_for_a_user_without_a_home(world: CliProject) -> None:
+    """The record cannot be stored, and the hook's decision still applies."""
     blocker = world.folder / "not-a-folder"
     blocker.write_text("")
     world.configure(BeforeTool="exit 2")
@@ -338,7 +341,7 @@ def test_a_user_without_a_home_is_served_all_the_same(world: CliProject) -> None
 WRITER = """
 import sys
 from llxprt_hooks import HookEventName, HookLog
-from llxprt_hooks.inspection import log as hook_log
+from llxprt_hooks.audit import log as hook_log
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionResult
@@ -384,7 +387,7 @@ def test_processes_that_write_at_once_lose_nothing(largest: int) -> None:
         assert own == [f"{name}-{number}" for number in range(count)]
 
 
-async def test_an_event_has_a_record_of_its_own_which_only_those_who_ask_for_it_read() -> None:
+async def test_an_event_has_a_record_of_its_own_which_is_read_only_on_request() -> None:
     await fire(HookLog("/a/project", session_id="s-1"))
 
     assert len(read_log()) == 1

@@ -156,7 +156,7 @@ def test_a_change_of_a_file_that_it_names_ends_an_approval(
     assert trust_status(project.root).state is TrustState.CHANGED
 
 
-@pytest.mark.parametrize("hook", [{"type": "plugin", "name": "p"}, {"type": "unheard-of", "x": 1}, {"name": "p"}])
+@pytest.mark.parametrize("hook", [{"type": "plugin", "name": "p"}, {"type": "unknown-type", "x": 1}, {"name": "p"}])
 def test_trust_shows_hooks_that_cannot_be_run_too(call: Call, world: CliProject, hook: dict[str, Any]) -> None:
     world.configure(BeforeTool=[{"hooks": [hook]}])
 
@@ -175,7 +175,7 @@ def test_validate_accepts_it(call: Call, project: CliProject) -> None:
 WRONG: dict[str, tuple[Mapping[str, Any], str, str]] = {
     "a required field is missing": ({"type": "echo"}, "missing-key", "`reason`"),
     "a value of another type": ({"type": "echo", "reason": 7}, "wrong-type", "`reason` must be a string"),
-    "a value that is no choice": ({**ECHO, "decision": "maybe"}, "invalid-value", '"deny" or "allow"'),
+    "a value that is not a choice": ({**ECHO, "decision": "maybe"}, "invalid-value", '"deny" or "allow"'),
     "a value that the type refuses": ({**ECHO, "reason": "because"}, "invalid-value", "a better one"),
     "a key of another type": ({**ECHO, "command": "true"}, "unknown-key", "`command`"),
     "a misspelled key": ({**ECHO, "raeson": "x", "reason": "x"}, "unknown-key", "`raeson`"),

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from llxprt_hooks.audit.recording import is_recording, recording
 from llxprt_hooks.cli import web
-from llxprt_hooks.inspection.log import read_log
-from llxprt_hooks.inspection.recording import is_recording, recording
+from llxprt_hooks.inspection.log import LogReader
 from tests.support.inspector import GUARD, Inspector, fire, inspecting
 from tests.support.processes import DEADLINE, until
 
@@ -157,7 +157,7 @@ def events(client: httpx.Client, **where: str) -> list[Any]:
     return found
 
 
-def test_events_are_listed_newest_first_with_what_they_came_to(inspector: Inspector, guarded: CliProject) -> None:
+def test_events_are_listed_newest_first_with_their_results(inspector: Inspector, guarded: CliProject) -> None:
     with inspector.client() as client:
         after, before = events(client)
 
@@ -383,7 +383,7 @@ def test_payloads_are_recorded_while_an_inspector_wants_them(guarded: CliProject
     assert not is_recording(folder)
     fire(guarded, "write_file", SECRET, payloads=False)
 
-    assert ["payload" in record for record in read_log(guarded.log_file)] == [True, True, False, False]
+    assert ["payload" in record for record in LogReader(guarded.log_file).read()] == [True, True, False, False]
     assert [each.name for each in folder.iterdir()] == ["hooks.jsonl"]
 
 

@@ -61,15 +61,16 @@ class Page:
         ActionChains(self.browser).send_keys(keys).perform()
 
     def click(self, selector: str) -> None:
-        self.browser.execute_script("arguments[0].click()", self.one(selector))
+        self._do(selector, "found.click()")
 
     def choose(self, identity: str, value: str) -> None:
         until(lambda: len(self.all(f"#{identity} option[value='{value}']")) > 0)
-        self.browser.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
-            self.one(f"#{identity}"),
-            value,
-        )
+        self._do(f"#{identity}", "found.value = arguments[1]; found.dispatchEvent(new Event('change'))", value)
+
+    def _do(self, selector: str, action: str, *arguments: str) -> None:
+        """Find an element and use it in one step: the page may replace it at any time."""
+        script = f"const found = document.querySelector(arguments[0]); if (found) {{ {action} }} return found !== null"
+        until(lambda: bool(self.browser.execute_script(script, selector, *arguments)))
 
     def problems(self) -> list[Any]:
         """What the browser complained about: errors of the script, and what the policy forbade."""

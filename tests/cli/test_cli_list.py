@@ -52,7 +52,7 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
         assert "do not apply, because this project is not approved" in told
 
 
-def test_hooks_are_grouped_by_event_with_matcher_source_mode_time_out_and_state(world: CliProject) -> None:
+def test_hooks_are_grouped_by_event_with_matcher_source_mode_timeout_and_state(world: CliProject) -> None:
     everything(world)
 
     run = world.run("list")
@@ -101,7 +101,7 @@ def test_a_change_since_the_approval_is_shown(world: CliProject) -> None:
     assert "has changed since it was approved" in run.stderr
 
 
-def test_settings_that_cannot_be_read_are_told_of_on_stderr_and_take_nothing_else_down(world: CliProject) -> None:
+def test_settings_that_cannot_be_read_are_reported_on_stderr_and_affect_nothing_else(world: CliProject) -> None:
     everything(world)
     world.put("project", '{"hooks": \x1b[31m}')
 
@@ -213,7 +213,7 @@ def test_hooks_that_are_off_are_listed_with_a_warning(world: CliProject) -> None
     assert '`"enableHooks": true`' in run.stderr
 
 
-def test_json_tells_programs_what_runs_and_why_not(world: CliProject) -> None:
+def test_json_shows_programs_what_runs_and_why_not(world: CliProject) -> None:
     everything(world)
     world.put("system", {"enableHooks": True, "hooksConfig": {"disabled": ["redact"]}})
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import HookEventName, HookLog
+from llxprt_hooks.audit import log as hook_log
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import HookExecutionError, HookExecutionResult
-from llxprt_hooks.inspection import log as hook_log
 from llxprt_hooks.inspection.stats import percentile, summarize
 from llxprt_hooks.protocol.outputs import DefaultHookOutput
 from tests.support.cli import ESCAPE, Call, CliProject
@@ -112,7 +112,7 @@ def test_filters(world: CliProject, call: Call, arguments: list[str], expected: 
     assert (run.status, run.stderr) == (0, "")
 
 
-def test_json_is_an_object_a_line_without_what_hooks_were_sent(recorded: CliProject) -> None:
+def test_json_is_one_object_per_line_without_the_input_of_hooks(recorded: CliProject) -> None:
     lines = recorded.run("log", "--json").json_lines
 
     blocked = lines[1]
@@ -201,7 +201,7 @@ def test_an_unknown_id_is_an_error(recorded: CliProject) -> None:
 
 
 @pytest.mark.parametrize("command", ["log", "stats"])
-def test_without_a_record_it_is_said_where_one_comes_from(world: CliProject, command: str) -> None:
+def test_without_a_record_the_output_says_how_to_get_one(world: CliProject, command: str) -> None:
     run = world.run(command)
 
     assert run.status == 0
@@ -312,7 +312,7 @@ def test_follow_prints_executions_as_they_happen(
     assert process.stderr.read().strip() == b""
 
 
-def test_follow_goes_on_when_the_file_is_set_aside_and_misses_nothing(
+def test_follow_continues_when_the_file_is_set_aside_and_misses_nothing(
     following: tuple[CliProject, subprocess.Popen[bytes], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _, names = following
@@ -437,7 +437,7 @@ def test_a_percentile_is_the_least_time_that_so_many_percent_do_not_exceed(
     assert percentile(times, percent) == expected
 
 
-def test_figures_survive_odd_records() -> None:
+def test_figures_survive_unusual_records() -> None:
     [figures] = summarize([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
 
     assert (figures.count, figures.max) == (1, 0.0)

@@ -405,7 +405,7 @@ def test_a_slow_hook_delays_nothing_else(project: Project, connect: Connections)
     assert connection.receive()["id"] == 1
 
 
-def test_calls_have_their_hooks_side_by_side(project: Project, connect: Connections) -> None:
+def test_the_hooks_of_calls_run_in_parallel(project: Project, connect: Connections) -> None:
     meet = (
         f"echo >> '{project.note('count')}'; while [ $(wc -l < '{project.note('count')}') -lt 4 ]; do sleep 0.02; done"
     )
@@ -532,7 +532,7 @@ def test_a_server_that_cannot_be_started(server: str, status: int, project: Proj
 # What is said.
 
 
-def test_what_is_not_approved_is_said(project: Project) -> None:
+def test_hooks_that_are_not_approved_are_reported(project: Project) -> None:
     guard(project)
     command = [*PROXY, "-C", str(project.root), "--", sys.executable, str(SERVER), str(project.note("received"))]
     line = json.dumps(call("guarded")).encode() + b"\n"
@@ -542,7 +542,7 @@ def test_what_is_not_approved_is_said(project: Project) -> None:
     assert json.loads(ended.stdout)["result"]["content"][0]["text"] == "ran guarded {}"
 
 
-def test_events_that_never_fire_are_said(project: Project, connect: Connections) -> None:
+def test_events_that_never_fire_are_reported(project: Project, connect: Connections) -> None:
     project.configure(BeforeModel=project.hook(), SessionStart=project.hook(), BeforeTool=project.hook())
     connection = connect()
     connection.text("free")
@@ -552,7 +552,9 @@ def test_events_that_never_fire_are_said(project: Project, connect: Connections)
     assert "BeforeTool" not in printed
 
 
-def test_an_alias_for_no_tool_is_said_when_all_tools_are_known(project: Project, connect: Connections) -> None:
+def test_an_alias_for_an_unknown_tool_is_reported_when_all_tools_are_known(
+    project: Project, connect: Connections
+) -> None:
     project.configure(BeforeTool=project.hook())
     aliases = ("--alias", "dat=read_file", "--alias", "lon=run_shell_command", "--alias", "other=write_file")
 

@@ -8,15 +8,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
 
-from tests.clients.api_server import APIServer
 from tests.support.processes import DEADLINE, until
 from tests.support.project import SCRIPTS, Project
+
+if TYPE_CHECKING:
+    from tests.support.api_server import APIServer
 
 PROXY = [str(SCRIPTS / "llxprt-hooks"), "model-proxy"]
 
@@ -31,12 +33,6 @@ print(json.load(urllib.request.urlopen(request))["content"][0]["text"])
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path, approved=True)
-
-
-@pytest.fixture
-def server() -> Iterator[APIServer]:
-    with APIServer().running() as server:
-        yield server
 
 
 def run(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -54,18 +50,18 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_an_agent_runs_with_the_hooks_of_the_project(project: Project, server: APIServer) -> None:
+def test_an_agent_runs_with_the_hooks_of_the_project(project: Project, api_server: APIServer) -> None:
     project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "not today"}))
-    ended = run(project, "--upstream", server.url, "--", *python(ASK))
+    ended = run(project, "--upstream", api_server.url, "--", *python(ASK))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "not today\n", "")
-    assert server.requests == []
+    assert api_server.requests == []
     assert json.loads(project.log_file.read_text().splitlines()[0])["event_name"] == "BeforeModel"
 
 
-def test_without_hooks_the_agent_gets_the_answer_of_the_upstream(project: Project, server: APIServer) -> None:
-    ended = run(project, "--", *python(ASK), ANTHROPIC_BASE_URL=server.url)
+def test_without_hooks_the_agent_gets_the_answer_of_the_upstream(project: Project, api_server: APIServer) -> None:
+    ended = run(project, "--", *python(ASK), ANTHROPIC_BASE_URL=api_server.url)
     assert (ended.returncode, ended.stdout) == (0, "the model's answer\n")
-    assert server.paths == ["/v1/messages"]
+    assert api_server.paths == ["/v1/messages"]
 
 
 def test_the_environment_of_an_agent(project: Project) -> None:
@@ -127,10 +123,10 @@ def test_an_agent_gets_a_key_of_the_terminal_once(project: Project) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_alone_it_prints_base_urls_and_runs_until_it_is_interrupted(
-    project: Project, server: APIServer, number: signal.Signals
+    project: Project, api_server: APIServer, number: signal.Signals
 ) -> None:
     project.configure(BeforeModel=project.hook(), BeforeTool=project.hook("tool"), SessionEnd=project.hook("end"))
-    command = [*PROXY, "-C", str(project.root), "--port", "0", "--upstream", server.url]
+    command = [*PROXY, "-C", str(project.root), "--port", "0", "--upstream", api_server.url]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=project.environment()
     )
@@ -149,10 +145,10 @@ def test_alone_it_prints_base_urls_and_runs_until_it_is_interrupted(
     assert len(project.payloads()) == len(project.payloads("end")) == 1
 
 
-def test_hooks_that_are_not_approved_do_not_run(project: Project, server: APIServer) -> None:
+def test_hooks_that_are_not_approved_do_not_run(project: Project, api_server: APIServer) -> None:
     project.approved = False
     project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "never"}))
-    ended = run(project, "--upstream", server.url, "--", *python(ASK))
+    ended = run(project, "--upstream", api_server.url, "--", *python(ASK))
     assert ended.stdout == "the model's answer\n"
     assert "llxprt-hooks trust" in ended.stderr
     assert f"no hook of {project.root} runs in this proxy: nothing is checked." in ended.stderr
@@ -234,9 +230,9 @@ def test_a_proxy_whose_hooks_see_no_request_says_so(project: Project) -> None:
     assert "no request" not in run(project, "--", "./missing-agent").stderr
 
 
-def test_a_key_is_in_no_log(project: Project, server: APIServer) -> None:
+def test_a_key_is_in_no_log(project: Project, api_server: APIServer) -> None:
     project.configure(BeforeModel=project.hook())
     code = ASK.replace(".encode())", '.encode(), {"x-api-key": "the-secret-key"})')
-    ended = run(project, "--upstream", server.url, "--", *python(code), DEBUG="*")
+    ended = run(project, "--upstream", api_server.url, "--", *python(code), DEBUG="*")
     assert ended.stdout == "the model's answer\n"
     assert "the-secret-key" not in ended.stderr + project.log_file.read_text()

@@ -73,7 +73,7 @@ def test_a_payload_is_answered_with_the_final_output(world: CliProject) -> None:
     assert payload["transcript_path"] == ""
 
 
-def test_no_opinion_is_no_content(world: CliProject) -> None:
+def test_a_result_without_a_decision_is_answered_with_no_content(world: CliProject) -> None:
     hooked(world, None)
 
     with Worker(world, *HTTP) as worker:
@@ -171,7 +171,7 @@ def test_workers_that_ask_each_other_in_a_circle_end(world: CliProject) -> None:
         worker.send(signal.SIGHUP)
         worker.wait_for("reloaded")
 
-        # The project's own hook answers as ever; the one that asks this worker again fails after a few rounds.
+        # The project's own hook still answers; the one that asks this worker again fails after a few rounds.
         assert worker.post(CALL).json["decision"] == "deny"
         assert worker.post(CALL, Llxprt_Hops="4").status == 508
 
@@ -472,7 +472,10 @@ USAGE = {
     "all addresses of IPv6": (("--http", "[::]:0"), "--token-env"),
     "a variable that is not set": ((*HTTP, "--token-env", "NOT_SET"), "NOT_SET"),
     "a certificate without a key": ((*HTTP, "--tls-cert", "/etc/passwd"), "go together"),
-    "a certificate that is none": ((*HTTP, "--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"), "cannot be used"),
+    "a file that is not a certificate": (
+        (*HTTP, "--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"),
+        "cannot be used",
+    ),
     "a bad server": (("--nats", "http://a"), "expected an address"),
     "a password": (("--nats", "nats://me:s3cret@a"), "credentials"),
     "a bad subject": (("--nats", "nats://a", "--subject", "a.*"), "is not a subject"),

@@ -223,7 +223,7 @@ async def test_a_request_that_comes_just_before_the_subscription_ends_is_answere
     assert received == [b"{}"]
 
 
-async def test_attempts_to_subscribe_again_go_on(server: GuardedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_attempts_to_subscribe_again_continue(server: GuardedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nats_subscription, "_CHECK_SECONDS", 0.01)
     clients: list[Client] = []
 

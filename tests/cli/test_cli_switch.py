@@ -166,7 +166,9 @@ def test_a_list_that_may_not_be_written_is_said_to_keep_the_hook_disabled(world:
 
 
 @pytest.mark.parametrize(("verb", "listed"), [("disable", ["lint"]), ("enable", [])])
-def test_what_is_so_already_is_said_and_nothing_is_written(world: CliProject, verb: str, listed: list[str]) -> None:
+def test_a_hook_that_is_already_switched_is_reported_and_nothing_is_written(
+    world: CliProject, verb: str, listed: list[str]
+) -> None:
     world.configure(BeforeTool={"name": "lint", "command": "./lint"})
     world.put("user", {"hooksConfig": {"disabled": listed}})
     before = files_in(world.folder)
@@ -343,7 +345,7 @@ def test_settings_that_cannot_be_read_are_left_alone(world: CliProject) -> None:
     assert world.user_file.read_text() == '{"enableHooks": true,, \x1b[2J}'
 
 
-def test_a_list_that_is_none_is_left_alone(world: CliProject) -> None:
+def test_a_value_that_is_not_a_list_is_left_alone(world: CliProject) -> None:
     content = '{"hooksConfig": {"disabled": "everything"}}'
     world.configure(level="system", BeforeTool={"name": "audit", "command": "audit"})
     world.put("user", content)

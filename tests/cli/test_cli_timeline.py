@@ -11,7 +11,7 @@ from llxprt_hooks.inspection import timeline as timeline_module
 from llxprt_hooks.inspection.inventory import take_inventory
 from llxprt_hooks.inspection.log import LogReader
 from llxprt_hooks.inspection.replay import diff, fire_command, hook_test, input_of
-from llxprt_hooks.inspection.silence import find_failing_hooks, find_silent_hooks
+from llxprt_hooks.inspection.suspicious_hooks import find_failing_hooks, find_silent_hooks
 from llxprt_hooks.inspection.timeline import Timeline, Where, would_decide
 from tests.support.inspector import GUARD, fire
 

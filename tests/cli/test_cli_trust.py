@@ -73,7 +73,7 @@ def test_a_hook_of_no_event_is_not_said_to_run(world: CliProject) -> None:
     assert "unknown event, so this hook never runs; run `llxprt-hooks validate` for details" in run.stdout
 
 
-def test_what_keeps_approved_hooks_from_working_is_said(guarded: CliProject) -> None:
+def test_problems_of_approved_hooks_are_reported(guarded: CliProject) -> None:
     (guarded.root / "guard.sh").unlink()
 
     run = guarded.run("trust", "--yes", approved=False)
@@ -92,7 +92,7 @@ def test_an_approval_without_problems_says_until_when_it_counts(guarded: CliProj
     assert run.stdout.splitlines()[-1] == said
 
 
-def test_before_you_are_asked_you_are_told_of_problems(guarded: CliProject) -> None:
+def test_problems_are_reported_before_the_question(guarded: CliProject) -> None:
     (guarded.root / "guard.sh").unlink()
 
     screen = guarded.terminal("llxprt-hooks trust", columns=200)
@@ -260,7 +260,7 @@ def test_a_change_of_a_script_is_shown_as_a_difference(guarded: CliProject) -> N
 
 
 @pytest.mark.parametrize("content", [b"\0" + b"x" * 100, b"x" * (256 * 1024 + 1)])
-def test_a_change_that_cannot_be_shown_is_said(guarded: CliProject, content: bytes) -> None:
+def test_a_change_that_cannot_be_shown_is_reported(guarded: CliProject, content: bytes) -> None:
     guarded.write("guard.sh", content, 0o755)
     guarded.approve()
     guarded.write("guard.sh", content + b"y", 0o755)
@@ -293,7 +293,7 @@ def test_a_text_that_was_not_kept_is_not_shown_as_empty(guarded: CliProject) -> 
     assert "forged" not in shown
 
 
-def test_a_change_of_line_endings_is_said(guarded: CliProject) -> None:
+def test_a_change_of_line_endings_is_reported(guarded: CliProject) -> None:
     guarded.approve()
     guarded.write("guard.sh", "#!/bin/sh\r\nexit 2\r\n", 0o755)
 

@@ -144,7 +144,7 @@ def test_the_package_can_be_run_as_a_module(world: CliProject) -> None:
     assert ended.stdout == world.run("list").stdout
 
 
-def test_version_is_told(world: CliProject) -> None:
+def test_version_is_printed(world: CliProject) -> None:
     run = world.run("--version")
 
     assert run.status == 0
@@ -195,7 +195,7 @@ def test_every_command_takes_a_folder(call: Call, name: str) -> None:
         "--help",
     ],
 )
-def test_a_reader_who_has_gone_is_no_reason_for_words(world: CliProject, command: str) -> None:
+def test_a_closed_output_pipe_is_not_reported(world: CliProject, command: str) -> None:
     world.configure(BeforeTool=[f"echo {number}" for number in range(300)])
     world.log_file.parent.mkdir(parents=True)
     line = '{"id": "1", "hook": "%s", "event_name": "BeforeTool", "duration": 1.5}\n'
@@ -296,7 +296,7 @@ def test_a_program_that_runs_a_command_in_its_process_keeps_its_logging(call: Ca
     assert root.level == before < logging.ERROR
 
 
-def test_an_option_before_the_command_is_told_its_place(world: CliProject) -> None:
+def test_the_right_place_of_an_option_before_the_command_is_shown(world: CliProject) -> None:
     run = world.run("-C", "somewhere", "list")
 
     assert "-C goes after the command, as in: llxprt-hooks list -C somewhere" in run.stderr

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.api_server import APIServer
 from tests.clients.drivers import DRIVERS, Driver, driving
+from tests.support.api_server import APIServer
 
 
 @pytest.fixture(autouse=True)
@@ -13,9 +13,8 @@ def _few_certificates(few_certificates: None) -> None: ...
 
 
 @pytest.fixture
-def server() -> Iterator[APIServer]:
-    with APIServer().running() as server:
-        yield server
+def server(api_server: APIServer) -> APIServer:
+    return api_server
 
 
 @pytest.fixture(params=DRIVERS)

@@ -18,7 +18,7 @@ from llxprt_hooks.integrations.openai import OpenAIHooks
 if TYPE_CHECKING:
     from llxprt_hooks import Hooks
     from llxprt_hooks.integrations.client import ClientHooks
-    from tests.clients.api_server import APIServer
+    from tests.support.api_server import APIServer
 
 
 class Driver(ABC):
@@ -113,7 +113,37 @@ class Driver(ABC):
     def with_streaming_response(self, prompt: str) -> Any: ...
 
 
-class ChatDriver(Driver):
+class ChatTexts:
+    """The texts in the answers of Chat Completions."""
+
+    def text(self, response: Any) -> str:
+        return response.choices[0].message.content or ""
+
+    def text_of_event(self, event: Any) -> str:
+        return "".join(choice.delta.content or "" for choice in event.choices)
+
+
+class ResponsesTexts:
+    """The texts in the answers of Responses."""
+
+    def text(self, response: Any) -> str:
+        return str(response.output_text)
+
+    def text_of_event(self, event: Any) -> str:
+        return event.delta if event.type == "response.output_text.delta" else ""
+
+
+class MessagesTexts:
+    """The texts in the answers of Messages."""
+
+    def text(self, response: Any) -> str:
+        return "".join(block.text for block in response.content if block.type == "text")
+
+    def text_of_event(self, event: Any) -> str:
+        return event.delta.text if event.type == "content_block_delta" and event.delta.type == "text_delta" else ""
+
+
+class ChatDriver(ChatTexts, Driver):
     integration = OpenAIHooks
 
     def _client(self, clients: OpenAIHooks, by_http: bool) -> Any:
@@ -125,12 +155,6 @@ class ChatDriver(Driver):
 
     def create(self, prompt: str = "hi", **options: Any) -> Any:
         return self.run(self.create_call(prompt, **options))
-
-    def text(self, response: Any) -> str:
-        return response.choices[0].message.content or ""
-
-    def text_of_event(self, event: Any) -> str:
-        return "".join(choice.delta.content or "" for choice in event.choices)
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:
@@ -164,7 +188,7 @@ class ChatDriver(Driver):
         return [message["content"] for message in request["messages"]]
 
 
-class ResponsesDriver(Driver):
+class ResponsesDriver(ResponsesTexts, Driver):
     integration = OpenAIHooks
 
     def _client(self, clients: OpenAIHooks, by_http: bool) -> Any:
@@ -176,12 +200,6 @@ class ResponsesDriver(Driver):
 
     def create(self, prompt: str = "hi", **options: Any) -> Any:
         return self.run(self.create_call(prompt, **options))
-
-    def text(self, response: Any) -> str:
-        return str(response.output_text)
-
-    def text_of_event(self, event: Any) -> str:
-        return event.delta if event.type == "response.output_text.delta" else ""
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:
@@ -216,7 +234,7 @@ class ResponsesDriver(Driver):
         return [given] if isinstance(given, str) else [item["content"] for item in given]
 
 
-class MessagesDriver(Driver):
+class MessagesDriver(MessagesTexts, Driver):
     integration = AnthropicHooks
 
     def _client(self, clients: AnthropicHooks, by_http: bool) -> Any:
@@ -233,12 +251,6 @@ class MessagesDriver(Driver):
 
     def create(self, prompt: str = "hi", **options: Any) -> Any:
         return self.run(self.create_call(prompt, **options))
-
-    def text(self, response: Any) -> str:
-        return "".join(block.text for block in response.content if block.type == "text")
-
-    def text_of_event(self, event: Any) -> str:
-        return event.delta.text if event.type == "content_block_delta" else ""
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:

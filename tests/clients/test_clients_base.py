@@ -54,8 +54,7 @@ def test_an_integration_loads_settings_files(tmp_path: Path, monkeypatch: pytest
 
 def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        example = Example(hooks=HOOKS)
-        example.report_unsupported()
+        Example(hooks=HOOKS)
     assert [record.getMessage() for record in caplog.records] == [
         "hooks for PreCompress are configured but will not run: the framework does not compress"
     ]

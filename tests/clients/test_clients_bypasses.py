@@ -14,8 +14,8 @@ import pytest
 from llxprt_hooks import Config, TranslationError
 from llxprt_hooks.integrations.openai import OpenAIHooks
 from llxprt_hooks.model import resolve_translator
-from tests.clients.api_server import ANSWERS, APIServer, Call, Reply
 from tests.clients.drivers import DRIVERS, ChatDriver, Driver, MessagesDriver, ResponsesDriver
+from tests.support.api_server import ANSWERS, APIServer, Call, Reply
 
 QUEUED = {"id": "resp_1", "object": "response", "status": "queued", "output": [], "background": True, "model": "m"}
 ANSWER = {**QUEUED, **ANSWERS["openai-responses"]("the model's answer")}

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from llxprt_hooks import deny
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
-from tests.clients.api_server import APIServer, Reply
+from tests.support.api_server import APIServer, Reply
 
 CHANGED = {"hookSpecificOutput": {"llm_response": {"text": "the hook's answer"}}}
 MESSAGES: Any = [{"role": "user", "content": "hi"}]

@@ -16,8 +16,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
 from llxprt_hooks.model import resolve_translator
-from tests.clients.api_server import APIServer
-from tests.clients.api_server import Call as ModelCall
+from tests.clients.drivers import ChatTexts, MessagesTexts, ResponsesTexts
 from tests.integrations.contract import (
     EFFECTS,
     TOOL_NAMES,
@@ -32,6 +31,8 @@ from tests.integrations.contract import (
     check_declarations,
     ran_normally,
 )
+from tests.support.api_server import APIServer
+from tests.support.api_server import Call as ModelCall
 
 if TYPE_CHECKING:
     from tests.support.project import Project
@@ -160,19 +161,13 @@ class OpenAIDriver(ClientDriver):
         return {"allowed": frozenset(allowed), "must_call": shown.get("mode") == "ANY"}
 
 
-class ChatDriver(OpenAIDriver):
+class ChatDriver(ChatTexts, OpenAIDriver):
     API = "openai-chat"
 
     def ask(self, client: Any, scenario: Scenario, history: list[Any], *, stream: bool) -> Any:
         tools = [{"type": "function", "function": {"name": name}} for name in sorted(TOOL_NAMES)]
         messages = [{"role": "system", "content": scenario.system_prompt}, *history]
         return client.chat.completions.create(model="model-1", messages=messages, tools=tools, stream=stream)
-
-    def text(self, response: Any) -> str:
-        return response.choices[0].message.content or ""
-
-    def text_of_event(self, event: Any) -> str:
-        return "".join(choice.delta.content or "" for choice in event.choices)
 
     def run_tools(self, hooks: OpenAIHooks, response: Any, functions: dict[str, Any]) -> Any:
         run: Any = hooks.arun_tool_calls if self.is_async else hooks.run_tool_calls
@@ -201,7 +196,7 @@ class ChatDriver(OpenAIDriver):
         )
 
 
-class ResponsesDriver(OpenAIDriver):
+class ResponsesDriver(ResponsesTexts, OpenAIDriver):
     API = "openai-responses"
 
     def ask(self, client: Any, scenario: Scenario, history: list[Any], *, stream: bool) -> Any:
@@ -209,12 +204,6 @@ class ResponsesDriver(OpenAIDriver):
         return client.responses.create(
             model="model-1", instructions=scenario.system_prompt, input=history, tools=tools, stream=stream
         )
-
-    def text(self, response: Any) -> str:
-        return str(response.output_text)
-
-    def text_of_event(self, event: Any) -> str:
-        return event.delta if event.type == "response.output_text.delta" else ""
 
     def run_tools(self, hooks: OpenAIHooks, response: Any, functions: dict[str, Any]) -> Any:
         run: Any = hooks.arun_tool_calls if self.is_async else hooks.run_tool_calls
@@ -243,7 +232,7 @@ class ResponsesDriver(OpenAIDriver):
         )
 
 
-class MessagesDriver(ClientDriver):
+class MessagesDriver(MessagesTexts, ClientDriver):
     partial: ClassVar[Mapping[str, Check]] = {**PARTIAL, "before_model_changes_settings": _not_set}
 
     def load(self, scenario: Scenario) -> AnthropicHooks:
@@ -257,12 +246,6 @@ class MessagesDriver(ClientDriver):
         tools = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(TOOL_NAMES)]
         options: Any = {"system": scenario.system_prompt, "messages": history, "tools": tools, "stream": stream}
         return client.messages.create(model="model-1", max_tokens=100, **options)
-
-    def text(self, response: Any) -> str:
-        return "".join(block.text for block in response.content if block.type == "text")
-
-    def text_of_event(self, event: Any) -> str:
-        return event.delta.text if event.type == "content_block_delta" and event.delta.type == "text_delta" else ""
 
     def joined(self, events: list[Any]) -> Any:
         wire = resolve_translator("anthropic-messages").wire

@@ -17,11 +17,10 @@ import openai
 import pytest
 
 from llxprt_hooks import Hooks, deny, stop
-from llxprt_hooks.model import Restriction
+from llxprt_hooks.engine.executors.http import is_loopback
 from llxprt_hooks.proxy import model_http
-from llxprt_hooks.proxy.model_answers import without_calls
-from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, is_loopback, serving, upstreams
-from tests.clients.api_server import APIServer, Call
+from llxprt_hooks.proxy.model_http import RunningProxy, UpstreamError, serving, upstreams
+from tests.support.api_server import APIServer, Call
 from tests.support.processes import eventually, lives
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ async def test_a_body_is_sent_as_it_arrives(upstream: Upstream) -> None:
 
     async def body() -> AsyncIterator[bytes]:
         yield b"first "
-        await eventually(lambda: bool(upstream.heads))  # the request is under way before its body is complete
+        await eventually(lambda: bool(upstream.heads))  # the request is sent before its body is complete
         arrived.set()
         yield b"second"
 
@@ -607,44 +606,8 @@ async def test_answers_of_a_real_client_are_replaced_in_streams_too() -> None:
             await client.close()
 
 
-CALLS: dict[str, tuple[Any, Any, Any]] = {
-    # An answer with two calls, where its calls are, and the answer's end once no call is left.
-    "anthropic-messages": (
-        {
-            "content": [{"type": "text", "text": "a"}, *({"type": "tool_use", "name": n} for n in ("one", "two"))],
-            "stop_reason": "tool_use",
-        },
-        lambda answer: [block["name"] for block in answer["content"] if block["type"] == "tool_use"],
-        lambda answer: answer["stop_reason"] == "end_turn",
-    ),
-    "openai-chat": (
-        {
-            "choices": [
-                {
-                    "message": {
-                        "content": "a",
-                        "tool_calls": [{"function": {"name": "one"}}, {"custom": {"name": "two"}}],
-                    },
-                    "finish_reason": "tool_calls",
-                }
-            ]
-        },
-        lambda answer: [
-            (call.get("function") or call["custom"])["name"]
-            for call in answer["choices"][0]["message"].get("tool_calls", ())
-        ],
-        lambda answer: answer["choices"][0]["finish_reason"] == "stop",
-    ),
-    "openai-responses": (
-        {"output": [{"type": "function_call", "name": "one"}, {"type": "custom_tool_call", "name": "two"}]},
-        lambda answer: [item["name"] for item in answer["output"] if "call" in item["type"]],
-        lambda answer: answer["output"][-1]["type"] == "message",
-    ),
-}
-
-
 BUILT_IN: dict[str, str] = {
-    # The calls of tools that the agent runs, and the types of these tools.
+    # The tool calls that the agent runs, and the types of these tools.
     "local_shell_call": "local_shell",
     "shell_call": "shell",
     "apply_patch_call": "apply_patch",
@@ -669,14 +632,6 @@ async def test_calls_of_built_in_tools_that_may_not_run_are_text(upstream: Upstr
     assert refused[:-1] == [items[1], *ran]
     assert "may not be called now" in refused[-1]["content"][0]["text"]
     assert passed == [*items, *ran]
-
-
-def test_a_request_to_approve_a_tool_of_a_refused_server_is_text() -> None:
-    answer = {"output": [{"type": "mcp_approval_request", "id": "a", "server_label": "files", "name": "delete"}]}
-    assert without_calls("openai-responses", answer, Restriction(frozenset({"files"})).refusal) is answer
-    assert [item["type"] for item in without_calls("openai-responses", answer, lambda name: "no")["output"]] == [
-        "message"
-    ]
 
 
 RESTRICTED = {"toolConfig": {"mode": "NONE"}}
@@ -740,27 +695,6 @@ async def test_no_other_request_brings_prompts_or_answers_past_the_hooks(
     assert "hooks could not be shown" in refused.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("api", CALLS)
-def test_calls_that_may_not_run_are_text(api: str) -> None:
-    answer, calls, is_complete = CALLS[api]
-    before = json.dumps(answer)
-    assert without_calls(api, answer, Restriction().refusal) is answer
-    one = without_calls(api, answer, Restriction(frozenset({"one"})).refusal)
-    assert calls(one) == ["one"]
-    assert "two may not be called now. Allowed tools: one." in json.dumps(one)
-    none = without_calls(api, answer, lambda name: "enough")
-    assert calls(none) == []
-    assert is_complete(none)
-    assert json.dumps(none).count("enough") == 1
-    assert json.dumps(answer) == before
-
-
-def test_an_older_function_call_is_text_too() -> None:
-    choice = {"message": {"content": None, "function_call": {"name": "one"}}, "finish_reason": "function_call"}
-    changed = without_calls("openai-chat", {"choices": [choice]}, lambda name: f"no {name}")["choices"][0]
-    assert changed == {"message": {"content": "no one"}, "finish_reason": "stop"}
-
-
 # Upstreams.
 
 
@@ -803,7 +737,7 @@ async def test_an_upstream_cannot_be_the_proxy_itself(upstream: Upstream) -> Non
             pass
 
 
-async def test_the_proxy_ends_while_a_call_is_under_way(upstream: Upstream) -> None:
+async def test_the_proxy_ends_while_a_call_is_running(upstream: Upstream) -> None:
     ended = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, _: Any) -> None:

@@ -12,7 +12,7 @@ from llxprt_hooks import Hooks
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
-from llxprt_hooks.integrations.unsupported import unsupported_hooks
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
 from llxprt_hooks.proxy.model_http import serving, upstreams
 from tests.clients import test_clients_contract as clients
 from tests.integrations.contract import (
@@ -28,7 +28,7 @@ from tests.integrations.contract import (
 )
 
 if TYPE_CHECKING:
-    from tests.clients.api_server import APIServer
+    from tests.support.api_server import APIServer
     from tests.support.project import Project
 
 PREFIXES = {
@@ -92,7 +92,7 @@ class _Proxied(clients.ClientDriver):
                 outcome = await self._converse(scenario, self._without_hooks(), client)
             finally:
                 await client.close()
-        outcome.said = "\n".join(unsupported_hooks("model-proxy", hooks))
+        outcome.said = "\n".join(unsupported_hooks(UNSUPPORTED["model-proxy"], hooks))
         return outcome
 
     def _without_hooks(self) -> Any:

@@ -9,8 +9,8 @@ import openai
 import pytest
 
 from llxprt_hooks import StopRequested, TranslationError, deny, stop
-from tests.clients.api_server import Call, Reply
 from tests.clients.drivers import ChatDriver, Driver, MessagesDriver, ResponsesDriver
+from tests.support.api_server import Call, Reply
 
 CHANGED = {"hookSpecificOutput": {"llm_response": {"text": "the hook's answer"}}}
 CONNECTION_ERRORS = (openai.APIConnectionError, anthropic.APIConnectionError)

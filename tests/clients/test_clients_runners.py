@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from llxprt_hooks import StopRequested, context, deny, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
-from tests.clients.api_server import APIServer, Call
+from tests.support.api_server import APIServer, Call
 
 ASKED = [Call("repeat", {"word": "hi", "times": 2})]
 

@@ -10,8 +10,8 @@ import pytest
 from llxprt_hooks import StopRequested, ToolResult, context, deny, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
-from tests.clients.api_server import Call
 from tests.clients.drivers import Driver, MessagesDriver
+from tests.support.api_server import Call
 
 
 def read_file(path: str) -> str:
@@ -64,7 +64,7 @@ def test_text_of_hooks_follows_the_result(driver: Driver) -> None:
     assert content(result) == "content of a.txt\n\nit is old\n\n[System] be careful"
 
 
-def test_text_of_hooks_is_a_part_of_its_own_beside_parts(driver: Driver) -> None:
+def test_text_of_hooks_is_a_part_of_its_own_next_to_parts(driver: Driver) -> None:
     driver.hooks.on("AfterTool", lambda payload: context("it is old"))
     part = {"type": "image", "source": "…"}
     (result,) = run(driver, READ, read_file=lambda path: [part])
@@ -102,6 +102,32 @@ def test_calls_that_cannot_be_made_are_answered_with_an_error_and_fire_no_event(
     results = run(driver, Call("rm", {}), Call("read_file", []), read_file=read_file)  # type: ignore[arg-type]
     assert "There is no tool rm. Tools: read_file." in json.dumps(results[0])
     assert "The arguments of read_file are not a JSON object." in json.dumps(results[1])
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_arguments_that_are_nested_too_deeply_do_not_reach_the_tool(hooked: bool) -> None:
+    """A model can nest arguments deeper than Python's reader. The other calls of its answer still run."""
+    hooks = OpenAIHooks(hooks={})
+    if hooked:
+        hooks.hooks.on("BeforeTool", lambda payload: None)
+    deep = "[" * 100_000 + "]" * 100_000
+    texts = [f'{{"path": "a.txt", "more": {deep}}}', '{"path": "b.txt"}']
+    calls = [{"id": text[10], "function": {"name": "read_file", "arguments": text}} for text in texts]
+
+    first, second = hooks.run_tool_calls(calls, {"read_file": lambda path, more=None: read_file(path)})
+
+    assert content(first) == "The arguments of read_file are nested too deeply."
+    assert content(second) == "content of b.txt"
+
+
+def test_hooks_see_arguments_next_to_a_value_that_only_python_accepts() -> None:
+    hooks = OpenAIHooks(hooks={})
+    hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"]["path"] == "a.txt" else None)
+    call = {"id": "1", "function": {"name": "read_file", "arguments": '{"path": "a.txt", "size": NaN}'}}
+
+    (result,) = hooks.run_tool_calls([call], {"read_file": pytest.fail})
+
+    assert content(result) == "no"
 
 
 def test_coroutine_functions_are_awaited(driver: Driver) -> None:

@@ -50,7 +50,7 @@ def printing(tmp_path: Path, script: Callable[[str], str]) -> Callable[..., str]
 
 @pytest.fixture
 def run_hooks(tmp_path: Path) -> RunHooks:
-    """Run command lines side by side with the real runner; their results, in plan order."""
+    """Run command lines in parallel with the real runner; return their results in plan order."""
 
     async def run(
         *commands: str,

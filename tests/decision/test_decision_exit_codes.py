@@ -181,7 +181,7 @@ async def test_a_modification_in_json_is_applied_to_the_operation(config_with: A
 
 @pytest.mark.requirement("HOOK-065")
 @pytest.mark.parametrize("stdout", [b"", b" \n\r\t", "\ufeff\u00a0\u2028".encode()])
-def test_silence_is_no_output_at_all(stdout: bytes) -> None:
+def test_blank_stdout_gives_no_output(stdout: bytes) -> None:
     reading = read_outcome(ProcessOutcome(exit_code=0, stdout=stdout, stderr=b"chatter"))
 
     assert reading.success
@@ -202,7 +202,9 @@ def test_silence_is_no_output_at_all(stdout: bytes) -> None:
         "Grüße 👋",
     ],
 )
-async def test_text_that_is_no_json_is_a_message_with_an_implied_allow(run_hook: Any, printing: Any, text: str) -> None:
+async def test_text_that_is_not_json_is_a_message_with_an_implied_allow(
+    run_hook: Any, printing: Any, text: str
+) -> None:
     result = await run_hook(printing(f"{text}\n"))
 
     assert result.success
@@ -214,7 +216,7 @@ async def test_text_that_is_no_json_is_a_message_with_an_implied_allow(run_hook:
 @pytest.mark.parametrize(
     "text", ["42", "-1.5e3", "[]", '[{"decision":"deny"}]', "null", "true", "false", '"deny"', '"42"', '"[]"', '""']
 )
-def test_json_that_is_no_object_is_plain_text(text: str) -> None:
+def test_json_that_is_not_an_object_is_plain_text(text: str) -> None:
     reading = read_outcome(said(text))
 
     assert reading.success
@@ -343,7 +345,7 @@ async def test_a_hook_that_a_signal_ended_has_failed_with_exit_code_0_and_the_si
 
 
 @pytest.mark.requirement("HOOK-196")
-async def test_a_hook_that_a_signal_ended_in_silence_has_no_output(run_hook: Any, printing: Any) -> None:
+async def test_a_hook_that_a_signal_ended_before_it_printed_has_no_output(run_hook: Any, printing: Any) -> None:
     result = await run_hook(printing(DENY, then="kill -KILL $$; sleep 30"))
 
     assert not result.success
@@ -375,7 +377,7 @@ async def test_a_hook_that_timed_out_never_blocks_even_if_it_then_exits_with_2(r
 
 
 @pytest.mark.parametrize("milliseconds", [1.0, 60_000.0, 1_234_567.0, 86_400_000.0])
-def test_a_time_out_is_told_to_the_millisecond(milliseconds: float) -> None:
+def test_a_timeout_is_reported_to_the_millisecond(milliseconds: float) -> None:
     reading = read_outcome(ProcessOutcome(timed_out_after=milliseconds))
 
     assert reading.error is not None
@@ -446,7 +448,7 @@ async def test_exit_code_2_blocks_however_much_was_written(run_hook: Any, printi
     assert final_output(result).reason == "y" * 1000
 
 
-async def test_much_stderr_beside_exit_code_0_is_cut_and_costs_nothing(run_hook: Any, printing: Any) -> None:
+async def test_much_stderr_with_exit_code_0_is_cut_and_costs_nothing(run_hook: Any, printing: Any) -> None:
     result = await run_hook(printing(DENY, "y" * 5000), output_limit=1000)
 
     assert result.success
@@ -474,7 +476,7 @@ async def test_an_odd_but_explicit_deny_blocks_through_a_real_process(run_hook: 
     assert final_output(result).reason == "a\ufffd\ud800"
 
 
-async def test_bytes_that_are_no_text_are_kept_readable(run_hook: Any, printing: Any) -> None:
+async def test_bytes_that_are_not_text_are_kept_readable(run_hook: Any, printing: Any) -> None:
     result = await run_hook(printing(b"a\xffb", b"c\xfed", "exit 2"))
 
     assert result.stdout == "a\ufffdb"

@@ -133,7 +133,7 @@ WRONG_SPECIFIC_FIELDS = [(name, value) for name, values in WRONG_SPECIFIC_TYPES.
 
 @pytest.mark.requirement("HOOK-157", "HOOK-110")
 @pytest.mark.parametrize(("name", "value"), WRONG_FIELDS)
-def test_a_field_of_the_wrong_type_is_ignored_by_itself_and_listed(name: str, value: Any) -> None:
+def test_a_field_of_the_wrong_type_is_ignored_alone_and_listed(name: str, value: Any) -> None:
     well_formed = {
         "decision": "deny",
         "reason": "why",
@@ -152,7 +152,7 @@ def test_a_field_of_the_wrong_type_is_ignored_by_itself_and_listed(name: str, va
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG_SPECIFIC_FIELDS)
-def test_an_event_field_of_the_wrong_type_is_ignored_by_itself_and_listed(name: str, value: Any) -> None:
+def test_an_event_field_of_the_wrong_type_is_ignored_alone_and_listed(name: str, value: Any) -> None:
     well_formed = {
         "additionalContext": "more",
         "permissionDecision": "deny",
@@ -180,7 +180,7 @@ def test_an_event_field_of_the_wrong_type_is_ignored_by_itself_and_listed(name: 
         ({"allowedFunctionNames": [{"name": "a"}]}, {"allowedFunctionNames": []}),
     ],
 )
-def test_what_is_malformed_in_a_tool_configuration_is_ignored_by_itself_and_listed(
+def test_what_is_malformed_in_a_tool_configuration_is_ignored_alone_and_listed(
     tool_config: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     output = DefaultHookOutput({"hookSpecificOutput": {"toolConfig": tool_config}})
@@ -454,7 +454,7 @@ def test_the_permission_reason_of_a_tool_comes_first(decision: str) -> None:
 
 @pytest.mark.requirement("HOOK-170", "HOOK-199")
 @pytest.mark.parametrize("reason", [7, ["p"], None])
-def test_a_permission_reason_that_is_no_text_leaves_the_reason_in_force(reason: Any) -> None:
+def test_a_permission_reason_that_is_not_text_leaves_the_reason_in_force(reason: Any) -> None:
     output = BeforeToolHookOutput(
         {"reason": "r", "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": reason}}
     )

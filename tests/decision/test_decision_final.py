@@ -190,4 +190,4 @@ def guards(event: HookEventName) -> st.SearchStrategy[tuple[ProcessOutcome, bool
     denied, broken = st.tuples(denials, st.booleans()), st.tuples(failures, st.just(True))
     if event is BEFORE_TOOL:
         return denied | broken | st.tuples(permission_denials, st.booleans())
-    return st.tuples(denials, st.just(True)) | broken  # a later hook may lift the block of any other (HOOK-098)
+    return st.tuples(denials, st.just(True)) | broken  # a later hook may override the block of any other (HOOK-098)

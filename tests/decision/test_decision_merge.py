@@ -56,7 +56,7 @@ DENY = printed({"decision": "deny", "reason": "policy"})
 @pytest.mark.requirement("HOOK-092", "HOOK-190")
 @or_events
 @pytest.mark.parametrize("block", [DENY, printed({"decision": "block"}), refused("policy"), refused()])
-def test_a_single_block_blocks_wherever_it_stands(event: HookEventName, block: ProcessOutcome) -> None:
+def test_a_single_block_blocks_at_any_position(event: HookEventName, block: ProcessOutcome) -> None:
     others = [ALLOW, printed({}), said("text"), failed("warning"), printed({"decision": "ask"})]
 
     for place in range(len(others) + 1):
@@ -338,10 +338,10 @@ def test_model_requests_are_merged_by_top_level_key_and_no_deeper() -> None:
         ([DENY, printed({"decision": "ask"})], False),
         ([DENY, printed({"decision": None})], True),
         ([DENY, printed({"systemMessage": "m"})], True),
-        ([DENY, printed({"decision": "unheard of"})], True),
+        ([DENY, printed({"decision": "unknown"})], True),
     ],
 )
-def test_an_explicit_decision_stands_until_a_later_hook_decides_explicitly(
+def test_an_explicit_decision_is_kept_until_a_later_hook_decides_explicitly(
     event: HookEventName, endings: list[ProcessOutcome], blocks: bool
 ) -> None:
     assert merged(event, *endings).is_blocking_decision() is blocks
@@ -430,7 +430,7 @@ def test_mode_none_of_any_hook_leaves_no_tool(tool_configs: list[dict[str, Any]]
 
 
 @pytest.mark.parametrize("configs", [[{"mode": "AUTO"}], [{"mode": "ANY"}, {"mode": "AUTO"}], [{"mode": "ANY"}, {}]])
-def test_names_that_no_hook_listed_are_no_restriction(configs: list[dict[str, Any]]) -> None:
+def test_names_that_no_hook_listed_are_not_a_restriction(configs: list[dict[str, Any]]) -> None:
     assert "allowedFunctionNames" not in tool_config(*configs)
 
 
@@ -512,7 +512,7 @@ def test_every_event_has_a_strategy(event: HookEventName) -> None:
         ([ProcessOutcome(exit_code=0)], True, False),
     ],
 )
-def test_success_tells_of_the_hooks_health_and_the_final_output_of_their_policy(
+def test_success_is_about_the_hooks_health_and_the_final_output_about_their_policy(
     endings: list[ProcessOutcome], success: bool, blocks: bool
 ) -> None:
     result = aggregated(BEFORE_TOOL, endings)
@@ -553,7 +553,7 @@ async def test_of_three_hooks_the_two_that_succeeded_are_merged(
 @pytest.mark.requirement("HOOK-214", "HOOK-209")
 @pytest.mark.parametrize("event", list(HookEventName))
 @pytest.mark.parametrize("failure", [failed("oops"), ProcessOutcome(signal="SIGTERM", stderr=b"oops")])
-def test_the_warning_of_a_failed_hook_is_kept_beside_the_final_output_and_not_in_it(
+def test_the_warning_of_a_failed_hook_is_kept_next_to_the_final_output_and_not_in_it(
     event: HookEventName, failure: ProcessOutcome
 ) -> None:
     alone = aggregated(event, [failure])
@@ -592,7 +592,7 @@ def test_the_total_duration_is_the_sum_of_the_durations() -> None:
     assert HookAggregator().aggregate_results(results, BEFORE_TOOL).total_duration == pytest.approx(21.75)
 
 
-async def test_the_batch_record_has_the_wall_time_beside_the_sum(
+async def test_the_batch_record_has_the_wall_time_next_to_the_sum(
     config_with: Any, script: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -618,7 +618,7 @@ BLOCKS = [("", "no", "exit 2"), ('{"decision":"deny","reason":"no"}', "", "exit 
 
 
 @pytest.mark.parametrize(("stdout", "stderr", "end"), BLOCKS)
-async def test_a_block_after_a_tool_is_logged_and_the_result_stands(
+async def test_a_block_after_a_tool_is_logged_and_the_result_stays(
     config_with: Any, printing: Any, caplog: pytest.LogCaptureFixture, stdout: str, stderr: str, end: str
 ) -> None:
     config = config_with(AFTER_TOOL, printing(stdout, stderr, end))
@@ -632,7 +632,7 @@ async def test_a_block_after_a_tool_is_logged_and_the_result_stands(
 
 
 @pytest.mark.parametrize(("stdout", "stderr", "end"), BLOCKS)
-async def test_a_block_after_the_model_is_logged_and_the_response_stands(
+async def test_a_block_after_the_model_is_logged_and_the_response_stays(
     config_with: Any, printing: Any, caplog: pytest.LogCaptureFixture, stdout: str, stderr: str, end: str
 ) -> None:
     config = config_with(HookEventName.AFTER_MODEL, printing(stdout, stderr, end))

@@ -284,7 +284,7 @@ async def test_hooks_that_finish_in_another_order_are_merged_in_plan_order(
     finished.touch()
 
     def hook(number: int) -> str:
-        # Each waits until as many others are done as stand before it in the order, and a moment for their end.
+        # Each waits until as many others are done as are before it in the order, and a moment for their end.
         turn = order.index(number)
         wait = (
             f"until [ $(wc -l < {finished}) -eq {turn} ]; do sleep 0.01; done; sleep 0.03; echo {number} >> {finished}"

@@ -29,8 +29,8 @@ ACCEPTED = {
     "encoded surrogate and cut sequence in a string": b'{"decision":"deny","reason":"\xed\xa0\x80\xf0\x9f"}',
     "lone surrogate": b'{"decision":"deny","reason":"\\ud800"}',
     "surrogates in the wrong order": b'{"decision":"deny","reason":"\\udc00\\ud800"}',
-    "number beyond all floats": b'{"decision":"deny","n":1e999}',
-    "negative number beyond all floats": b'{"decision":"deny","n":-1e999}',
+    "number that is too large for a float": b'{"decision":"deny","n":1e999}',
+    "negative number that is too large for a float": b'{"decision":"deny","n":-1e999}',
     "integer of 6000 digits": b'{"decision":"deny","n":' + b"9" * 6000 + b"}",
     "negative integer of 6000 digits": b'{"decision":"deny","n":-' + b"9" * 6000 + b"}",
     "fraction of 6000 digits": b'{"decision":"deny","n":0.' + b"1" * 6000 + b"}",
@@ -122,7 +122,7 @@ def test_what_node_refuses_as_json_is_plain_text_with_an_implied_allow(stdout: b
 
 
 @table(REFUSED)
-def test_reading_what_is_no_json_raises_a_value_error_and_nothing_else(stdout: bytes) -> None:
+def test_reading_invalid_json_raises_a_value_error_and_nothing_else(stdout: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_json(stdout)
 
@@ -149,7 +149,7 @@ def test_odd_json_is_read_for_what_it_says(data: bytes, value: object) -> None:
 
 
 @pytest.mark.parametrize("depth", [150, 190])
-def test_nesting_that_a_hook_could_mean_is_read_in_full_beside_nesting_without_end(depth: int) -> None:
+def test_plausible_nesting_is_read_in_full_next_to_endless_nesting(depth: int) -> None:
     meant = b"[" * depth + b'"here"' + b"]" * depth
 
     value: Any = read_json(b'{"endless":' + OPEN + CLOSE + b',"meant":' + meant + b"}")

@@ -16,7 +16,7 @@ class Unspeakable(Exception):
 
 
 @pytest.mark.requirement("DELTA-HFAIL-001")
-def test_a_failure_envelope_is_no_success_and_holds_the_error_and_its_stage() -> None:
+def test_a_failure_envelope_is_not_a_success_and_has_the_error_and_its_stage() -> None:
     error = KeyError("missing")
 
     envelope = build_failure_envelope(error, "planning", {"eventName": "BeforeTool"})

@@ -197,7 +197,7 @@ ODD_VALUES: dict[str, Callable[[], object]] = {
     "deep mapping": deep_mapping,
     "object without text": Unspeakable,
     "object without text as a key": lambda: {Unspeakable(): 1},
-    "object whose text is none": TextIsNoText,
+    "object whose text is not text": TextIsNoText,
     "object whose text has a lone surrogate": LoneSurrogateText,
     "object without attributes": Secretive,
     "object without a class": Classless,
@@ -211,7 +211,7 @@ ODD_VALUES: dict[str, Callable[[], object]] = {
     "dict without items": lambda: [UnreadableDict(a=1), LONE],
     "list without items": lambda: [UnreadableList([1]), LONE],
     "model without dump": FailingModel,
-    "model that dumps a model without end": EndlessModel,
+    "model that dumps a model endlessly": EndlessModel,
     "bytes": lambda: [b"\xff", bytearray(b"\xff"), memoryview(b"\xff"), LONE],
     "sets": lambda: [{1}, frozenset({LONE})],
     "keys of every kind": lambda: {None: 1, True: 2, 1.5: 3, (1, 2): 4, b"x": 5, Color.RED: 6, LONE: 7},
@@ -233,12 +233,12 @@ def parsed(data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in ODD_VALUES.items()])
-def test_a_value_however_odd_is_written_as_json(make: Callable[[], object]) -> None:
+def test_any_value_is_written_as_json(make: Callable[[], object]) -> None:
     parsed(write_json(make()))
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in ODD_VALUES.items()])
-def test_an_odd_value_costs_nothing_that_stands_beside_it(make: Callable[[], object]) -> None:
+def test_an_unusual_value_does_not_affect_the_values_next_to_it(make: Callable[[], object]) -> None:
     payload = {"tool_name": "write_file", "tool_input": {"odd": make(), "file_path": "/etc/passwd", "n": 7}}
 
     written = parsed(write_json(payload))

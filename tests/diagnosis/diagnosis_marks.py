@@ -44,19 +44,19 @@ def settings(hooks: str) -> str:
 
 
 def group(text: str, event: str = "BeforeTool") -> str:
-    """A settings file with one group: what stands in its braces, its hook aside."""
+    """A settings file with one group: the text in its braces, without its hook."""
     return settings(
         f'    "{event}": [\n      {{ {text}, "hooks": [{{ "type": "command", "command": "true" }}] }}\n    ]'
     )
 
 
 def hook(text: str, event: str = "BeforeTool") -> str:
-    """A settings file with one hook: what stands in its braces."""
+    """A settings file with one hook: the text in its braces."""
     return settings(f'    "{event}": [\n      {{ "hooks": [\n        {{ {text} }}\n      ] }}\n    ]')
 
 
 def hooks(text: str) -> str:
-    """A settings file with one group: what stands in the brackets of its hooks."""
+    """A settings file with one group: the text in the brackets of its hooks."""
     return settings(f'    "BeforeTool": [{{ "hooks": [{text}] }}]')
 
 

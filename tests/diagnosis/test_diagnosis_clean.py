@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks.diagnosis import diagnose, inspect_project
+from llxprt_hooks.recipes import FIRST_HOOK, NAMES, find_recipe
 
 if TYPE_CHECKING:
     from tests.diagnosis.diagnosis_marks import DiagnosedProject
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "llxprt_hooks"
 EXAMPLES = sorted((ROOT / "examples").glob("*/project"))
-RECIPES = sorted((SOURCE / "recipes" / "collection").glob("*/settings.json"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
@@ -36,11 +37,12 @@ def test_the_demo_is_clean(place: DiagnosedProject) -> None:
     assert place.diagnose() == []
 
 
-@pytest.mark.parametrize("settings", RECIPES, ids=lambda path: path.parent.name)
-def test_a_recipe_is_clean(place: DiagnosedProject, settings: Path) -> None:
+@pytest.mark.parametrize("name", [FIRST_HOOK, *NAMES])
+def test_a_recipe_is_clean(place: DiagnosedProject, name: str) -> None:
+    recipe = find_recipe(name)
     place.write(place.user_file, '{ "enableHooks": true }')
-    place.write(place.project_file, settings.read_bytes())
-    for script in filter(Path.is_file, (settings.parent / "hooks").iterdir()):
-        place.write(f".llxprt/hooks/{script.name}", script.read_bytes(), 0o755)
+    place.write(place.project_file, json.dumps({"hooks": recipe.hooks}))
+    for script, content in recipe.scripts.items():
+        place.write(f".llxprt/hooks/{script}", content, 0o755)
 
     assert place.diagnose() == []

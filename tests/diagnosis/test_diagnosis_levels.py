@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from llxprt_hooks.diagnosis import diagnose, inspect_file, project_of
+from llxprt_hooks.trust.load import load_settings
 from llxprt_hooks.trust.status import grant_trust
 from tests.diagnosis.diagnosis_marks import DiagnosedProject, extension, settings, span, unmarked
 
@@ -24,7 +25,7 @@ def told(place: DiagnosedProject) -> list[tuple[str, Path, int, int]]:
     return [(each.code, each.file, each.line, each.column) for each in place.diagnose()]
 
 
-def test_an_empty_project_has_nothing_to_tell(place: DiagnosedProject) -> None:
+def test_an_empty_project_has_nothing_to_report(place: DiagnosedProject) -> None:
     assert told(place) == []
 
 
@@ -80,7 +81,7 @@ def test_a_project_that_is_not_approved(place: DiagnosedProject) -> None:
 
 
 @pytest.mark.usefixtures("untrusting")
-def test_how_to_approve_is_told(place: DiagnosedProject) -> None:
+def test_the_command_to_approve_is_shown(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     (found,) = place.diagnose()
@@ -177,13 +178,13 @@ def test_python_that_imports_from_the_project(place: DiagnosedProject, level: st
     assert ("imports-from-project" in codes) is (command in IMPORTING and level != "project")
 
 
-def test_a_file_that_is_none(place: DiagnosedProject) -> None:
+def test_a_path_that_is_not_a_file(place: DiagnosedProject) -> None:
     place.project_file.mkdir(parents=True)
 
     assert told(place) == [("unreadable-file", place.project_file, 1, 1)]
 
 
-def test_the_home_directory_is_no_project(place: DiagnosedProject) -> None:
+def test_the_home_directory_is_not_a_project(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
 
     assert diagnose(inspect_file(place.user_file, place.home)) == []
@@ -257,11 +258,69 @@ def test_the_same_command_of_two_extensions_is_not_the_same(place: DiagnosedProj
     assert told(place) == []
 
 
+def test_a_hook_of_an_extension_has_the_name_that_the_engine_gives_it(place: DiagnosedProject) -> None:
+    """The path of its folder is quoted in a command, so that is also how `disable` writes it."""
+    folder = place.extension("my ext", extension("${extensionPath}/x.sh")).parent.parent
+    place.write(folder / "x.sh", "#!/bin/sh\n", 0o755)
+    place.write(place.user_file, {"enableHooks": True, "hooksConfig": {"disabled": [f"'{folder}'/x.sh"]}})
+
+    assert [found.code for found in place.diagnose()] == ["disabled-hook"]
+
+
 def test_an_extension_without_a_manifest(place: DiagnosedProject) -> None:
     place.write(place.user_file, CLEAN)
     file = place.extension("x", '{ "hooks": {} }', manifest=False)
 
     assert told(place) == [("extension-without-manifest", file, 1, 1)]
+
+
+MANIFESTS = {
+    "it is not valid": ('{ "name"', "syntax"),
+    "it is not an object": ("[]", "syntax"),
+    "its name is not a string": ('{ "name": 7 }', "wrong-type"),
+}
+
+
+@pytest.mark.parametrize("with_hooks", [True, False])
+@pytest.mark.parametrize(("manifest", "code"), MANIFESTS.values(), ids=MANIFESTS)
+def test_a_manifest_with_a_mistake(place: DiagnosedProject, manifest: str, code: str, with_hooks: bool) -> None:
+    folder = place.home / ".llxprt" / "extensions" / "x"
+    file = place.write(folder / "gemini-extension.json", manifest)
+    if with_hooks:
+        place.extension("x", '{ "hooks": {} }', manifest=False)
+
+    [problem] = load_settings(place.root).problems
+
+    assert told(place) == [(code, file, problem.line, problem.column)]
+    assert problem.file == file
+
+
+def test_a_manifest_that_others_may_write(place: DiagnosedProject) -> None:
+    file = place.write(place.home / ".llxprt" / "extensions" / "x" / "llxprt-extension.json", "{}", 0o666)
+
+    [problem] = load_settings(place.root).problems
+    [found] = place.diagnose()
+
+    assert (found.code, found.file, found.message) == ("refused-settings", file, problem.message)
+
+
+def test_only_what_hooks_need_is_checked_in_a_manifest(place: DiagnosedProject) -> None:
+    manifest = '{ "name": "x", "mcpServers": { "a": 1, "a": 2 }, "hooks": { "Whenever": 7 }, "enableHooks": 7 }'
+    file = place.write(place.home / ".llxprt" / "extensions" / "x" / "llxprt-extension.json", manifest)
+
+    assert told(place) == []
+    assert diagnose(inspect_file(file, place.root)) == []
+
+
+def test_extensions_that_cannot_be_listed(place: DiagnosedProject) -> None:
+    folder = place.home / ".llxprt" / "extensions"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.symlink_to(folder)
+
+    [problem] = load_settings(place.root).problems
+    [found] = place.diagnose()
+
+    assert (found.code, found.file, found.message) == ("unreadable-file", folder, problem.message)
 
 
 def test_an_extension_without_hooks(place: DiagnosedProject) -> None:
@@ -301,7 +360,7 @@ def test_relative_paths_of_the_user_are_explained(place: DiagnosedProject) -> No
     assert "write the full path" in found.fix
 
 
-def test_a_folder_that_cannot_be_listed_is_no_extension(place: DiagnosedProject) -> None:
+def test_a_folder_that_cannot_be_listed_is_not_an_extension(place: DiagnosedProject) -> None:
     place.write(place.home / ".llxprt" / "extensions", "")
 
     assert told(place) == []

@@ -9,10 +9,10 @@ import pytest
 
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.diagnosis import Rule
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS, KNOWN_TOOLS
 from llxprt_hooks.engine.schema import GROUPS
-from llxprt_hooks.engine.suggestions import CLAUDE_EVENTS, meant_event
+from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import CLAUDE_EVENTS, CLAUDE_TOOLS, KNOWN_TOOLS
 from llxprt_hooks.text import closest
 
 

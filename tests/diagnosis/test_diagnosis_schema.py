@@ -68,6 +68,7 @@ def test_what_is_right_is_accepted(validator: Any, text: str) -> None:
         (settings('"disabled": "x"'), "hooks/disabled"),
         ('{ "hooksConfig": { "disabled": "x" } }', "hooksConfig/disabled"),
         ('{ "hooksConfig": { "environment": { "only": [] } } }', "hooksConfig/environment"),
+        ('{ "hooksConfig": { "audit": { "nats": { "servers": [] } } } }', "hooksConfig/audit/nats/servers"),
     ],
 )
 def test_what_is_wrong_is_rejected_at_its_place(validator: Any, text: str, path: str) -> None:

@@ -248,7 +248,7 @@ def test_an_interpreter_needs_neither_permission_nor_shebang(place: DiagnosedPro
     assert codes(place, "bash -eu ./check.sh --option") == []
 
 
-def test_a_missing_script_that_blocks_every_call_is_told_so(place: DiagnosedProject) -> None:
+def test_a_missing_script_that_blocks_every_call_is_reported_as_such(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(command("python3 check.py"))
 
     assert "then exits with 2, which blocks" in found.message
@@ -286,7 +286,7 @@ def test_a_binary_program_needs_no_shebang(place: DiagnosedProject) -> None:
         "# ./check.sh",
     ],
 )
-def test_what_only_a_shell_can_tell_is_left_alone(place: DiagnosedProject, text: str) -> None:
+def test_words_that_only_a_shell_understands_are_left_alone(place: DiagnosedProject, text: str) -> None:
     assert codes(place, text) == []
 
 
@@ -296,7 +296,7 @@ def test_the_home_directory_is_known(place: DiagnosedProject) -> None:
     assert codes(place, "~/check.sh; $HOME/check.sh; ~/other.sh") == ["script-missing"]
 
 
-def test_one_script_of_several_hooks_is_told_once(place: DiagnosedProject) -> None:
+def test_one_script_of_several_hooks_is_reported_once(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/bash\nfi\n", 0o755)
     hooks = '{ "type": "command", "command": "./check a" }, { "type": "command", "command": "./check b" }'
     text = f'{{ "enableHooks": true, "hooks": {{ "BeforeTool": [{{ "hooks": [{hooks}] }}] }} }}'
@@ -322,7 +322,7 @@ def test_nothing_is_run(place: DiagnosedProject) -> None:
     assert not (place.root / "ran").exists()
 
 
-def test_a_named_pipe_in_a_scripts_place_holds_nobody(place: DiagnosedProject) -> None:
+def test_a_named_pipe_in_place_of_a_script_does_not_block(place: DiagnosedProject) -> None:
     os.mkfifo(place.root / "pipe", 0o755)
     os.chmod(place.root / "pipe", 0o755)
 
@@ -336,7 +336,9 @@ needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read 
 @needs_permissions
 @pytest.mark.parametrize("marked", ["«./check»", "sh «check»", "cd . && ./«check»"])
 @pytest.mark.parametrize("mode", [0, stat.S_IXUSR])
-def test_a_script_that_cannot_be_read_is_told_at_its_command(place: DiagnosedProject, marked: str, mode: int) -> None:
+def test_a_script_that_cannot_be_read_is_reported_at_its_command(
+    place: DiagnosedProject, marked: str, mode: int
+) -> None:
     script = place.write("check", SH, mode)
     expected = unmarked(command(marked))
 
@@ -349,7 +351,7 @@ def test_a_script_that_cannot_be_read_is_told_at_its_command(place: DiagnosedPro
 
 
 @needs_permissions
-def test_a_folder_that_cannot_be_looked_into_is_told_at_its_command(place: DiagnosedProject) -> None:
+def test_a_folder_that_cannot_be_listed_is_reported_at_its_command(place: DiagnosedProject) -> None:
     folder = place.write("hooks/check", SH, 0o755).parent
     expected = unmarked(command("cd «hooks» && ./check"))
     folder.chmod(0)

@@ -57,11 +57,17 @@ CASES = {
     "Claude's switch": ("unknown-key", '{ «"disableAllHooks"»: true }', "enableHooks"),
     "an unknown key of hooksConfig": ("unknown-key", '{ "hooksConfig": { «"colour"»: 1 } }', "`disabled`"),
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
-    "a time-out in a group": ("misplaced-key", group('«"timeout"»: 5000'), "Move it to a hook"),
+    "a timeout in a group": ("misplaced-key", group('«"timeout"»: 5000'), "Move it to a hook"),
     "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),
+    "an address without a type": ("missing-key", hooks('«{ "url": "https://a.b" }»'), '"type": "http"'),
+    "an address beside a command": (
+        "unknown-key",
+        hook('"type": "command", «"url"»: "https://a.b", "command": "true"'),
+        '"type": "http"',
+    ),
     "a hook without a command": ("missing-key", hooks('«{ "type": "command" }»'), "command"),
     "an empty command": ("missing-key", run('«"  "»'), "what to run"),
     "a group without hooks": ("missing-key", settings('"BeforeTool": [«{ "matcher": "glob" }»]'), "List its hooks"),
@@ -75,7 +81,7 @@ CASES = {
     "a hook that is a string": ("wrong-type", hooks('«"check.sh"»'), "Write a hook"),
     "a matcher that is an array": ("wrong-type", group('"matcher": «["a", "b"]»'), "regular expression"),
     "a command that is an array": ("wrong-type", run('«["true"]»'), "one command line"),
-    "a time-out in quotes": ("wrong-type", field('"timeout": «"5s"»'), "5000"),
+    "a timeout in quotes": ("wrong-type", field('"timeout": «"5s"»'), "5000"),
     "a list that is a string": ("wrong-type", '{ "hooksConfig": { "disabled": «"lint"» } }', "brackets"),
     "an element that is a number": ("wrong-type", '{ "hooksConfig": { "disabled": [«7»] } }', "double quotes"),
     "a command that is null": ("wrong-type", run('«null»'), "double quotes"),
@@ -90,7 +96,7 @@ CASES = {
     "an event in another case": ("unknown-event", settings(f'«"beforeTool"»: [{GROUP}]'), "`BeforeTool`"),
     "an event with underscores": ("unknown-event", settings(f'«"after_tool"»: [{GROUP}]'), "`AfterTool`"),
     "a misspelled event": ("unknown-event", settings(f'«"BeforeTol"»: [{GROUP}]'), "`BeforeTool`"),
-    "an unheard-of event": ("unknown-event", settings(f'«"Whenever"»: [{GROUP}]'), "The events are `BeforeTool`"),
+    "an unknown event": ("unknown-event", settings(f'«"Whenever"»: [{GROUP}]'), "The events are `BeforeTool`"),
     "a type in another case": ("unknown-type", hook('"type": «"Command"», "command": "true"'), "`command`"),
     "another word for the type": ("unknown-type", hook('"type": «"shell"», "command": "true"'), "`command`"),
     "Claude's type": ("unknown-type", hook('"type": «"prompt"», "name": "x"'), "from a script"),
@@ -119,7 +125,7 @@ CASES = {
         "fails",
     ),
     "failClosed that is idle": ("fail-closed-no-effect", field('"failClosed": «true»', "AfterTool"), "BeforeTool"),
-    # Time-outs.
+    # Timeouts.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
     "half a second": ("timeout-seconds", field('"timeout": «0.5»'), "500"),
     "a day": ("timeout-long", field('"timeout": «86400000»'), "60000 is one minute"),
@@ -133,12 +139,12 @@ CASES = {
     "Claude's tool and spaces": ("matcher-claude-tool", group('"matcher": " \\t«Bash» "'), "`run_shell_command`"),
     "Claude's own tool": ("matcher-claude-tool", group('"matcher": "«NotebookEdit»"'), "Remove it"),
     "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
-    "a pattern that is none": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
+    "an invalid pattern": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
     "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
     "a file pattern": ("matcher-glob", group('"matcher": «"write_*"»'), "`^write_`"),
     "a tool in another case": ("matcher-matches-nothing", group('"matcher": «"Write_File"»'), "`write_file`"),
     "a misspelled tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),
-    "an unheard-of tool": ("matcher-matches-nothing", group('"matcher": «"launch_rocket"»'), "--tool"),
+    "an unknown tool": ("matcher-matches-nothing", group('"matcher": «"launch_rocket"»'), "--tool"),
     "an unknown source": ("matcher-matches-nothing", group('"matcher": «"start"»', "SessionStart"), "`startup`"),
     "two sources": ("matcher-matches-nothing", group('"matcher": «"startup|resume"»', "SessionStart"), "for each"),
     "any source": ("matcher-matches-nothing", group('"matcher": «".*"»', "SessionStart"), "`*`"),
@@ -194,7 +200,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("code", "marked", "fix"), CASES.values(), ids=CASES)
-def test_it_is_found_where_it_stands(place: DiagnosedProject, code: str, marked: str, fix: str) -> None:
+def test_it_is_found_at_its_position(place: DiagnosedProject, code: str, marked: str, fix: str) -> None:
     text, spans = unmarked(marked).text, unmarked(marked).spans
 
     found = place.diagnose_text(text)
@@ -262,7 +268,7 @@ def test_nothing_is_found_in_what_is_right(place: DiagnosedProject, text: str) -
     assert place.diagnose_text(text) == []
 
 
-def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_set_is_not_a_mistake(place: DiagnosedProject, monkeypatch: pytest.MonkeyPatch) -> None:
     text = command("cat $LLXPRT_PROJECT/x")
     assert [each.code for each in place.diagnose_text(text)] == ["misspelt-variable"]
 
@@ -283,7 +289,7 @@ def test_a_variable_that_is_set_is_no_slip(place: DiagnosedProject, monkeypatch:
         ("1" + "0" * 400, "is more than 30 years"),
     ],
 )
-def test_a_long_time_out_is_told_in_words(place: DiagnosedProject, timeout: str, told: str) -> None:
+def test_a_long_timeout_is_reported_in_words(place: DiagnosedProject, timeout: str, told: str) -> None:
     (found,) = place.diagnose_text(field(f'"timeout": {timeout}'))
 
     assert found.code == "timeout-long"
@@ -307,7 +313,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_move_places(place: Diagn
     assert span(found) == unmarked(marked).spans[0]
 
 
-def test_bytes_that_are_no_text_are_a_syntax_error(place: DiagnosedProject) -> None:
+def test_bytes_that_are_not_text_are_a_syntax_error(place: DiagnosedProject) -> None:
     (found,) = place.diagnose_text(b'{\n  "a": "\xff" }')
 
     assert (found.code, found.line, found.column) == ("syntax", 2, 9)

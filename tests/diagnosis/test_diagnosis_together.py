@@ -56,7 +56,7 @@ def test_an_event_that_never_fires_where_hooks_are_used(place: DiagnosedProject)
     assert found[0].message == "hooks for BeforeModel will not run: there is no model"
 
 
-def test_the_same_command_for_other_tools_is_no_repetition(place: DiagnosedProject) -> None:
+def test_the_same_command_for_other_tools_is_not_a_duplicate(place: DiagnosedProject) -> None:
     groups = [f'{{ "matcher": "{matcher}", "hooks": [{hook()}] }}' for matcher in ("^glob$", "^replace$", "*")]
     text = settings(f'"BeforeTool": [{", ".join(groups)}]')
 
@@ -71,7 +71,7 @@ def test_the_same_command_for_an_unknown_tool_is_one(place: DiagnosedProject) ->
     ]
 
 
-def test_the_same_command_for_another_event_is_no_repetition(place: DiagnosedProject) -> None:
+def test_the_same_command_for_another_event_is_not_a_duplicate(place: DiagnosedProject) -> None:
     group = f'{{ "hooks": [{hook()}] }}'
 
     assert place.diagnose_text(settings(f'"BeforeTool": [{group}], "AfterTool": [{group}]')) == []

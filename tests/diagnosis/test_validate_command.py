@@ -198,7 +198,7 @@ def test_a_tool_of_ones_own(place: DiagnosedProject) -> None:
     assert run(place, "validate", "--tool", "launch_rocket", "--strict").returncode == 0
 
 
-def test_what_is_not_trusted_is_told(place: DiagnosedProject) -> None:
+def test_untrusted_hooks_are_reported(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN)
 
     ran = run(place, "validate", LLXPRT_TRUST_PROJECT_HOOKS="")
@@ -237,14 +237,14 @@ def test_a_narrow_terminal_is_not_overrun(place: DiagnosedProject, columns: int)
     assert above[marked.index("^") : marked.index("^") + 3] == "600"
 
 
-def test_the_mark_stands_under_what_is_meant_after_tabs_and_wide_letters(place: DiagnosedProject) -> None:
+def test_the_mark_is_under_the_mistake_after_tabs_and_wide_letters(place: DiagnosedProject) -> None:
     place.write(place.project_file, '{\t"漢字": 1, "hooks": 7 }')
 
     lines = run(place, "validate").stdout.splitlines()
 
     mark = next(line for line in lines if "^" in line)
     above = lines[lines.index(mark) - 1]
-    # Each of the two letters takes two cells, so that the mark stands two characters further to the right.
+    # Each of the two letters takes two cells, so that the mark is two characters further to the right.
     assert above.index("7") + 2 == mark.index("^")
 
 
@@ -271,7 +271,7 @@ def test_a_huge_line_is_shown_in_part(place: DiagnosedProject) -> None:
     assert '"hooks": 7, "z"' in out
 
 
-def test_a_reader_who_leaves_is_no_trouble(place: DiagnosedProject) -> None:
+def test_a_closed_output_pipe_is_not_an_error(place: DiagnosedProject) -> None:
     place.write(place.project_file, settings(",".join(f'"E{number}": []' for number in range(1500))))
 
     ran = subprocess.run(f"{COMMAND} validate | head -1", shell=True, capture_output=True, text=True, timeout=60)

@@ -102,7 +102,7 @@ def _write(folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
 
 
 def _cat(folder: Path) -> None:
-    """A program that is no script, and tells what it is told."""
+    """A program that is not a script, and prints its input."""
     (folder / "cat").symlink_to(shutil.which("cat") or "/bin/cat")
 
 

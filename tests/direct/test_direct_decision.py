@@ -114,7 +114,7 @@ TELLING: dict[str, dict[str, str | None]] = {
     "programs that bash passes over": {"EXECIGNORE": "*"},
     "separators, which bash sets itself": {"IFS": ","},
     "a shell too deep": {"SHLVL": "999"},
-    "a depth that is no number": {"SHLVL": "deep"},
+    "a depth that is not a number": {"SHLVL": "deep"},
     "an outermost shell over ssh": {"SSH_CLIENT": "::1 1 2", "SHLVL": "0"},
     "a locale that is not known": {"LC_ALL": "xx_XX.UTF-8"},
 }
@@ -171,7 +171,7 @@ def test_a_directory_that_depends_on_where_we_are_goes_to_the_shell(
     assert SpawnContext(os.environ, ".").direct_command("./hook.sh") is None
 
 
-def test_a_name_that_no_file_can_have_is_no_error(programs: Programs) -> None:
+def test_a_name_that_no_file_can_have_is_not_an_error(programs: Programs) -> None:
     environment = programs.environment(programs.projects[0], {})
 
     assert SpawnContext(environment, str(programs.projects[0])).direct_command("'\ud800'") is None

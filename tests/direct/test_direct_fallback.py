@@ -60,7 +60,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], int, str]] = {
     "its folder is gone": (lambda file: shutil.rmtree(file.parent), 127, "No such file or directory"),
     "its interpreter is gone": (lambda file: file.write_text("#!/no/such/interpreter\n"), 127, "hooks/hook"),
     "its interpreter is a folder": (lambda file: file.write_text("#!/usr\n"), 126, "Permission denied"),
-    "it is no program of this system": (lambda file: file.write_bytes(b"\x7fELF\0\0"), 126, "Exec format error"),
+    "it is not a program of this system": (lambda file: file.write_bytes(b"\x7fELF\0\0"), 126, "Exec format error"),
     "it has no interpreter any more": (lambda file: file.write_text("echo plain; exit 3\n"), 3, ""),
     "it is empty": (lambda file: file.write_text(""), 0, ""),
 }
@@ -144,7 +144,7 @@ async def test_both_ways_give_the_same_result(
 
 @pytest.mark.requirement("HOOK-155")
 @pytest.mark.parametrize("command", ["missing-program a", "./missing", "./folder", "./plain-file", "'unclosed", "-x"])
-async def test_what_cannot_be_run_is_told_in_the_words_of_the_shell(
+async def test_a_program_that_cannot_be_run_is_reported_like_the_shell_does(
     command: str, project: Path, without_direct_execution: Callable[[], None]
 ) -> None:
     (project / "folder").mkdir()

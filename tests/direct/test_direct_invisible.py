@@ -120,7 +120,7 @@ def test_run_directly_a_command_is_what_it_is_through_bash(
     try:
         ending = runner.run(directly(direct, directory, environment))
     except SpawnError:
-        return  # then the shell has its say
+        return  # then the shell runs the command
 
     assert ending == runner.run(through_bash(command, directory, environment))
 
@@ -155,7 +155,7 @@ async def test_no_variable_gives_it_away(programs: Programs, program: str, setti
 
 
 @pytest.mark.parametrize("signal", ["TERM", "KILL", "SEGV", "PIPE", "INT"])
-async def test_a_signal_ends_the_hook_and_is_told_as_such(programs: Programs, signal: str) -> None:
+async def test_a_signal_ends_the_hook_and_is_reported_as_such(programs: Programs, signal: str) -> None:
     directory = programs.projects[1]
     environment = programs.environment(directory, {})
     direct = decided(f"./die.sh {signal}", directory, environment)

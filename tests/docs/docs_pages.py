@@ -15,13 +15,13 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ``json stdin``              what a hook of that event gets, checked against what the engine sends
 ``json fire=EVENT``         the event's own fields, for the ``result`` that follows
 ``json prints``             what one more hook of the section prints
-``json result[=EVENT]``     what comes of firing the event: the merged output
+``json result[=EVENT]``     the result of firing the event: the merged output
 ``json``, ``jsonc``         parsed; where it is a settings file, loaded, and it must have no problems
 ``… broken``                such a file that is meant to have problems
 ``console``                 not run: for the eye
 ==========================  ===========================================================================================
 
-All blocks of a section, that is of what stands between two headings, share one fresh folder. The tutorials are
+All blocks of a section, which is the text between two headings, share one fresh folder. The tutorials are
 the exception: all blocks of one share a folder, from the first section to the last; test_docs_tutorial.py runs them.
 """
 
@@ -69,13 +69,13 @@ class Block:
 
     @property
     def words(self) -> dict[str, str]:
-        """What stands after the language, ``file=x`` as a pair and a bare word with an empty value."""
+        """The words after the language, ``file=x`` as a pair and a bare word with an empty value."""
         return {name: value for name, _, value in (word.partition("=") for word in self.info.split()[1:])}
 
 
 @dataclass
 class Section:
-    """What stands between one heading and the next."""
+    """The text between one heading and the next."""
 
     page: Path
     title: str

@@ -28,7 +28,7 @@ TERMINAL = {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "1000", "LINES": "50"}
 """Without colours, and too wide for any line to be broken: where it is depends on the folder's name."""
 
 QUESTION = "[y/N]: "
-"""What the reader types at a question stands on the page's screen, behind it."""
+"""The reader's answer to a question is on the page's screen, after the question."""
 
 LEFT_OUT = "…\n"
 """A line of a screen that stands for one line or more."""

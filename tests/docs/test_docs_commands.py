@@ -15,9 +15,9 @@ import click
 import pytest
 
 import llxprt_hooks.agent.audience as audience
+from llxprt_hooks.audit.log import log_file, rotated
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.main import COMMANDS, cli
-from llxprt_hooks.inspection.log import log_file, rotated
 from llxprt_hooks.settings import Level, settings_file, user_folder
 from tests.docs.docs_pages import ROOT, Section, code, sections, table
 
@@ -138,7 +138,7 @@ def test_the_synopsis_is_that_of_the_command(name: str) -> None:
     assert [line for line in section.splitlines() if line.startswith("`llxprt-hooks ")] == [f"`{synopsis}`"]
 
 
-def test_no_option_is_spoken_of_that_does_not_exist() -> None:
+def test_every_option_that_the_page_mentions_exists() -> None:
     known = {option for name in COMMANDS for option in all_options(name)} | {"--help", "--version"}
     prose = [line for line in (ROOT / PAGE).read_text(encoding="utf-8").splitlines() if "llxprt-hooks" in line]
     spoken = {option for line in prose for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}

@@ -1,4 +1,4 @@
-"""The agent of own-agent.md, as it stands on the page: every effect that a hook can have holds in it."""
+"""The agent of own-agent.md, exactly as on the page: every effect that a hook can have works in it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"BeforeModel": "echo 'not today' >&2; exit 2"},
         ("blocked: not today",),
     ),
-    "BeforeModel: an answer in the model's place": (
+    "BeforeModel: an answer instead of the model's": (
         {"BeforeModel": says(HELLO, decision="deny")},
         ("hello",),
     ),
@@ -235,7 +235,7 @@ async def test_a_message_is_kept_for_one_request_while_no_model_is_called(
 @pytest.mark.parametrize(
     "hooks", [{"BeforeModel": says(HELLO, decision="deny")}, {"AfterModel": says(HELLO, suppressOutput=True)}], ids=str
 )
-async def test_an_answer_is_remembered_as_hooks_left_it(
+async def test_an_answer_is_remembered_with_the_changes_of_hooks(
     hooks: dict[str, str], page: ModuleType, tmp_path: Path
 ) -> None:
     answered = agent(page, tmp_path, **hooks)

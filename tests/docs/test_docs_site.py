@@ -81,7 +81,7 @@ def seen(page: Path) -> Seen:
 
 
 def loaded_by_text(text: str) -> list[str]:
-    """What a style sheet, a picture or a script names as an address; the names of XML vocabularies are none."""
+    """The addresses in a style sheet, a picture or a script, without the names of XML vocabularies."""
     addresses = re.findall(r"""(?:url\(\s*|@import\s+|\bfrom\s+|(?:href|src)=)["']?([^"')\s]+)""", text)
     addresses += re.findall(r"""["'`]((?:https?:)?//[^"'`\s]+)["'`]""", text)
     return [each for each in addresses if not each.startswith("http://www.w3.org/")]

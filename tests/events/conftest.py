@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> EventsProject:
 
 @pytest.fixture(autouse=True)
 def _own_environment(project: EventsProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No settings, trust or DEBUG variable of whoever runs the tests; loggers as they were, afterwards."""
+    """No settings, trust or DEBUG variable of the user who runs the tests; loggers are restored afterwards."""
     project.enter(monkeypatch)
     apply_debug_variable()
     yield

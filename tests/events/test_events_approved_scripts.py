@@ -330,7 +330,7 @@ async def test_a_comparison_that_breaks_blocks(project: EventsProject, monkeypat
 
 
 async def test_byte_code_does_not_run_in_place_of_an_approved_module(project: EventsProject) -> None:
-    """Python compares byte code with its source by time and size, or by a hash; whoever makes it knows them."""
+    """Python compares byte code with its source by time and size, or by a hash, which an attacker knows."""
     helper = project.write("tools/helper.py", "def check():\n    return 2\n")
     project.write("tools/guard.py", "import sys, helper\nsys.exit(helper.check())\n")
     project.put("project", {"enableHooks": True, "hooks": hooks_of({"BeforeTool": f"{sys.executable} tools/guard.py"})})

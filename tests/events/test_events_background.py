@@ -62,7 +62,7 @@ async def test_each_event_runs_its_hooks_without_being_awaited(project: EventsPr
     assert {name: payload[name] for name in fields} == fields
 
 
-async def test_a_matcher_decides_as_ever(project: EventsProject) -> None:
+async def test_a_matcher_decides_for_background_events_too(project: EventsProject) -> None:
     group = {"matcher": "resume", "hooks": [{"type": "command", "command": project.hook()}]}
     config = project.config({"SessionStart": [group]})
 
@@ -75,7 +75,7 @@ async def test_a_matcher_decides_as_ever(project: EventsProject) -> None:
     assert project.runs() == 1
 
 
-async def test_what_still_runs_after_the_time_is_counted_and_goes_on(project: EventsProject) -> None:
+async def test_what_still_runs_after_the_time_is_counted_and_continues(project: EventsProject) -> None:
     config = project.config({"SessionEnd": project.endless_hook("endless")})
     fire_session_end_hook(config)
     await project.started()

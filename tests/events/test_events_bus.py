@@ -165,7 +165,7 @@ async def test_a_request_that_no_hook_is_for_is_an_empty_success(
         ({"exit_code": 1, "stderr": "broken"}, False, False),
     ],
 )
-async def test_success_is_execution_health_and_a_hook_that_fails_or_blocks_is_no_error_of_the_request(
+async def test_success_is_execution_health_and_a_hook_that_fails_or_blocks_is_not_an_error_of_the_request(
     project: EventsProject, bus: Recorded, connected: Connected, options: dict[str, Any], success: bool, blocking: bool
 ) -> None:
     connected({"BeforeTool": project.hook(**options)})
@@ -432,7 +432,7 @@ async def test_an_invalid_payload_is_answered_with_what_is_wrong_and_nothing_is_
         {"type": "HOOK_EXECUTION_REQUEST", "payload": {}},
     ],
 )
-async def test_a_request_that_is_next_to_nothing_is_answered_all_the_same(
+async def test_an_almost_empty_request_is_answered(
     project: EventsProject, bus: Recorded, connected: Connected, message: dict[str, Any]
 ) -> None:
     connected({"BeforeTool": project.hook()})
@@ -531,7 +531,7 @@ async def test_a_failure_is_answered_to_a_request_of_our_class_with_our_class(
 
 
 @pytest.mark.requirement("DELTA-HFAIL-002")
-async def test_hooks_that_cannot_be_read_are_no_fault_of_the_request(project: EventsProject, bus: Recorded) -> None:
+async def test_hooks_that_cannot_be_read_are_not_an_error_of_the_request(project: EventsProject, bus: Recorded) -> None:
     class Unreadable(Config):
         @property
         def hook_sets(self) -> Sequence[HookSet]:
@@ -646,7 +646,7 @@ async def test_a_disposed_event_handler_no_longer_listens_and_others_do(project:
 
 
 @pytest.mark.requirement("DELTA-HEVT-004", "DELTA-HBUS-002")
-async def test_without_a_message_bus_dispose_does_nothing_and_events_fire_as_ever(
+async def test_without_a_message_bus_dispose_does_nothing_and_events_still_fire(
     project: EventsProject, ready: Ready
 ) -> None:
     config = project.config({"BeforeTool": project.hook(says={"decision": "deny", "reason": "no"})})
@@ -676,7 +676,7 @@ async def test_with_and_without_a_message_bus_direct_calls_give_the_same(
 # The bus itself.
 
 
-async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine: Texts) -> None:
+async def test_a_subscriber_that_raises_does_not_affect_others(warnings_of_engine: Texts) -> None:
     bus = InProcessMessageBus()
     heard: list[str] = []
 
@@ -698,7 +698,7 @@ async def test_a_subscriber_that_raises_harms_nobody_else(warnings_of_engine: Te
     assert len(warnings_of_engine()) == 2
 
 
-async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher() -> None:
+async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher(warnings_of_engine: Texts) -> None:
     bus = InProcessMessageBus()
 
     def raises(message: Message) -> None:
@@ -706,6 +706,8 @@ async def test_a_lone_subscriber_that_raises_does_not_reach_the_publisher() -> N
 
     bus.subscribe(RESPONSE, raises)
     await bus.publish(HookExecutionResponse("c1", success=True))
+
+    assert len(warnings_of_engine()) == 1
 
 
 async def test_a_subscriber_that_raises_keeps_no_request_from_being_answered(

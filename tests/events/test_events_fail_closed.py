@@ -1,4 +1,4 @@
-"""``failClosed`` where it is not the hook that fails but the engine around it: the call is blocked all the same."""
+"""``failClosed`` where it is not the hook that fails but the engine around it: the call is still blocked."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ async def test_without_fail_closed_the_other_changes_are_applied(
 
 
 @pytest.mark.requirement("HOOK-180", "HOOK-181")
-async def test_events_that_cannot_block_go_on(
+async def test_events_that_cannot_block_continue(
     project: EventsProject, llm_request: GenerateContentParameters, llm_response: GenerateContentResponse
 ) -> None:
     config = guarded(project, translator=Unreadable())

@@ -222,7 +222,7 @@ async def test_a_part_that_breaks_allows_everything_with_a_warning(
     assert any("failed" in warning for warning in warnings_of_engine())
 
 
-async def test_a_decision_stands_where_only_the_report_of_it_breaks(
+async def test_a_decision_is_kept_if_only_its_report_fails(
     project: EventsProject, monkeypatch: pytest.MonkeyPatch, warnings_of_engine: Texts
 ) -> None:
     monkeypatch.setattr("llxprt_hooks.engine.system.HookEventHandler", BrokenReading)
@@ -310,7 +310,7 @@ async def test_a_translator_that_breaks_on_the_way_out_takes_no_block_or_stop_wi
 
 @pytest.mark.requirement("HOOK-111", "HOOK-116")
 @pytest.mark.parametrize("request_given", [None, 7, object(), {"nothing": "known"}, "text"])
-async def test_a_request_that_is_none_allows_everything(
+async def test_an_object_that_is_not_a_request_allows_everything(
     project: EventsProject, request_given: Any, llm_response: GenerateContentResponse
 ) -> None:
     config = project.config({event: project.hook(event, BLOCK) for event in EVENTS})
@@ -320,7 +320,7 @@ async def test_a_request_that_is_none_allows_everything(
 
 
 @pytest.mark.requirement("HOOK-111")
-async def test_a_response_that_is_none_is_given_back_as_it_is(
+async def test_an_object_that_is_not_a_response_is_returned_unchanged(
     project: EventsProject, llm_request: GenerateContentParameters
 ) -> None:
     config = project.config({"AfterModel": project.hook(says=BLOCK)})
@@ -332,7 +332,7 @@ async def test_a_response_that_is_none_is_given_back_as_it_is(
 @pytest.mark.requirement("HOOK-111", "HOOK-115")
 @pytest.mark.parametrize("name", [None, 7, ["glob"], {"a": 1}, "\ud800", ""])
 @pytest.mark.parametrize("given", [None, 7, {"a": object(), "b": float("nan"), "c": "\ud800", 3: {1, 2}}])
-async def test_odd_names_and_arguments_raise_nothing(project: EventsProject, name: Any, given: Any) -> None:
+async def test_unusual_names_and_arguments_raise_nothing(project: EventsProject, name: Any, given: Any) -> None:
     group = {"matcher": "x|^$", "hooks": [{"type": "command", "command": project.hook(says={"reason": "seen"})}]}
     config = project.config({"BeforeTool": [group], "AfterTool": [group]})
     for output in (
@@ -372,7 +372,7 @@ async def test_logging_that_breaks_neither_raises_nor_undoes_a_block(
 
 
 @pytest.mark.requirement("HOOK-113")
-async def test_a_configuration_that_recovers_is_heard_again(project: EventsProject) -> None:
+async def test_a_configuration_that_recovers_is_used_again(project: EventsProject) -> None:
     class Flaky(Config):
         broken = True
 
@@ -419,7 +419,7 @@ async def test_cancellation_passes_through_a_trigger_and_leaves_no_process_behin
     assert not any(lives(pid) for pid in pids)
 
 
-async def test_cancellation_ends_all_hooks_that_run_side_by_side(project: EventsProject) -> None:
+async def test_cancellation_ends_all_hooks_that_run_in_parallel(project: EventsProject) -> None:
     config = project.config(
         {"BeforeTool": [project.endless_hook("a"), project.endless_hook("b"), project.hook("done")]}
     )

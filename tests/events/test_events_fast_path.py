@@ -1,4 +1,4 @@
-"""D-23: where no hook is for an event, a trigger is a few look-ups and nothing else."""
+"""D-23: if an event has no hook, a trigger costs a few lookups and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Untouchable:
-    """Whoever looks at it has done too much."""
+    """An object that the fast path must not use."""
 
     def __getattribute__(self, name: str) -> Any:
         raise AssertionError(f"looked at {name}")

@@ -313,7 +313,7 @@ async def test_a_coroutine_function_in_a_thread_is_awaited_on_the_loop() -> None
     assert (await ran(hooks))[0].llm_content == "awaited"
 
 
-def test_a_thread_that_ends_after_its_loop_is_no_error() -> None:
+def test_a_thread_that_ends_after_its_loop_is_not_an_error() -> None:
     released = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -375,7 +375,7 @@ async def test_the_same_function_registered_twice_runs_once_and_two_that_look_al
     assert calls == ["one", "two"]
 
 
-async def test_a_function_is_listed_once_however_often_the_engine_hears_of_it() -> None:
+async def test_a_function_is_listed_once_however_often_it_is_registered() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: None)
     system = hooks.config.get_hook_system()

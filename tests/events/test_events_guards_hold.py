@@ -53,7 +53,7 @@ async def run(config: Config, name: Any = "rm", arguments: Any = None, **options
 
 @pytest.mark.requirement("HOOK-104")
 @pytest.mark.parametrize("arguments", [None, ["rm", "-rf"], "rm -rf", 7])
-async def test_a_chain_goes_on_although_the_arguments_are_not_an_object(tmp_path: Path, arguments: Any) -> None:
+async def test_a_chain_continues_although_the_arguments_are_not_an_object(tmp_path: Path, arguments: Any) -> None:
     rewriting = printing({"hookSpecificOutput": {"tool_input": {"a": 1}}})
 
     chain = await run(config_of(tmp_path, "BeforeTool", rewriting, DENY, sequential=True), "rm", arguments)
@@ -228,7 +228,7 @@ async def test_the_message_of_a_tool_selection_hook_is_kept_if_the_model_is_not_
     assert result.notes == ("note",)
 
 
-async def test_a_restriction_that_the_program_and_a_hook_agree_on_holds_for_the_answer(tmp_path: Path) -> None:
+async def test_a_restriction_that_the_program_and_a_hook_agree_on_applies_to_the_answer(tmp_path: Path) -> None:
     restricting = printing({"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
     config = config_of(tmp_path, "BeforeToolSelection", restricting, translator="openai-chat")
     tools = [{"type": "function", "function": {"name": "rm"}}]

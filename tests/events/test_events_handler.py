@@ -144,7 +144,7 @@ async def test_a_sequential_plan_is_run_one_after_another_and_then_merged(
 
 @pytest.mark.requirement("HOOK-165", "HOOK-166")
 @pytest.mark.parametrize("event", FIVE)
-async def test_any_other_plan_is_run_side_by_side_and_then_merged(
+async def test_any_other_plan_is_run_in_parallel_and_then_merged(
     project: EventsProject, spied: Spied, asked: Any, event: str
 ) -> None:
     result = await fire(spied({event: [project.hook("a"), project.hook("b", exit_code=1)]}), event)
@@ -324,7 +324,7 @@ async def test_a_payload_that_cannot_be_built_gives_a_failure_envelope(project: 
 
 
 @pytest.mark.requirement("DELTA-HFAIL-001")
-def test_a_failure_envelope_is_no_success_and_keeps_cause_and_details() -> None:
+def test_a_failure_envelope_is_not_a_success_and_keeps_cause_and_details() -> None:
     cause = ValueError("what happened")
     envelope = build_failure_envelope(cause, "planning", {"eventName": "BeforeTool"})
     assert (envelope.success, envelope.final_output, envelope.all_outputs) == (False, None, [])

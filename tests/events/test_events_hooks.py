@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -26,6 +27,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.engine.session import current_session
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject, Texts
@@ -309,7 +311,7 @@ def test_a_blocked_decorated_function_returns_the_reason_and_text_is_appended_to
     assert made.additions == ["more"]
 
 
-async def test_text_beside_a_result_that_is_not_text_goes_into_the_next_request(warnings_of_engine: Texts) -> None:
+async def test_text_next_to_a_result_that_is_not_text_goes_into_the_next_request(warnings_of_engine: Texts) -> None:
     hooks = Hooks()
     hooks.on("AfterTool", lambda payload: context("more"))
 
@@ -635,7 +637,7 @@ async def test_the_streams_of_other_sdks_need_them(llm_request: Any) -> None:
         await anext(aiter(stream))
 
 
-async def test_a_source_without_an_end_of_its_own_will_do() -> None:
+async def test_a_source_without_an_end_of_its_own_is_enough() -> None:
     stream = Hooks().stream_model(REQUEST, lambda request: ["a", "b"], join=join, split=split)
     assert [chunk async for chunk in stream] == ["a", "b"]
 
@@ -690,11 +692,22 @@ async def test_sessions_are_nested_and_concurrent_and_each_configuration_has_its
 
 def test_a_session_may_be_left_in_another_context() -> None:
     """As frameworks do that run the two halves of a generator in two threads."""
-    session = Hooks().session("s1")
+    seen: list[tuple[str, str]] = []
+    hooks = Hooks(Config(session_id="own"))
+    for event in ("SessionStart", "SessionEnd"):
+        hooks.on(event, lambda payload: seen.append((payload["hook_event_name"], payload["session_id"])))
+    session = hooks.session("s1")
     thread = threading.Thread(target=session.__enter__)
     thread.start()
     thread.join()
-    session.__exit__(None, None, None)
+
+    with hooks.session("s2") as other:
+        session.__exit__(None, None, None)
+        assert current_session(hooks.config) is other
+
+    assert current_session(hooks.config) is None
+    until(lambda: len(seen) == 4)
+    assert sorted(seen) == sorted(itertools.product(("SessionStart", "SessionEnd"), ("s1", "s2")))
 
 
 async def test_notes_go_into_the_next_request_of_the_session(warnings_of_engine: Texts) -> None:
@@ -766,7 +779,7 @@ def test_a_session_may_be_entered_again_inside_of_another_one() -> None:
     assert current_session(hooks.config) is None
 
 
-async def test_the_restriction_of_an_answer_holds_for_the_later_tool_calls_of_the_session() -> None:
+async def test_the_restriction_of_an_answer_applies_to_the_later_tool_calls_of_the_session() -> None:
     hooks = Hooks()
     modes: list[Any] = [{"mode": "NONE"}]
     hooks.on("BeforeToolSelection", lambda payload: says(toolConfig=modes.pop()) if modes else None)

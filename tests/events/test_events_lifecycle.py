@@ -274,7 +274,7 @@ def test_neither_configuration_nor_hook_system_reads_hooks_when_made(project: Ev
 
 
 @pytest.mark.requirement("HOOK-009")
-async def test_the_status_tells_whether_it_is_initialized_and_how_many_hooks_there_are(project: EventsProject) -> None:
+async def test_the_status_shows_whether_it_is_initialized_and_the_number_of_hooks(project: EventsProject) -> None:
     system = project.system({"BeforeTool": [project.hook("a"), project.hook("b")], "AfterModel": project.hook("c")})
     assert (system.get_status().initialized, system.get_status().total_hooks) == (False, 0)
     await system.initialize()
@@ -390,7 +390,7 @@ def test_a_configuration_without_a_session_id_makes_one_of_its_own() -> None:
     assert Config().session_id != Config().session_id
 
 
-def test_a_relative_working_directory_is_told_to_hooks_in_full(
+def test_a_relative_working_directory_is_sent_to_hooks_in_full(
     project: EventsProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project.root / "project").mkdir()
@@ -399,7 +399,7 @@ def test_a_relative_working_directory_is_told_to_hooks_in_full(
     assert Config().working_dir == str(project.root)
 
 
-def test_hooks_that_are_no_mapping_are_refused_with_a_sentence() -> None:
+def test_hooks_that_are_not_a_mapping_are_refused_with_a_sentence() -> None:
     with pytest.raises(TypeError, match="event names"):
         Config(hooks=["BeforeTool"])  # type: ignore[arg-type]  # the mistake
 

@@ -27,7 +27,8 @@ from llxprt_hooks import (
     fire_before_tool_selection_hook,
 )
 from llxprt_hooks.engine.aggregator import HookAggregator
-from llxprt_hooks.logger import debug_logger, selects
+from llxprt_hooks.inspection.trial import LoadedHooks
+from llxprt_hooks.logger import debug_logger, selects, without_warnings
 from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
     from google.genai.types import GenerateContentResponse
 
+    from llxprt_hooks.inspection.trial import Trial
     from tests.events.events_project import EventsProject, Ready, Texts
+    from tests.support.project import Project
 
 HANDLER = "llxprt:core:hooks:handler"
 
@@ -96,7 +99,7 @@ async def test_the_batch_is_logged_with_counts_durations_and_success(
 
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
-async def test_an_event_without_hooks_that_is_fired_all_the_same_is_logged_as_an_empty_batch(
+async def test_an_event_that_is_fired_without_hooks_is_logged_as_an_empty_batch(
     project: EventsProject, ready: Ready, logged: Callable[..., Any]
 ) -> None:
     handler = await ready(project.config({}))
@@ -124,7 +127,7 @@ async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
 @pytest.mark.parametrize("exit_code", [0, 2])
-async def test_a_block_is_logged_as_one_and_is_no_failure(
+async def test_a_block_is_logged_as_one_and_is_not_a_failure(
     project: EventsProject, ready: Ready, logged: Callable[..., Any], exit_code: int
 ) -> None:
     says = {"decision": "deny"} if exit_code == 0 else None
@@ -136,7 +139,7 @@ async def test_a_block_is_logged_as_one_and_is_no_failure(
 
 
 @pytest.mark.requirement("DELTA-HTEL-003")
-async def test_each_failure_is_logged_by_itself_and_the_result_is_returned_all_the_same(
+async def test_each_failure_is_logged_separately_and_the_result_is_still_returned(
     project: EventsProject, ready: Ready, logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     hooks = [
@@ -184,7 +187,7 @@ async def test_the_warning_says_what_a_failure_means_for_the_call(
 
 
 @pytest.mark.parametrize("says", [{"decision": "deny"}, {"continue": False}])
-async def test_a_failure_beside_a_block_lets_nothing_go_ahead(
+async def test_a_failure_next_to_a_block_lets_nothing_go_ahead(
     project: EventsProject, ready: Ready, warnings_of_engine: Texts, says: dict[str, Any]
 ) -> None:
     handler = await ready(project.config({"BeforeTool": [project.hook("a", exit_code=3), project.hook("b", says)]}))
@@ -250,7 +253,7 @@ async def test_an_event_handler_logs_through_the_logger_that_it_was_given(
     assert {record.name for record in caplog.records if hasattr(record, "hook_batch")} == {"mine"}
 
 
-async def test_what_a_hook_printed_without_end_is_logged_in_part(
+async def test_endless_output_of_a_hook_is_logged_in_part(
     project: EventsProject, ready: Ready, logged: Callable[..., Any]
 ) -> None:
     handler = await ready(project.config({"BeforeTool": project.hook(first="head -c 100000 /dev/zero | tr '\\0' x")}))
@@ -282,7 +285,7 @@ FAILURES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "exit 127": ({"exit_code": 127, "stderr": "no such thing"}, ["127", "no such thing"]),
     "block JSON, exit 1": ({"says": {"decision": "block"}, "exit_code": 1, "stderr": "late"}, ["1", "late"]),
     "crash": ({"first": "printf dying >&2; kill -9 $$"}, ["SIGKILL", "dying"]),
-    "time-out": ({"first": "sleep 60"}, ["100 ms"]),
+    "timeout": ({"first": "sleep 60"}, ["100 ms"]),
 }
 
 
@@ -379,7 +382,7 @@ async def test_a_block_where_nothing_can_be_blocked_is_logged(
     assert "too late" in warning
 
 
-async def test_a_block_where_it_counts_is_no_warning(project: EventsProject, warnings_of_engine: Texts) -> None:
+async def test_a_block_that_has_an_effect_is_not_a_warning(project: EventsProject, warnings_of_engine: Texts) -> None:
     await fire_before_tool_hook(project.config({"BeforeTool": project.hook(says={"decision": "block"})}), "glob", {})
     assert warnings_of_engine() == []
 
@@ -560,6 +563,43 @@ async def test_a_handler_and_level_of_the_parent_logger_get_the_records_of_all_p
     await (await ready(project.config({"BeforeTool": project.hook()}))).fire_before_tool_event("glob", {})
 
     assert {HANDLER, "llxprt:core:hooks:planner"} <= set(kept.names)
+
+
+async def test_events_that_are_tried_at_once_silence_nothing_else(sandbox: Project, warnings_of_engine: Texts) -> None:
+    """The inspector fires events at once. Its caller shows their warnings, so they are not logged."""
+    waiting = "case $payload in *second*) until [ -e first-is-done ]; do sleep 0.01; done;; esac"
+    sandbox.configure(level="user", BeforeTool=sandbox.hook(first=waiting, exit_code=1))
+    tried, program = LoadedHooks.load(sandbox.root), logging.getLogger("a.program")
+    before = program.getEffectiveLevel()
+
+    async def attempt(tool: str) -> Trial:
+        return await tried.fire(HookEventName.BEFORE_TOOL, {"tool_name": tool, "tool_input": {}})
+
+    first, second = (asyncio.create_task(attempt(tool)) for tool in ("first", "second"))
+    await first
+    assert program.isEnabledFor(logging.WARNING)
+    assert warnings_of_engine() == []
+    await fire_before_tool_hook(Config.load(sandbox.root), "other", {})
+    assert len(warnings_of_engine()) == 1, "that of the event which was not tried"
+
+    sandbox.write("first-is-done")
+    await second
+
+    assert program.getEffectiveLevel() == before
+    assert len(warnings_of_engine()) == 1
+
+
+@pytest.mark.parametrize("chosen", ["llxprt_hooks", HANDLER])
+async def test_a_level_that_was_set_for_the_engine_applies_where_only_errors_are_logged(
+    project: EventsProject, ready: Ready, caplog: pytest.LogCaptureFixture, chosen: str
+) -> None:
+    handler = await ready(project.config({"BeforeTool": project.hook(exit_code=1)}))
+    with without_warnings():
+        await handler.fire_before_tool_event("glob", {})
+        assert caplog.records == []
+        with caplog.at_level(logging.WARNING, chosen):
+            await handler.fire_before_tool_event("glob", {})
+    assert [record.name for record in caplog.records] == [HANDLER]
 
 
 @pytest.mark.requirement("HOOK-111")

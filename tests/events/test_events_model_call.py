@@ -291,7 +291,7 @@ async def test_a_stop_at_each_event(
     ],
 )
 @pytest.mark.parametrize("event", ["BeforeToolSelection", "BeforeModel"])
-async def test_a_restriction_holds_for_the_calls_of_the_answer(
+async def test_a_restriction_applies_to_the_calls_of_the_answer(
     project: EventsProject, asked: Asked, event: str, tool_config: dict[str, Any], allowed: Any
 ) -> None:
     change = {"toolConfig": tool_config}
@@ -323,7 +323,7 @@ async def test_an_allowed_call_runs_with_its_hooks(project: EventsProject) -> No
     assert (result.llm_content, project.runs("tool")) == ("found", 1)
 
 
-async def test_the_tool_choice_of_the_request_as_it_is_sent_holds_for_the_answer(
+async def test_the_tool_choice_of_the_request_as_it_is_sent_applies_to_the_answer(
     project: EventsProject, sdk: Any
 ) -> None:
     config = project.config({"BeforeModel": project.hook(says="note")})

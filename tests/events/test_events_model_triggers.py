@@ -34,7 +34,7 @@ FireSelection = Callable[..., Awaitable[BeforeToolSelectionHookResult]]
 
 @pytest.fixture
 def before_model(project: EventsProject, llm_request: GenerateContentParameters) -> FireBeforeModel:
-    """What comes of a BeforeModel hook that says something."""
+    """Return the result of a BeforeModel hook with this output."""
 
     async def before_model(says: Any = None, request: Any = llm_request, **options: Any) -> BeforeModelHookResult[Any]:
         return await fire_before_model_hook(
@@ -48,7 +48,7 @@ def before_model(project: EventsProject, llm_request: GenerateContentParameters)
 def after_model(
     project: EventsProject, llm_request: GenerateContentParameters, llm_response: GenerateContentResponse
 ) -> FireAfterModel:
-    """What comes of an AfterModel hook that says something."""
+    """Return the result of an AfterModel hook with this output."""
 
     async def after_model(says: Any = None, **options: Any) -> AfterModelHookResult[Any]:
         config = project.config({"AfterModel": project.hook("a", says, **options)})
@@ -59,7 +59,7 @@ def after_model(
 
 @pytest.fixture
 def selection(project: EventsProject, llm_request: GenerateContentParameters) -> FireSelection:
-    """What comes of a BeforeToolSelection hook that says something."""
+    """Return the result of a BeforeToolSelection hook with this output."""
 
     async def selection(says: Any = None, request: Any = llm_request, **options: Any) -> BeforeToolSelectionHookResult:
         config = project.config({"BeforeToolSelection": project.hook("s", says, **options)})
@@ -314,7 +314,7 @@ async def test_a_new_response_replaces_the_one_of_the_model(after_model: FireAft
 
 @pytest.fixture
 def echoing(project: EventsProject, llm_request: GenerateContentParameters, genai: ModuleType) -> Echoing:
-    """What comes of an AfterModel hook that returns the response it was shown, after changing it."""
+    """Return the result of an AfterModel hook that returns the response it was shown, after changing it."""
 
     async def echoing(change: str) -> tuple[Any, AfterModelHookResult[Any]]:
         hook = project.python_hook(
@@ -550,7 +550,7 @@ async def test_a_tool_selection_hook_can_neither_block_nor_rewrite(
 
 @pytest.mark.requirement("HOOK-111")
 @pytest.mark.parametrize("tool_config", [7, {"mode": "SOMETIMES"}, {"allowedFunctionNames": "glob"}, {"x": 1}])
-async def test_a_tool_config_that_cannot_be_used_changes_nothing_and_the_rest_stands(
+async def test_a_tool_config_that_cannot_be_used_changes_nothing_and_the_rest_applies(
     selection: FireSelection, tool_config: int | dict[str, Any]
 ) -> None:
     result = await selection({"systemMessage": "m", **specific(toolConfig=tool_config)})

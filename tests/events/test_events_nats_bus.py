@@ -105,7 +105,7 @@ async def test_a_response_has_the_shape_and_the_id_of_its_request(
         assert output.final_output.to_dict() == DENY
 
 
-async def test_an_id_is_made_up_where_there_is_none(bus: NatsMessageBus) -> None:
+async def test_a_missing_id_is_generated(bus: NatsMessageBus) -> None:
     await connect(bus)
     flat = {name: value for name, value in FLAT.items() if name != "correlationId"}
     wrapped = {**WRAPPED, "payload": {"eventName": "BeforeTool", "input": CALL}}
@@ -180,30 +180,28 @@ async def failure(bus: NatsMessageBus, request: Message = FLAT) -> str:
     return error.code
 
 
-async def test_without_anybody_who_answers_the_response_says_so(bus: NatsMessageBus) -> None:
+async def test_the_response_says_that_nothing_answers(bus: NatsMessageBus) -> None:
     assert await failure(bus) == "no_responders"
     assert await failure(bus, HookExecutionRequest(HookEventName.BEFORE_TOOL, CALL)) == "no_responders"
 
 
 @pytest.mark.slow
 async def test_a_request_that_waited_for_the_connection_waits_for_an_answer_too(
-    subject: str, monkeypatch: pytest.MonkeyPatch
+    own_nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever answers has lost its connection as well, and may come back later."""
-    server = NatsServer()
-    server.start()
-    bus = NatsMessageBus(server.url, subject=subject)
+    """The worker has lost its connection as well, and may come back later."""
+    bus = NatsMessageBus(own_nats_server.url, subject=subject)
     assert await failure(bus) == "no_responders"
-    connection = await nats_connection._connections.get(NatsAddress((server.url,)))
-    server.stop()
+    connection = await nats_connection._connections.get(NatsAddress((own_nats_server.url,)))
+    own_nats_server.stop()
     await eventually(lambda: not connection.client.is_connected)
     monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
     asking = asyncio.create_task(failure(bus))
-    server.start()
+    own_nats_server.start()
     await eventually(lambda: connection.client.is_connected)
     await asyncio.sleep(0.2)  # it is refused meanwhile
 
-    client = await open_nats_client(NatsAddress((server.url,)))
+    client = await open_nats_client(NatsAddress((own_nats_server.url,)))
 
     async def answer(message: Msg) -> None:
         await message.respond(b"hello")
@@ -212,7 +210,6 @@ async def test_a_request_that_waited_for_the_connection_waits_for_an_answer_too(
 
     assert await asking == "bad_message"
     await client.close()
-    server.close()
 
 
 async def test_after_disconnecting_nobody_answers(bus: NatsMessageBus) -> None:
@@ -285,7 +282,7 @@ async def test_a_subscriber_that_fails_or_answers_something_else_leaves_nothing_
     assert bus._requests == {}
 
 
-async def test_other_messages_reach_nobody(bus: NatsMessageBus) -> None:
+async def test_other_messages_are_not_delivered(bus: NatsMessageBus) -> None:
     assert await responses(bus, {"type": "something-else"}, {"payload": 7}) == []
 
 

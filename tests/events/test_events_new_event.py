@@ -99,8 +99,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     events = copy / "llxprt_hooks" / "events.py"
     text = events.read_text(encoding="utf-8")
     assert text.count(LAST_MEMBER) == 1
-    assert text.endswith(END_OF_TABLE)
-    text = text.replace(LAST_MEMBER, LAST_MEMBER + MEMBER).removesuffix("}\n") + ROW + "}\n"
+    assert text.count(END_OF_TABLE) == 1
+    text = text.replace(LAST_MEMBER, LAST_MEMBER + MEMBER).replace(END_OF_TABLE, f"    ),\n{ROW}}}\n")
     events.write_text(text, encoding="utf-8")
     return copy
 

@@ -94,7 +94,7 @@ def test_without_an_event_loop_a_model_is_not_called(config: Config) -> None:
     assert NEEDS_ASYNCIO in output.reason
 
 
-def test_what_cannot_be_blocked_goes_on(config: Config, tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_blocked_continues(config: Config, tmp_path: Path) -> None:
     response = {"llmContent": "done", "returnDisplay": ""}
     result = stepped(handler_of(config).fire_after_tool_event("write_file", {}, response))
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_blocked_goes_on(config: Config, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_no_hook_guards_goes_on(config: Config) -> None:
+def test_calls_without_a_guard_continue(config: Config) -> None:
     assert stepped(execute_tool_with_hooks(config, "read_file", {}, lambda _: "RAN")).llm_content == "RAN"
 
 

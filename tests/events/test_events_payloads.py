@@ -122,7 +122,7 @@ async def test_base_fields_come_from_the_configuration_and_the_clock(project: Ev
 
 
 @pytest.mark.requirement("HOOK-161")
-async def test_a_configured_transcript_is_told(project: EventsProject, ready: Ready) -> None:
+async def test_a_configured_transcript_is_sent(project: EventsProject, ready: Ready) -> None:
     handler = await ready(
         project.config({"BeforeTool": project.hook()}, transcript_path=project.root / "transcript.json")
     )
@@ -295,7 +295,7 @@ def test_session_events_take_enums_and_no_mere_strings(method: str, parameter: s
 
 @pytest.mark.requirement("DELTA-HPAY-006")
 @pytest.mark.parametrize("source", SessionStartSource)
-async def test_each_session_source_is_told_by_its_word(
+async def test_each_session_source_has_its_word(
     project: EventsProject, ready: Ready, source: SessionStartSource
 ) -> None:
     handler = await ready(project.config({"SessionStart": project.hook()}))
@@ -304,7 +304,7 @@ async def test_each_session_source_is_told_by_its_word(
 
 
 @pytest.mark.requirement("DELTA-HPAY-006")
-async def test_a_session_starts_up_and_exits_unless_told_otherwise(project: EventsProject, ready: Ready) -> None:
+async def test_a_session_starts_up_and_exits_by_default(project: EventsProject, ready: Ready) -> None:
     handler = await ready(project.config({"SessionStart": project.hook("start"), "SessionEnd": project.hook("end")}))
     await handler.fire_session_start_event()
     await handler.fire_session_end_event()
@@ -328,7 +328,7 @@ async def test_a_session_starts_up_and_exits_unless_told_otherwise(project: Even
         ("AfterTool", "^write_", 0),
     ],
 )
-async def test_each_event_holds_matchers_against_its_own_field(
+async def test_each_event_compares_matchers_with_its_own_field(
     project: EventsProject, ready: Ready, event: str, matcher: str, runs: int
 ) -> None:
     group = {"matcher": matcher, "hooks": [{"type": "command", "command": project.hook()}]}
@@ -392,13 +392,13 @@ def test_a_validator_refuses_what_lacks_a_field_or_has_one_of_the_wrong_type(eve
 @pytest.mark.requirement("DELTA-HPAY-001")
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("value", [None, "text", 7, [], [("tool_name", "glob")]])
-def test_a_validator_refuses_what_is_no_object(event: str, value: Any) -> None:
+def test_a_validator_refuses_a_value_that_is_not_an_object(event: str, value: Any) -> None:
     assert VALIDATORS[event](value) is False
 
 
 @pytest.mark.requirement("DELTA-HPAY-001")
 @pytest.mark.parametrize("field", sorted(BASE))
-def test_a_validator_refuses_base_fields_that_are_no_strings(field: str) -> None:
+def test_a_validator_refuses_base_fields_that_are_not_strings(field: str) -> None:
     assert VALIDATORS["BeforeTool"]({**VALID["BeforeTool"], field: 7}) is False
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -20,7 +19,7 @@ import trio.lowlevel
 
 from llxprt_hooks import Hooks, StopRequested, ToolResult, context, deny, execute_tool_with_hooks, rewrite
 from llxprt_hooks.triggers import portal
-from tests.support.processes import lives, until
+from tests.support.processes import at_most_until_the_deadline, handled, lives, run_python, until
 
 if TYPE_CHECKING:
     from tests.events.events_project import EventsProject
@@ -34,13 +33,7 @@ def done(args: dict[str, Any]) -> str:
 
 def program(text: str, *, timeout: float = 60) -> str:
     """What a program printed that ended well."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", textwrap.dedent(text)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    finished = run_python("-W", "error::ResourceWarning", "-c", textwrap.dedent(text), seconds=timeout)
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""
     return finished.stdout
@@ -66,7 +59,7 @@ async def test_it_works_inside_a_running_loop(project: EventsProject) -> None:
     assert (await hooks.run_tool("any", {}, done)).llm_content == "guarded"
 
 
-async def test_a_loop_that_the_tool_itself_runs_is_used_as_ever(project: EventsProject) -> None:
+async def test_a_loop_that_the_tool_itself_runs_is_used_as_usual(project: EventsProject) -> None:
     """Inside of a synchronous call a tool may start a loop in another thread, or call a coroutine function."""
     hooks = Hooks(project.config({"BeforeTool": project.hook()}))
     loops: list[Any] = []
@@ -153,7 +146,7 @@ def test_a_hook_may_call_synchronously_itself(project: EventsProject) -> None:
     assert hooks.sync.run_tool("outer", {}, done).llm_content == "inner: innermost: guarded"
 
 
-def test_hooks_that_call_each_other_without_end_fail() -> None:
+def test_hooks_that_call_each_other_endlessly_fail() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: deny(hooks.sync.run_tool("t", {}, done).llm_content), fail_closed=True)
     assert "8 levels deep" in hooks.sync.run_tool("t", {}, done).llm_content
@@ -355,7 +348,7 @@ def test_a_call_that_was_interrupted_before_it_was_handed_over_ends_too() -> Non
     assert call.ended
 
 
-def test_after_its_end_the_background_loop_is_started_anew() -> None:
+def test_after_its_end_the_background_loop_is_started_again() -> None:
     hooks = Hooks()
     hooks.on("BeforeTool", lambda payload: deny(threading.current_thread().name))
     hooks.on("SessionStart", lambda payload: context("slow"))
@@ -406,6 +399,101 @@ FORKING = """
         assert os.waitpid(child, 0)[1] == 0
         print(run())
 """
+
+
+FORKING_DURING_THE_FIRST_EVENT = """
+    import os, signal, threading, time, warnings
+    from llxprt_hooks import Config, Hooks
+    from llxprt_hooks.engine.registry import HookRegistry
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+    initialize, first = HookRegistry.initialize, threading.Event()
+
+    def initialize_slowly(registry):
+        first.set()
+        time.sleep(0.5)
+        initialize(registry)
+
+    hook = {"type": "command", "command": "echo no >&2; exit 2"}
+    hooks = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]}))
+    run = lambda: hooks.sync.run_tool("t", {}, lambda args: "ran").llm_content
+    HookRegistry.initialize = initialize_slowly
+    thread = threading.Thread(target=run)
+    thread.start()
+    first.wait()
+    child = os.fork()
+    HookRegistry.initialize = initialize
+    if child == 0:
+        signal.alarm(60)  # ends it if it hangs
+        os._exit(0 if run() == "no" else 1)
+    thread.join()
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+FORKING_DURING_AN_IMPORT = """
+    import os, signal, sys, threading, time, warnings
+    from {module} import {function}
+
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "{imported}":
+                begun.set()
+                time.sleep(0.5)
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+    begun = threading.Event()
+    sys.meta_path.insert(0, Slow())
+    thread = threading.Thread(target={function})
+    thread.start()
+    begun.wait()
+    if (child := os.fork()) == 0:
+        signal.alarm(60)  # ends it if it hangs
+        {function}()
+        os._exit(0)
+    thread.join()
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "function", "imported"),
+    [
+        ("llxprt_hooks.engine.executors.http", "_make_transport", "httpx"),
+        ("llxprt_hooks.bus.nats_connection", "_imported_client", "nats.aio.client"),
+    ],
+)
+def test_a_process_that_is_forked_during_an_import_can_import(module: str, function: str, imported: str) -> None:
+    text = FORKING_DURING_AN_IMPORT.format(module=module, function=function, imported=imported)
+    assert program(text) == "0\n"
+
+
+@pytest.mark.slow
+def test_a_process_that_is_forked_during_the_first_event_is_guarded() -> None:
+    assert program(FORKING_DURING_THE_FIRST_EVENT) == "0\n"
+
+
+@pytest.mark.slow
+def test_a_signal_handler_may_call_hooks_while_the_loop_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, calls = portal._Portal, []
+
+    class Interrupted(original):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__()
+            monkeypatch.setattr(portal, "_Portal", original)
+            signal.raise_signal(signal.SIGUSR1)
+
+    async def call(who: str) -> None:
+        calls.append(who)
+
+    monkeypatch.setattr(portal, "_shared", None)
+    monkeypatch.setattr(portal, "_Portal", Interrupted)
+    with handled(signal.SIGUSR1, lambda: portal.run(call("handler"))), at_most_until_the_deadline():
+        portal.run(call("program"))
+    portal._close_shared()
+
+    assert calls == ["handler", "program"]
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_the_event_handler_has_a_module_of_its_own_and_fires_the_five_events(met
 
 @pytest.mark.requirement("HOOK-176")
 @pytest.mark.parametrize("name", ["BeforeModelHookResult", "AfterModelHookResult", "BeforeToolSelectionHookResult"])
-def test_the_results_of_model_triggers_are_exported_beside_the_triggers(name: str) -> None:
+def test_the_results_of_model_triggers_are_exported_with_the_triggers(name: str) -> None:
     assert getattr(import_module("llxprt_hooks.triggers.model"), name) is getattr(llxprt_hooks, name)
 
 

@@ -264,7 +264,7 @@ async def test_text_of_hooks_never_changes_the_type_of_a_result_that_is_not_text
     assert result.additions == ["more", "[System] m"]
 
 
-async def test_text_of_hooks_is_listed_beside_text_too(run: RunTool) -> None:
+async def test_text_of_hooks_is_listed_next_to_text_too(run: RunTool) -> None:
     result = await run(
         before={"systemMessage": "b"}, after={"hookSpecificOutput": {"additionalContext": "more"}, "systemMessage": "a"}
     )
@@ -479,7 +479,7 @@ TRIGGERS = {
 
 
 def trigger_calls(tree: ast.AST) -> Any:
-    """Each call of a trigger, with the nodes that it stands in, innermost first."""
+    """Each call of a trigger, with the nodes around it, innermost first."""
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     for node in ast.walk(tree):
         name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""

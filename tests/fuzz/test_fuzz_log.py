@@ -1,4 +1,4 @@
-"""The hook log of any content: every record in it is found, whatever stands between the records."""
+"""The hook log of any content: every record in it is found, whatever is between the records."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_some_of_what_was_found_is_shown_by_the_installed_command(world: FuzzedP
 
 @st.composite
 def records_among_junk(draw: st.DrawFn) -> tuple[bytes, list[str]]:
-    """A file with records and lines that are none, and the ids of the records in order."""
+    """A file with records and other lines, and the ids of the records in order."""
     kept: list[str] = []
     parts: list[bytes] = []
     for number in range(draw(st.integers(1, 5))):
@@ -128,7 +128,7 @@ def records_among_junk(draw: st.DrawFn) -> tuple[bytes, list[str]]:
 
 
 @fuzz(150, older=records_among_junk(), newer=records_among_junk())
-def test_every_record_is_read_whatever_stands_between(
+def test_every_record_is_read_whatever_is_between_them(
     world: FuzzedProject, older: tuple[bytes, list[str]], newer: tuple[bytes, list[str]]
 ) -> None:
     world.put("older log", older[0])

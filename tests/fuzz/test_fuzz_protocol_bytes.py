@@ -1,4 +1,4 @@
-"""What a hook may write: any bytes are read, and a block that was said is never lost over what stands beside it."""
+"""The output of a hook: any bytes are read, and a block is never lost because of the text next to it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.engine.aggregator import HookAggregator
 from llxprt_hooks.engine.definitions import HookConfig
 from llxprt_hooks.engine.executors.command import CommandSpec
 from llxprt_hooks.engine.results import AggregatedHookResult, HookExecutionError, HookExecutionResult
 from llxprt_hooks.engine.runner import apply_hook_output_to_input
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.inspection.log import HookLog, read_log
+from llxprt_hooks.inspection.log import read_log
 from llxprt_hooks.protocol.exit_codes import HookVerdict, ProcessOutcome, read_outcome
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from tests.fuzz.fuzz_documents import any_json, any_text, documents, encoded, mutated
@@ -54,7 +55,7 @@ events = st.sampled_from(HookEventName)
 
 
 def aggregated(event: HookEventName, *endings: ProcessOutcome) -> AggregatedHookResult:
-    """What these endings come to, with all that the engine does on the way: chain, merge and record."""
+    """Return the result of these endings, with all steps of the engine: chain, merge and record."""
     results, hook_input = [], dict(INPUT)
     for ending in endings:
         reading = read_outcome(ending)
@@ -131,7 +132,7 @@ def test_one_exit_code_2_among_any_outputs_blocks_a_tool_or_agent_event(
         assert output.is_blocking_decision()
 
 
-# A deny with odd but readable JSON around it, and with what is no JSON.
+# A deny with unusual but readable JSON around it, and with text that is not JSON.
 
 ODD_VALUES = (
     b'"\xff\xc3"',
@@ -168,7 +169,7 @@ def denials(draw: st.DrawFn) -> bytes:
 
 
 @fuzz(200, before=spaces, denial=denials(), after=spaces)
-def test_an_explicit_deny_blocks_whatever_readable_json_stands_beside_it(
+def test_an_explicit_deny_blocks_whatever_readable_json_is_next_to_it(
     before: bytes, denial: bytes, after: bytes
 ) -> None:
     for event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):

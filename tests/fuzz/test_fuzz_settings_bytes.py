@@ -61,7 +61,7 @@ contents = documents([SETTINGS, CLAUDE, EXTENSION, OTHER])
 
 
 def loaded(world: FuzzedProject) -> Settings:
-    """What the settings come to, read in all the ways there are."""
+    """Return the settings, and read them in all other ways too."""
     with quiet():
         settings = load_settings(world.root)
         config = Config.load(world.root)
@@ -101,8 +101,12 @@ def hold(world: FuzzedProject, monkeypatch: pytest.MonkeyPatch, place: str, data
         assert problem.column >= 1
     if place == "project":
         monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
-        unheard = loaded(world)
-        assert (unheard.enabled, unheard.sources, unheard.disabled) == (alone.enabled, alone.sources, alone.disabled)
+        unapproved = loaded(world)
+        assert (unapproved.enabled, unapproved.sources, unapproved.disabled) == (
+            alone.enabled,
+            alone.sources,
+            alone.disabled,
+        )
 
 
 @fuzz(120, place=st.sampled_from(PLACES), data=contents)

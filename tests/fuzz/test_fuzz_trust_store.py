@@ -15,7 +15,7 @@ from tests.fuzz.fuzz_guard import corpus, fuzz, unhanged
 from tests.fuzz.fuzz_project import FuzzedProject, quiet
 
 OURS, HASH = "/placeholder/of/the/project", "placeholder-of-the-hash"
-"""Stand for the project and its fingerprint, which every test has anew."""
+"""Placeholders of the project and its fingerprint, which differ in every test."""
 
 OTHERS = {"/some/other": {"hash": "0" * 64, "approved_at": "2026-01-02T03:04:05.678Z", "note": [1.0, {"a": None}]}}
 STORES: list[Any] = [

@@ -11,7 +11,7 @@ import pytest
 
 from llxprt_hooks import Config, HookLog
 from llxprt_hooks.inspection.backtest import HOW_TO_RECORD
-from llxprt_hooks.inspection.log import read_log
+from llxprt_hooks.inspection.log import LogReader
 from llxprt_hooks.inspection.trial import LoadedHooks
 from tests.support.project import APPROVED, hooks_of
 
@@ -157,7 +157,7 @@ async def test_model_events_are_replayed_from_hook_format(world: CliProject) -> 
     assert changes(run.json) == [("BeforeModel", "", "allow", "block", 1, 1)]
 
 
-async def test_what_several_hooks_came_to_is_what_was_recorded(world: CliProject) -> None:
+async def test_the_result_of_several_hooks_is_the_recorded_one(world: CliProject) -> None:
     """In model events a later decision lifts an earlier block, so a hook may block and its event is not blocked."""
     deny, allow = (f"""echo '{{"decision": "{word}", "reason": "r"}}'""" for word in ("deny", "allow"))
     world.configure(BeforeModel=[deny, allow])
@@ -235,7 +235,7 @@ async def test_with_hooks_off_nothing_is_replayed(recorded: CliProject) -> None:
     assert "hooks are off" in recorded.run("backtest").sentence()
 
 
-def test_a_file_that_the_user_names_needs_no_approval_and_does_not_vouch_for_the_project(recorded: CliProject) -> None:
+def test_a_file_that_the_user_names_needs_no_approval_and_does_not_approve_the_project(recorded: CliProject) -> None:
     note = recorded.note("trusted")
     file = settings(recorded, BeforeTool=f"printenv LLXPRT_PROJECT_TRUSTED > {note}")
 
@@ -245,7 +245,7 @@ def test_a_file_that_the_user_names_needs_no_approval_and_does_not_vouch_for_the
     assert recorded.trust_state() == "untrusted"
 
 
-def test_the_users_own_hooks_run_beside_the_named_file(recorded: CliProject) -> None:
+def test_the_users_own_hooks_run_together_with_the_named_file(recorded: CliProject) -> None:
     recorded.configure(level="user", BeforeTool={"name": "mine", "command": "grep -q 'git push' && exit 2; true"})
     file = settings(recorded, BeforeTool={"name": "guard", "command": GUARD})
 
@@ -311,7 +311,7 @@ def test_on_a_terminal_there_is_a_progress_bar_and_narrow_ones_get_cards(recorde
 
 
 def test_from_log_is_the_input_of_a_recorded_execution(recorded: CliProject) -> None:
-    [first, *_] = read_log(recorded.log_file)
+    [first, *_] = LogReader(recorded.log_file).read()
 
     run = recorded.run("fire", "BeforeTool", "--from-log", first["id"][:8], "--json")
 

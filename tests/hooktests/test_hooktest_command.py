@@ -110,7 +110,7 @@ def test_allow_is_also_no_opinion_and_none_is_only_that(guarded: CliProject, cal
     assert [test["passed"] for test in results(call)["tests"]] == [True, False, False]
 
 
-def test_a_block_where_nothing_can_be_blocked_is_none(world: CliProject, call: Call) -> None:
+def test_a_block_of_an_event_that_cannot_be_blocked_is_not_a_block(world: CliProject, call: Call) -> None:
     world.configure(AfterTool={"command": """echo '{"decision": "block", "reason": "late"}'"""})
     world.write(FILE, a_test(event="AfterTool", input={}, expect={"decision": "allow"}))
 
@@ -255,7 +255,7 @@ def test_variables_of_a_file_that_nobody_approved_start_nothing(searched: CliPro
     assert not (searched.root / "ran").exists()
 
 
-def test_variables_of_a_file_beside_approved_ones_start_nothing(searched: CliProject) -> None:
+def test_variables_of_a_file_next_to_approved_ones_start_nothing(searched: CliProject) -> None:
     searched.configure(BeforeTool={"name": "theirs", "command": "true"})
     path = {"PATH": f"{searched.root}/tools:/usr/bin:/bin"}
     searched.write(FILE, a_test(hook="theirs", env={"WORD": "1"}))
@@ -279,7 +279,7 @@ def test_variables_of_the_users_own_tests_are_set(world: CliProject) -> None:
     assert world.run("test", str(file), approved=False).status == 0
 
 
-def test_files_beside_scripts_are_found_and_those_below_given_paths(world: CliProject, call: Call) -> None:
+def test_files_next_to_scripts_are_found_and_those_below_given_paths(world: CliProject, call: Call) -> None:
     world.configure(BeforeTool={"command": world.script("tools/guard.sh", "exit 2")})
     for file in ("tools/one.hooktest.json", ".llxprt/two.hooktest.json", "more/deep/three.hooktest.json"):
         world.write(file, a_test(expect={"decision": "block"}))
@@ -303,27 +303,28 @@ def test_without_tests_the_status_is_1_and_for_a_missing_path_64(guarded: CliPro
 
 
 BROKEN = {
-    '{"event": "BeforeTool", "inpt": {}}': "1:25: unknown field `inpt` in a test, did you mean `input`?",
+    '{"event": "BeforeTool", "inpt": {}}': "1:25: unknown key `inpt`, did you mean `input`?",
     '{"event": "BeforeTol",\n "input": {}}': "1:11: unknown event `BeforeTol`, did you mean `BeforeTool`?",
     '{"event": "X", "input": {}}': "1:11: unknown event `X`; events: BeforeTool,",
-    '{"event": "BeforeTool"}': "1:1: a test needs `input`: the event's own fields, in an object",
-    '{"input": {}}': "1:1: `event` is missing",
-    '{"event": 7, "input": {}}': "1:11: `event` must be a string that is not blank",
-    '[{"event": "BeforeTool", "input": []}]': "1:35: the input of BeforeTool must be an object, found an array",
-    '{"event": "BeforeTool", "input": {"tool": 1}}': "1:35: unknown field `tool` in the input of BeforeTool",
+    '{"event": "BeforeTool"}': "1:1: this test has no `input`",
+    '{"input": {}}': "1:1: this test has no `event`",
+    '{"event": 7, "input": {}}': "1:11: `event` must be a string, found 7",
+    '[{"event": "BeforeTool", "input": []}]': "1:35: `input` must be an object, found an array",
+    '{"event": "BeforeTool", "input": {"tool": 1}}': "1:35: unknown key `tool` in the input of BeforeTool",
     '{"event": "BeforeTool", "input": {"tool_name": "x", "tool_input": 7}}': "1:34: `tool_input` in the input",
     '{"event": "BeforeTool", "input": {"hook_event_name": "AfterTool"}}': "1:34: the input was recorded for AfterTool",
-    '{"event": "BeforeTool", "input": {}, "expect": {}}': "1:48: `decision` is missing",
+    '{"event": "BeforeTool", "input": {}, "expect": {}}': "1:48: this expectation has no `decision`",
     '{"event": "BeforeTool", "input": {}, "expect": 1}': "1:48: `expect` must be an object, found 1",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "blok"}}': "1:61: unknown decision `blok`, did",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "no"}}': "1:61: unknown decision `no`; decisions: ",
-    '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": 1}}': "`reason` (or a string) must",
+    '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": 1}}': "be a string or an object",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": {}}}': "needs either `contains` or",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": {"contains": 1}}}': "be a string",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "reason": {"matches": "("}}}': "a valid reg",
     '{"event": "BeforeTool", "input": {}, "expect": {"decision": "deny", "output": 1}}': "`output` must be an object",
     '{"event": "BeforeTool", "input": {}, "env": []}': "`env` must be an object, found an array",
     '{"event": "BeforeTool", "input": {}, "env": {"A": 1}}': "`A` must be a string, or null for a variable that is not",
+    '{"event": "BeforeTool", "input": {}, "name": " "}': "1:46: the `name` of this test is empty",
     "7": "1:1: a test must be an object, found 7",
     '{"event": }': "1:11: expected a value, found '}'",
 }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import getpass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.processes import DEADLINE
+from tests.support.processes import run_python
 from tests.support.project import APPROVED
 
 if TYPE_CHECKING:
+    import subprocess
+
     from tests.support.cli import CliProject
 
 GUARD = """read -r payload; case $payload in *secret*) echo "no secrets$SUFFIX" >&2; exit 2;; esac"""
@@ -54,29 +55,23 @@ def guarded(world: CliProject) -> CliProject:
     return world
 
 
-def own_temporary_folder(world: CliProject) -> dict[str, str]:
-    """Otherwise pytest deletes what older runs left in the usual folder at its end, which can take minutes."""
-    return {"TMPDIR": str(world.home)}
-
-
 def run_pytest(world: CliProject, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a project. It makes its temporary folders there."""
+    # In the folder that all runs of a user share, a run deletes those of older runs at its end, which can take minutes.
+    options = ("-q", "-p", "no:cacheprovider", "--basetemp", str(world.folder / "temporary"))
+    return run_python("-m", "pytest", *options, *arguments, cwd=world.root, env=world.environment(**environment))
+
+
+def run_plugin(world: CliProject, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a project, with only this plugin."""
-    disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **own_temporary_folder(world)}
-    options = ("-q", "-p", "no:cacheprovider", "-p", "llxprt_hooks.pytest_plugin")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *arguments],
-        cwd=world.root,
-        env=world.environment(**disabled, **environment),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return run_pytest(world, "-p", "llxprt_hooks.pytest_plugin", *arguments, **disabled, **environment)
 
 
 def test_the_fixture_runs_the_hooks_of_the_project_that_the_test_is_in(guarded: CliProject) -> None:
     guarded.write("tests/test_hooks.py", FIXTURE)
 
-    done = run_pytest(guarded, "tests", **APPROVED)
+    done = run_plugin(guarded, "tests", **APPROVED)
 
     assert done.returncode == 0, done.stdout
     assert "6 passed" in done.stdout
@@ -91,20 +86,20 @@ def test_test_files_are_collected_where_pytest_is_told_to_look(guarded: CliProje
 ]""",
     )
 
-    done = run_pytest(guarded, ".llxprt", **APPROVED)
+    done = run_plugin(guarded, ".llxprt", **APPROVED)
 
     assert done.returncode == 1
     assert "1 failed, 1 passed" in done.stdout
     assert '-   "decision": "block"' in done.stdout
     assert '+   "decision": "none"' in done.stdout
     assert "Traceback" not in done.stdout
-    assert "no tests ran" in run_pytest(guarded, **APPROVED).stdout
+    assert "no tests ran" in run_plugin(guarded, **APPROVED).stdout
 
 
 def test_a_broken_file_is_an_error_of_the_collection(guarded: CliProject) -> None:
     guarded.write("x.hooktest.json", '{"event": "BeforeTol", "input": {}}')
 
-    done = run_pytest(guarded, "x.hooktest.json", **APPROVED)
+    done = run_plugin(guarded, "x.hooktest.json", **APPROVED)
 
     assert done.returncode == 2
     assert "x.hooktest.json:1:11: unknown event `BeforeTol`, did you mean `BeforeTool`?" in done.stdout
@@ -114,7 +109,7 @@ def test_hooks_that_are_not_approved_do_not_run(guarded: CliProject) -> None:
     guarded.configure(BeforeTool="touch ran")
     guarded.write("x.hooktest.json", '{"event": "BeforeTool", "input": {}, "expect": {"decision": "none"}}')
 
-    done = run_pytest(guarded, "x.hooktest.json")
+    done = run_plugin(guarded, "x.hooktest.json")
 
     assert "this project is not approved" in done.stdout
     assert not (guarded.root / "ran").exists()
@@ -132,13 +127,20 @@ def test_it(pytestconfig):
 """,
     )
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "test_it.py"],
-        cwd=guarded.root,
-        env=guarded.environment(**own_temporary_folder(guarded)),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_pytest(guarded, "-p", "no:asyncio", "test_it.py")
 
     assert done.returncode == 0, done.stdout
+
+
+def test_a_run_in_a_test_deletes_nothing_of_other_runs(guarded: CliProject) -> None:
+    """pytest keeps the folders of a user's last three runs, and each run deletes the older ones at its end."""
+    shared = guarded.folder / "shared" / f"pytest-of-{getpass.getuser()}"
+    for number in range(5):
+        guarded.write(shared / f"pytest-{number}" / "test_it0" / "file")
+    shared.chmod(0o700)
+    guarded.write("test_it.py", "def test_it(tmp_path): pass")
+
+    done = run_pytest(guarded, "test_it.py", PYTEST_DEBUG_TEMPROOT=str(shared.parent))
+
+    assert "1 passed" in done.stdout
+    assert len(list(shared.rglob("file"))) == 5

@@ -44,7 +44,7 @@ def tool_server(tools: Tools) -> McpSdkServerConfig:
             return {"content": [{"type": "text", "text": text}]}
 
         schema = {"type": "object", "properties": properties}
-        # Only calls of tools that change nothing run in parallel.
+        # Only tool calls that change nothing run in parallel.
         annotations = ToolAnnotations(read_only_hint=True)
         return tool(function.__name__, function.__doc__, schema, annotations=annotations)(call)
 

@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 Turn = str | Call | list[Call]
-"""An answer of the model: text, or calls of tools."""
+"""An answer of the model: text, or tool calls."""
 
 
 class ToolRun(NamedTuple):
@@ -105,7 +105,7 @@ class Scenario:
     approved: bool = True
     """The user has approved the project's hooks."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names of tools, and the names that hooks see."""
+    """Tool names, and the names that hooks see."""
     tools: Tools = field(default_factory=Tools)
 
     def turn(self, number: int) -> Turn:
@@ -134,9 +134,9 @@ class Request:
     """What a model was sent."""
 
     texts: list[tuple[str, str]]
-    """Role (``system``, ``user`` or ``model``) and text of each message, without the results of tools."""
+    """Role (``system``, ``user`` or ``model``) and text of each message, without tool results."""
     results: list[str] = field(default_factory=list)
-    """The results of tools, as text."""
+    """The tool results, as text."""
     calls: list[str] = field(default_factory=list)
     """The names of the tools that the model called earlier."""
     allowed: frozenset[str] = TOOL_NAMES
@@ -153,7 +153,7 @@ class Request:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What came of a scenario, in terms of no framework."""
+    """The result of a scenario, independent of the framework."""
 
     text: str = ""
     """The final answer."""
@@ -432,7 +432,7 @@ def tool_aliases(project: Project) -> Row:
 
 @effect
 def parallel_calls(project: Project) -> Row:
-    """Calls of one answer have their hooks side by side, and each its own result."""
+    """The hooks of the calls in one answer run in parallel, and each call has its own result."""
     meet = (
         "case $payload in *id_rsa*) me=one other=two;; *) me=two other=one;; esac\n"
         f"touch '{project.note('')}/'$me\n"
@@ -798,13 +798,17 @@ def pre_compress(project: Project) -> Row:
 
 @effect
 def notification(project: Project) -> Row:
+    """A call that waits for approval has the name that hooks see, too."""
     project.configure(Notification=project.hook())
-    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], approval=True)
+    aliases = {"write_file": "Write"}
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], approval=True, aliases=aliases)
     assert outcome.runs == WROTE_NOTE
     until(lambda: len(project.payloads()) == 1)
     payload = project.payloads()[0]
     assert payload["notification_type"] == "ToolPermission"
-    assert "write_file" in payload["message"]
+    assert payload["message"] == "Write needs approval"
+    assert payload["details"]["tool_name"] == "Write"
+    assert payload["details"]["tool_input"]["file_path"] == "a.txt"
 
 
 # Sessions and settings.

@@ -121,7 +121,7 @@ def run(
 
 
 def results_in(result: dict[str, Any]) -> list[str]:
-    """Return the results of tools, as text."""
+    """Return the tool results, as text."""
     return [str(message.text) for message in result["messages"] if isinstance(message, ToolMessage)]
 
 

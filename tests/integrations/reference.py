@@ -115,8 +115,13 @@ class _Conversation:
     def tool(self, call: Call) -> Any:
         def run(args: dict[str, Any]) -> Any:
             if self.scenario.approval:
-                fields = {"notification_type": "ToolPermission", "message": f"Allow {call.name}?"}
-                self.hooks.observe("Notification", **fields)
+                name = self.name(call)
+                self.hooks.observe(
+                    "Notification",
+                    notification_type="ToolPermission",
+                    message=f"{name} needs approval",
+                    details={"tool_name": name, "tool_input": args},
+                )
             return getattr(self.scenario.tools, call.name)(**args)
 
         return run

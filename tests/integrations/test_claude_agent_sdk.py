@@ -1,10 +1,9 @@
-"""What is special about the Claude Agent SDK, with its own program and a loopback server in place of the API."""
+"""Effects that only the Claude Agent SDK has, with its own program and a loopback server in place of the API."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,8 @@ from claude_agent_sdk import (
 
 from llxprt_hooks import Config
 from llxprt_hooks.integrations.claude_agent_sdk import HookedOptions, hooked, with_hooks
-from tests.clients.api_server import APIServer, Call
 from tests.integrations.claude_support import offline
+from tests.support.api_server import APIServer, Call
 from tests.support.processes import eventually
 
 if TYPE_CHECKING:
@@ -32,20 +31,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def server() -> Iterator[APIServer]:
-    with APIServer().running() as server:
-        yield server
-
-
-@pytest.fixture
 def project(sandbox: Project) -> Project:
     return sandbox
 
 
-def options_for(project: Project, server: APIServer, *tools: str, **more: Any) -> ClaudeAgentOptions:
+def options_for(project: Project, api_server: APIServer, *tools: str, **more: Any) -> ClaudeAgentOptions:
     given: dict[str, Any] = {
         "cwd": project.root,
-        "env": offline(server.url, project.home),
+        "env": offline(api_server.url, project.home),
         "tools": list(tools),
         "allowed_tools": list(tools),
         "setting_sources": [],
@@ -64,70 +57,70 @@ def config(project: Project, **hooks: Any) -> Config:
     return Config.load(project.root)
 
 
-def results_in(server: APIServer) -> str:
-    return json.dumps(server.requests[-1]["messages"])
+def results_in(api_server: APIServer) -> str:
+    return json.dumps(api_server.requests[-1]["messages"])
 
 
 # Tools of the SDK's program.
 
 
-async def test_its_own_tools_have_hooks(project: Project, server: APIServer) -> None:
+async def test_its_own_tools_have_hooks(project: Project, api_server: APIServer) -> None:
     says = {"hookSpecificOutput": {"tool_input": {"command": "echo from the hook"}}}
     group = {"matcher": "^Bash$", "hooks": [{"type": "command", "command": project.hook("before", says=says)}]}
     chosen = config(project, BeforeTool=group, AfterTool=project.hook("after"))
-    server.will_say([Call("Bash", {"command": "echo from the model", "description": "say it"})])
-    await ask(with_hooks(options_for(project, server, "Bash"), chosen))
+    api_server.will_say([Call("Bash", {"command": "echo from the model", "description": "say it"})])
+    await ask(with_hooks(options_for(project, api_server, "Bash"), chosen))
     (before,), (after,) = project.payloads("before"), project.payloads("after")
     assert before["tool_input"] == {"command": "echo from the model", "description": "say it"}
     assert (after["tool_name"], after["tool_input"]["command"]) == ("Bash", "echo from the hook")
     assert after["tool_response"]["llmContent"]["stdout"] == "from the hook"
-    assert "from the hook" in results_in(server)
+    assert "from the hook" in results_in(api_server)
     assert before["transcript_path"].endswith(".jsonl")
 
 
-async def test_names_of_our_own_agent(project: Project, server: APIServer) -> None:
-    """Hooks for LLxprt Code see its names of tools and arguments, and change arguments by these names."""
+async def test_names_of_our_own_agent(project: Project, api_server: APIServer) -> None:
+    """Hooks for LLxprt Code see its tool names and argument names, and change arguments by these names."""
     project.write("here/a.txt", "needle")
     project.write("there/b.txt", "needle")
     says = {"hookSpecificOutput": {"tool_input": {"dir_path": str(project.root / "there")}}}
     group = {"matcher": "^glob$", "hooks": [{"type": "command", "command": project.hook(says=says)}]}
     chosen = config(project, BeforeTool=group, AfterTool=project.hook("after"))
-    server.will_say([Call("Glob", {"pattern": "*.txt", "path": str(project.root / "here")})])
-    await ask(with_hooks(options_for(project, server, "Glob"), chosen, tool_names="llxprt"))
+    api_server.will_say([Call("Glob", {"pattern": "*.txt", "path": str(project.root / "here")})])
+    await ask(with_hooks(options_for(project, api_server, "Glob"), chosen, tool_names="llxprt"))
     (before,), (after,) = project.payloads(), project.payloads("after")
     assert (before["tool_name"], after["tool_name"]) == ("glob", "glob")
     assert before["tool_input"] == {"pattern": "*.txt", "dir_path": str(project.root / "here")}
     assert after["tool_input"] == {"pattern": "*.txt", "dir_path": str(project.root / "there")}
-    assert "b.txt" in results_in(server)
-    assert "a.txt" not in results_in(server)
+    assert "b.txt" in results_in(api_server)
+    assert "a.txt" not in results_in(api_server)
 
 
-async def test_restrictions_have_the_names_of_our_own_agent(project: Project, server: APIServer) -> None:
+async def test_restrictions_have_the_names_of_our_own_agent(project: Project, api_server: APIServer) -> None:
     """Of two tools with one name, the one that exists is allowed; calls are compared by the same names."""
     allowed = {"mode": "AUTO", "allowedFunctionNames": ["replace", "run_shell_command"]}
     hook = project.hook(says=[{"hookSpecificOutput": {"toolConfig": allowed}}, None])
     chosen = config(project, BeforeToolSelection=hook)
-    server.will_say([Call("Write", {"file_path": "x", "content": "y"}), Call("Bash", {"command": "echo ran"})])
-    async with hooked(options_for(project, server, "Bash", "Edit", "Write"), chosen, "llxprt") as options:
+    api_server.will_say([Call("Write", {"file_path": "x", "content": "y"}), Call("Bash", {"command": "echo ran"})])
+    async with hooked(options_for(project, api_server, "Bash", "Edit", "Write"), chosen, "llxprt") as options:
         await ask(options)
-    assert {tool["name"] for tool in server.requests[0]["tools"]} == {"Bash", "Edit"}
-    assert "write_file may not be called now" in results_in(server)
-    assert "ran" in results_in(server)
+    assert {tool["name"] for tool in api_server.requests[0]["tools"]} == {"Bash", "Edit"}
+    assert "write_file may not be called now" in results_in(api_server)
+    assert "ran" in results_in(api_server)
 
 
-async def test_what_hooks_say_follows_a_tool_that_fails(project: Project, server: APIServer) -> None:
+async def test_what_hooks_say_follows_a_tool_that_fails(project: Project, api_server: APIServer) -> None:
     chosen = config(
         project, BeforeTool=project.hook(says={"systemMessage": "mind the gap"}), AfterTool=project.hook("after")
     )
-    server.will_say([Call("Bash", {"command": "exit 3"})])
-    await ask(with_hooks(options_for(project, server, "Bash"), chosen))
-    assert "[System] mind the gap" in results_in(server)
+    api_server.will_say([Call("Bash", {"command": "exit 3"})])
+    await ask(with_hooks(options_for(project, api_server, "Bash"), chosen))
+    assert "[System] mind the gap" in results_in(api_server)
     assert project.payloads("after") == []
 
 
 @pytest.mark.parametrize("answer", [PermissionResultAllow(), PermissionResultDeny(message="the user said no")])
 async def test_changed_arguments_still_need_permission(
-    project: Project, server: APIServer, answer: PermissionResultAllow | PermissionResultDeny
+    project: Project, api_server: APIServer, answer: PermissionResultAllow | PermissionResultDeny
 ) -> None:
     asked: list[Any] = []
 
@@ -137,8 +130,8 @@ async def test_changed_arguments_still_need_permission(
 
     says = {"hookSpecificOutput": {"tool_input": {"command": "touch changed"}}}
     chosen = config(project, BeforeTool=project.hook(says=says), Notification=project.hook("notified"))
-    server.will_say([Call("Bash", {"command": "touch original"})])
-    given = options_for(project, server, "Bash", allowed_tools=[], can_use_tool=decide)
+    api_server.will_say([Call("Bash", {"command": "touch original"})])
+    given = options_for(project, api_server, "Bash", allowed_tools=[], can_use_tool=decide)
     async with ClaudeSDKClient(with_hooks(given, chosen)) as client:
         await client.query("go")
         async for _ in client.receive_response():
@@ -151,11 +144,11 @@ async def test_changed_arguments_still_need_permission(
     assert payload["details"] == {"tool_name": "Bash", "tool_input": {"command": "touch changed"}}
 
 
-async def test_a_stop_lasts_until_the_next_prompt(project: Project, server: APIServer) -> None:
+async def test_a_stop_lasts_until_the_next_prompt(project: Project, api_server: APIServer) -> None:
     chosen = config(project, BeforeTool=project.hook(says=[{"continue": False, "stopReason": "enough"}, None]))
-    server.will_say([Call("Bash", {"command": "touch one"})], [Call("Bash", {"command": "touch two"})], "done")
+    api_server.will_say([Call("Bash", {"command": "touch one"})], [Call("Bash", {"command": "touch two"})], "done")
     async with (
-        hooked(options_for(project, server, "Bash"), chosen) as options,
+        hooked(options_for(project, api_server, "Bash"), chosen) as options,
         ClaudeSDKClient(options) as client,
     ):
         await client.query("go")
@@ -183,7 +176,7 @@ async def test_a_slow_hook_is_waited_for_and_a_lost_answer_blocks(project: Proje
 # Options.
 
 
-async def test_callbacks_of_the_program_stay(project: Project, server: APIServer) -> None:
+async def test_callbacks_of_the_program_stay(project: Project, api_server: APIServer) -> None:
     seen: list[str] = []
 
     async def callback(given: Any, tool_use_id: str | None, context: Any) -> Any:
@@ -191,11 +184,11 @@ async def test_callbacks_of_the_program_stay(project: Project, server: APIServer
         return {}
 
     own = HookMatcher(matcher="Bash", hooks=[callback])
-    given = options_for(project, server, "Bash", hooks={"PreToolUse": [own]})
+    given = options_for(project, api_server, "Bash", hooks={"PreToolUse": [own]})
     added = with_hooks(given, config(project, BeforeTool=project.hook()))
     assert isinstance(added, HookedOptions)
     assert given.hooks == {"PreToolUse": [own]}
-    server.will_say([Call("Bash", {"command": "true"})])
+    api_server.will_say([Call("Bash", {"command": "true"})])
     await ask(added)
     assert seen == ["Bash"]
     assert len(project.payloads()) == 1
@@ -220,37 +213,37 @@ def test_events_that_need_the_proxy_are_reported(project: Project, caplog: pytes
 
 
 @pytest.mark.parametrize("place", ["home", "root"])
-async def test_no_settings_file_leads_past_the_proxy(project: Project, server: APIServer, place: str) -> None:
+async def test_no_settings_file_leads_past_the_proxy(project: Project, api_server: APIServer, place: str) -> None:
     """The SDK's program prefers the environment in its settings files."""
     chosen = config(project, BeforeModel=project.hook(says={"decision": "block", "reason": "not today"}))
-    settings = {"env": {"ANTHROPIC_BASE_URL": server.url}}
+    settings = {"env": {"ANTHROPIC_BASE_URL": api_server.url}}
     project.write(getattr(project, place) / ".claude" / "settings.json", settings)
-    async with hooked(options_for(project, server, setting_sources=None), chosen) as options:
+    async with hooked(options_for(project, api_server, setting_sources=None), chosen) as options:
         messages = await ask(options)
-    assert server.requests == []
+    assert api_server.requests == []
     assert isinstance(messages[-1], ResultMessage)
     assert messages[-1].result == "not today"
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-async def test_settings_of_the_options_stay(project: Project, server: APIServer, as_file: bool) -> None:
+async def test_settings_of_the_options_stay(project: Project, api_server: APIServer, as_file: bool) -> None:
     settings = json.dumps({"env": {"A": "1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, "cleanupPeriodDays": 7})
     project.write("more.json", settings)
-    given = options_for(project, server, settings="more.json" if as_file else settings)
+    given = options_for(project, api_server, settings="more.json" if as_file else settings)
     async with hooked(given, config(project, BeforeModel=project.hook())) as options:
         assert options.settings is not None
         merged = json.loads(options.settings)
         url = options.env["ANTHROPIC_BASE_URL"]
         assert merged == {"env": {"A": "1", "ANTHROPIC_BASE_URL": url}, "cleanupPeriodDays": 7}
         await ask(options)
-    assert given.env["ANTHROPIC_BASE_URL"] == server.url
-    assert len(server.requests) == len(project.payloads()) == 1
+    assert given.env["ANTHROPIC_BASE_URL"] == api_server.url
+    assert len(api_server.requests) == len(project.payloads()) == 1
 
 
-async def test_sessions_start_once_and_end_with_the_block(project: Project, server: APIServer) -> None:
+async def test_sessions_start_once_and_end_with_the_block(project: Project, api_server: APIServer) -> None:
     chosen = config(project, SessionStart=project.hook("start"), SessionEnd=project.hook("end"))
     async with (
-        hooked(options_for(project, server), chosen) as options,
+        hooked(options_for(project, api_server), chosen) as options,
         ClaudeSDKClient(options) as client,
     ):
         for prompt in ("one", "two"):
@@ -270,10 +263,10 @@ async def test_models_of_other_providers_are_refused(project: Project, variable:
         pass
 
 
-def test_under_trio_only_the_tools_have_hooks(project: Project, server: APIServer) -> None:
+def test_under_trio_only_the_tools_have_hooks(project: Project, api_server: APIServer) -> None:
     chosen = config(project, BeforeTool=project.hook(says={"decision": "deny", "reason": "not here"}))
-    server.will_say([Call("Bash", {"command": "touch ran"})])
-    options = options_for(project, server, "Bash")
+    api_server.will_say([Call("Bash", {"command": "touch ran"})])
+    options = options_for(project, api_server, "Bash")
 
     async def main() -> None:
         with pytest.raises(RuntimeError, match="needs asyncio"):
@@ -283,5 +276,5 @@ def test_under_trio_only_the_tools_have_hooks(project: Project, server: APIServe
             pass
 
     trio.run(main)
-    assert "not here" in results_in(server)
+    assert "not here" in results_in(api_server)
     assert not Path(project.root, "ran").exists()

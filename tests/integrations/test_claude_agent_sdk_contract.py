@@ -21,8 +21,6 @@ from claude_agent_sdk import (
 )
 
 from llxprt_hooks.integrations.claude_agent_sdk import hooked
-from tests.clients.api_server import APIServer
-from tests.clients.api_server import Call as ModelCall
 from tests.integrations.claude_support import PREFIX, offline, text_of, tool_server
 from tests.integrations.contract import (
     EFFECTS,
@@ -40,6 +38,8 @@ from tests.integrations.contract import (
     check_declarations,
     ran_normally,
 )
+from tests.support.api_server import APIServer
+from tests.support.api_server import Call as ModelCall
 
 if TYPE_CHECKING:
     from tests.support.project import Project

@@ -1,4 +1,4 @@
-"""Hooks in Google's Agent Development Kit: what is special about it; the effects themselves are in the contract."""
+"""Effects that only Google's Agent Development Kit has. The effects of all frameworks are in the contract."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pydantic import PrivateAttr
 
 from llxprt_hooks import Config, context, deny, rewrite, stop
 from llxprt_hooks.integrations.google_adk import HooksPlugin
-from llxprt_hooks.proxy import sessions
+from llxprt_hooks.triggers import sessions
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

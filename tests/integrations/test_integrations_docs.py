@@ -36,7 +36,7 @@ def test_a_page_begins_with_the_command_that_installs_what_its_first_program_imp
     installed = required("llxprt-hooks", found["extra"]).union(*map(required, found["more"].split()))
     program = next(block.text for block in blocks if block.info == "python")
     imported = set(re.findall(r"(?m)^(?:from|import) (\w+)", program)) - sys.stdlib_module_names - {"llxprt_hooks"}
-    if page.stem != "model-proxy":  # its program is an agent: any client would do
+    if page.stem != "model-proxy":  # its program is an agent, which can use any client
         for module in imported:
             assert set(map(canonicalize_name, packages_distributions()[module])) & installed, module
 

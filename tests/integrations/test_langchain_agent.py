@@ -402,7 +402,7 @@ def test_a_message_for_the_next_request_is_in_the_checkpoint(sandbox: Project, m
 
 
 @MODES
-def test_a_restriction_is_held_against_the_answer(sandbox: Project, mode: str) -> None:
+def test_a_restriction_is_applied_to_the_answer(sandbox: Project, mode: str) -> None:
     """The refused call has an error as its result; the other call of the answer runs."""
 
     @tool
@@ -473,7 +473,7 @@ class Weather(BaseModel):
 @MODES
 @pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
 def test_structured_output(sandbox: Project, mode: str, strategy: Any) -> None:
-    """It is read from the answer as hooks left it; a text that does not fit is the answer, without structure."""
+    """It is read from the answer that hooks have changed; a text that does not fit is the answer, without structure."""
     answer = calls(("Weather", {"degrees": 20})) if strategy is ToolStrategy else says('{"degrees": 20}')
     hooks = middleware(
         sandbox, AfterModel=sandbox.hook(says=[None, {"hookSpecificOutput": {"llm_response": {"text": "secret"}}}])

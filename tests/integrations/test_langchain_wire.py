@@ -11,9 +11,9 @@ import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_openai import ChatOpenAI
 
-from tests.clients import api_server
-from tests.clients.api_server import APIServer, Call, Reply
 from tests.integrations.langchain_support import agent_of, middleware, results_in, run, write_file
+from tests.support import api_server
+from tests.support.api_server import APIServer, Call, Reply
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

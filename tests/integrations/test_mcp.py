@@ -118,7 +118,7 @@ SOME = ("before_tool_blocks", "before_tool_rewrites", "after_tool_context", "ses
 
 @pytest.mark.parametrize("effect", [effect for effect in EFFECTS if effect.name in SOME], ids=str)
 def test_the_proxy_with_a_handshake(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
-    """The proxy does not depend on the revision of MCP, so a few effects will do."""
+    """The proxy does not depend on the revision of MCP, so a few effects are enough."""
     check(effect, ProxyDriver("legacy"), sandbox, caplog)
 
 

@@ -1,4 +1,4 @@
-"""Hooks in the OpenAI Agents SDK: what is special about it; the effects themselves are in the contract."""
+"""Effects that only the OpenAI Agents SDK has. The effects of all frameworks are in the contract."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from agents import (
 )
 from agents.run_internal import run_loop
 from agents.testing import ScriptedModel
+from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel
 
@@ -301,7 +302,24 @@ async def test_a_tool_that_is_not_a_decorated_function(hooks: OpenAIAgentsHooks)
     assert (ran, results(model)) == (['{"x": 1}'], ["no", "ran"])
 
 
-async def test_what_hooks_do_not_see_is_said_once(hooks: OpenAIAgentsHooks, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("odd", ["[" * 100_000 + "]" * 100_000, "NaN"], ids=["deep", "NaN"])
+async def test_no_value_next_to_an_argument_hides_it_from_hooks(hooks: OpenAIAgentsHooks, odd: str) -> None:
+    """A model can nest values deeper than Python's reader, and the SDK accepts ``NaN``."""
+    hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"].get("path") == "secret" else None)
+    files, text = Files(), f'{{"path": "secret", "x": {odd}}}'
+    context: Any = ToolContext(None, tool_name="write_file", tool_call_id="c", tool_arguments=text)
+    (tool,) = await Agent("a", tools=[files.tool]).get_all_tools(context)
+    assert isinstance(tool, FunctionTool)
+
+    result = await tool.on_invoke_tool(context, text)
+
+    assert files.written == []
+    assert result == "no" or "nested deeper than 64 levels" in result
+
+
+async def test_tools_that_hooks_do_not_see_are_reported_once(
+    hooks: OpenAIAgentsHooks, caplog: pytest.LogCaptureFixture
+) -> None:
     hooks.hooks.on("BeforeTool", lambda payload: None)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):

@@ -161,7 +161,7 @@ async def test_hooks_see_a_call_and_block_it(hooks: OpenAIAgentsHooks, kind: str
 
 
 @every_kind
-async def test_a_restriction_holds_for_them(hooks: OpenAIAgentsHooks, kind: str) -> None:
+async def test_a_restriction_applies_to_them(hooks: OpenAIAgentsHooks, kind: str) -> None:
     hooks.hooks.on("BeforeToolSelection", lambda payload: NO_TOOL)
     machine = Machine()
     sent, _ = await run(kind, machine)

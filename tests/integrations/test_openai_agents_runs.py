@@ -27,7 +27,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from llxprt_hooks import Config, context, deny, stop
 from llxprt_hooks.integrations.openai_agents import OpenAIAgentsHooks, install, uninstall
-from llxprt_hooks.proxy import sessions
+from llxprt_hooks.triggers import sessions
 from tests.integrations.openai_agents_support import Files, allow_only, call, results, say
 
 
@@ -120,7 +120,7 @@ async def test_runs_without_a_session_push_no_session_out(
     assert [payload["session_id"] for payload in started] == ["s1"]
 
 
-async def test_a_run_that_is_resumed_without_a_session_goes_on_in_its_own(hooks: OpenAIAgentsHooks) -> None:
+async def test_a_run_that_is_resumed_without_a_session_continues_in_its_own(hooks: OpenAIAgentsHooks) -> None:
     seen: list[Any] = []
     hooks.hooks.on("BeforeModel", seen.append)
     hooks.hooks.on("AfterModel", lambda payload: {"systemMessage": "be brief"})

@@ -40,8 +40,8 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 from llxprt_hooks import Config, HookEventName, allow, context, deny, rewrite, stop
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped, _HookedModel
-from tests.clients.api_server import ANSWERS, APIServer
-from tests.clients.api_server import Reply as APIReply
+from tests.support.api_server import ANSWERS, APIServer
+from tests.support.api_server import Reply as APIReply
 
 Reply = str | list[ToolCallPart]
 
@@ -630,7 +630,7 @@ async def test_tokens_are_counted_of_what_hooks_left(is_blocked: bool) -> None:
     assert (len(seen), len(model.counted), result.output) == ((1, 0, "no") if is_blocked else (1, 1, "done"))
 
 
-async def test_messages_are_compressed_as_hooks_left_them() -> None:
+async def test_messages_are_compressed_with_the_changes_of_hooks() -> None:
     class Compressing(WrapperModel):
         async def compact_messages(self, request_context: Any, *, instructions: str | None = None) -> ModelResponse:
             return ModelResponse(parts=[TextPart(str(request_context.messages))])

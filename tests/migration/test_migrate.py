@@ -35,7 +35,7 @@ def claude(**events: Any) -> dict[str, Any]:
     return {"hooks": events}
 
 
-def taken_over(project: Path) -> Any:
+def migrated(project: Path) -> Any:
     return parse((project / ".llxprt" / "settings.json").read_text()).to_value()
 
 
@@ -79,13 +79,13 @@ CLAUDE_HOOKS = {
 
 
 @pytest.mark.parametrize(("theirs", "ours"), CLAUDE_HOOKS.values(), ids=CLAUDE_HOOKS)
-def test_claude_hooks_are_taken_over(theirs: Any, ours: Any, project: Path, write: Write) -> None:
+def test_claude_hooks_are_migrated(theirs: Any, ours: Any, project: Path, write: Write) -> None:
     source = write(".claude/settings.json", {"hooks": theirs})
     before = source.read_bytes()
 
     assert migrate("--from", "claude", "--yes") == 0
 
-    assert taken_over(project) == {"enableHooks": True, "hooks": ours}
+    assert migrated(project) == {"enableHooks": True, "hooks": ours}
     assert source.read_bytes() == before
 
 
@@ -140,9 +140,10 @@ REMARKS = {
         hook("${CLAUDE_PLUGIN_ROOT}/x.sh"),
         "`$CLAUDE_PLUGIN_ROOT` in a command. In an extension's hooks.json",
     ),
-    "a time-out in doubt": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
+    "a doubtful timeout": (hook(timeout=5000), "`timeout` of 5000 seconds: if milliseconds were meant, write 5000"),
     "no time": (hook(timeout="soon"), '`timeout` is left out: "soon" is not a valid timeout'),
     "async": (hook(**IN_BACKGROUND), "`async` of a hook is left out. Run the script in the background"),
+    "address": (hook(url="https://a.b"), "`url` of a hook is left out. To send events to an address"),
     "unknown": (hook(colour="red"), "`colour` of a hook is left out. It is not supported here."),
 }
 
@@ -156,10 +157,10 @@ def test_what_deserves_a_look_is_pointed_out(
     assert migrate("--from", "claude", "--yes") == 0
 
     assert message in capsys.readouterr().err
-    assert len(taken_over(project)["hooks"]["BeforeTool"]) == 1
+    assert len(migrated(project)["hooks"]["BeforeTool"]) == 1
 
 
-def test_differences_are_told_for_the_events_at_hand(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_reported_for_the_events_in_use(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     write(".claude/settings.json", claude(PostToolUse=[{"hooks": [hook()]}]))
 
     migrate("--from", "claude")
@@ -218,14 +219,14 @@ def test_hooks_that_are_off_are_not_turned_on(project: Path, write: Write, capsy
 
     migrate("--from", "claude", "--yes")
 
-    assert taken_over(project) == {"hooks": {"AfterAgent": [{"hooks": [hook()]}]}}
+    assert migrated(project) == {"hooks": {"AfterAgent": [{"hooks": [hook()]}]}}
     assert "hooks are off here" in capsys.readouterr().err
 
 
 # Gemini CLI
 
 
-def test_gemini_hooks_are_taken_over(project: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gemini_hooks_are_migrated(project: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     group = {
         "matcher": "write_file|grep_search",
         "sequential": True,
@@ -248,7 +249,7 @@ def test_gemini_hooks_are_taken_over(project: Path, write: Write, capsys: pytest
     expected["hooks"] = [
         hook("$LLXPRT_PROJECT_DIR/x.sh", name="check", timeout=5000, description="looks at it"),
     ]
-    assert taken_over(project) == {
+    assert migrated(project) == {
         "enableHooks": True,
         "hooks": {"BeforeTool": [expected], "SessionStart": [{"matcher": "startup", "hooks": [hook()]}]},
         "hooksConfig": {"disabled": ["check"]},
@@ -263,7 +264,7 @@ def test_gemini_hooks_that_are_off_are_not_turned_on(project: Path, write: Write
 
     migrate("--from", "gemini", "--yes")
 
-    assert "enableHooks" not in taken_over(project)
+    assert "enableHooks" not in migrated(project)
 
 
 # The file that is written
@@ -340,7 +341,7 @@ def test_doing_it_again_changes_nothing(project: Path, write: Write, capsys: pyt
     assert len(printed.err.splitlines()) == 1
 
 
-async def test_hooks_that_were_taken_over_run(project: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_migrated_hooks_run(project: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write(".claude/hooks/no.sh", "#!/bin/sh\necho 'not today' >&2\nexit 2\n").chmod(0o755)
     command = '"$CLAUDE_PROJECT_DIR"/.claude/hooks/no.sh'
     write(".claude/settings.json", claude(PreToolUse=[{"matcher": "Write|Edit", "hooks": [hook(command, timeout=5)]}]))

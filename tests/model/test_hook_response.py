@@ -214,6 +214,6 @@ def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(
         7,
     ],
 )
-def test_without_text_or_candidate_it_is_no_response(translator: HookTranslatorGenAIv1, answer: Any) -> None:
+def test_without_text_or_candidate_it_is_not_a_response(translator: HookTranslatorGenAIv1, answer: Any) -> None:
     with pytest.raises(TranslationError, match="neither a text nor a candidate"):
         translator.from_hook_llm_response(answer)

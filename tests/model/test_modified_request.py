@@ -264,7 +264,7 @@ class TestConversation:
 
         assert outline(result) == [*ORIGINAL[:7], "model: I look at the file.", *ORIGINAL[7:]]
 
-    def test_edit_beside_a_new_message_of_the_same_role(
+    def test_edit_next_to_a_new_message_of_the_same_role(
         self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
     ) -> None:
         messages[0]["content"] = "What is this? Look closely."
@@ -347,7 +347,7 @@ def test_calls_are_told_apart_by_id(translator: HookTranslatorGenAIv1) -> None:
 
 
 @pytest.mark.requirement("HOOK-078")
-def test_new_text_stands_where_the_first_text_was(translator: HookTranslatorGenAIv1) -> None:
+def test_new_text_replaces_the_first_text(translator: HookTranslatorGenAIv1) -> None:
     signed = types.Part(text="one", thought_signature=b"s")
     base = GenerateContentParameters("m", [model(IMAGE, signed, CALL, "two", types.Part(text=""))])
 
@@ -432,7 +432,7 @@ class TestMessages:
     @pytest.mark.parametrize(
         "entry", ["x", 7, None, [], {}, {"role": "user"}, message("user", 7), message("user", [7])]
     )
-    def test_malformed_one_is_ignored_by_itself(
+    def test_malformed_one_is_ignored_alone(
         self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture, entry: Any
     ) -> None:
         base = GenerateContentParameters("m", [user("Hello")])
@@ -472,7 +472,7 @@ def live_tool() -> str:
 
 @pytest.mark.requirement("HOOK-078")
 class TestConfig:
-    """Settings are laid over a copy of the base's."""
+    """Settings are merged into a copy of the base's."""
 
     def test_fields_that_the_hook_format_lacks_stay(self, translator: HookTranslatorGenAIv1) -> None:
         lock = object()
@@ -553,7 +553,7 @@ class TestConfig:
             ("seed", 3),
         ],
     )
-    def test_malformed_field_is_ignored_by_itself(
+    def test_malformed_field_is_ignored_alone(
         self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture, name: str, value: Any
     ) -> None:
         base = GenerateContentParameters("m", "Hello", types.GenerateContentConfig(temperature=0.9))

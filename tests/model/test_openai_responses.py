@@ -240,7 +240,7 @@ def test_a_text_that_a_hook_changed_is_not_left_in_its_tokens() -> None:
     assert with_texts(given, "secret")[0] is given["input"][0]
 
 
-def test_nor_in_a_copy_of_the_answers_text_beside_the_output() -> None:
+def test_nor_in_a_copy_of_the_answers_text_next_to_the_output() -> None:
     output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "secret"}]}]
     response = {"object": "response", "output": output, "output_text": "secret"}
 

@@ -98,7 +98,7 @@ def test_requests(value: Any) -> None:
         ({"messages": "Hello"}, "the fields messages"),
     ],
 )
-def test_anything_else_is_no_request(value: Any, found: str) -> None:
+def test_anything_else_is_not_a_request(value: Any, found: str) -> None:
     with pytest.raises(TranslationError, match=found):
         request_payload(value)
 
@@ -165,7 +165,7 @@ def test_sparse_and_unknown_responses(value: dict[str, Any], payload: dict[str, 
 
 
 @pytest.mark.parametrize("value", [None, "Hello", [], {}, {"output": "x"}])
-def test_anything_else_is_no_response(value: Any) -> None:
+def test_anything_else_is_not_a_response(value: Any) -> None:
     with pytest.raises(TranslationError, match="llm_response is"):
         response_payload(value)
 

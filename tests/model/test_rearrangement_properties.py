@@ -33,15 +33,11 @@ from llxprt_hooks.model.answers import (
 )
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
+from tests.model.edited_messages import MESSAGES, ROLES, TEXTS, edited
 
 pytestmark = pytest.mark.slow
 
 TRANSLATOR = HookTranslatorGenAIv1()
-
-# Few texts, so that messages repeat and alignment has something to get wrong.
-TEXTS = st.sampled_from(["yes", "no", "go on", "look at this", "look at that", "\ud800"])
-ROLES = st.sampled_from(["user", "model"])
-MESSAGES = st.builds(lambda role, text: {"role": role, "content": text}, ROLES, TEXTS)
 
 
 @st.composite
@@ -81,27 +77,6 @@ def conversations(draw: st.DrawFn, text_in_responses: bool = True) -> Any:
     for kind in draw(st.lists(st.sampled_from([exchange, plain, plain, thought]), max_size=6)):
         kind()
     return GenerateContentParameters("m", contents)
-
-
-@st.composite
-def edited(draw: st.DrawFn, messages: Any) -> Any:
-    """The messages after what hooks do to them: insert, remove, edit, repeat, move, reverse."""
-    messages = list(messages)
-    for edit in draw(st.lists(st.sampled_from(["insert", "remove", "edit", "repeat", "move", "reverse"]), max_size=4)):
-        place = draw(st.integers(0, len(messages)))
-        if edit == "insert":
-            messages.insert(place, draw(MESSAGES))
-        elif edit == "reverse":
-            messages.reverse()
-        elif place < len(messages):
-            chosen = messages[place]
-            if edit in ("remove", "move"):
-                del messages[place]
-            if edit in ("repeat", "move"):
-                messages.insert(draw(st.integers(0, len(messages))), dict(chosen))
-            if edit == "edit":
-                messages[place] = {**chosen, "content": draw(TEXTS)}
-    return messages
 
 
 @st.composite

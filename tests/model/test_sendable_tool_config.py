@@ -32,7 +32,7 @@ def tool_config(mode: Mode | None, names: list[str] | None) -> types.ToolConfig:
         (Mode.ANY, ["no_such_tool"], (Mode.NONE, None), {"no_such_tool"}),
     ],
 )
-def test_a_restriction_is_sent_as_the_api_takes_it_and_held_against_the_answer(
+def test_a_restriction_is_sent_as_the_api_accepts_it_and_applied_to_the_answer(
     mode: Mode, names: list[str] | None, sent: tuple[Mode, list[str] | None], allowed: set[str] | None
 ) -> None:
     config = tool_config(mode, names)

@@ -56,7 +56,7 @@ def test_shown_to_hooks(translator: HookTranslatorGenAIv1, tool_config: Any, sho
         ({"mode": "ANY", "allowedFunctionNames": []}, None, config("NONE", [])),
         ({"mode": "ANY", "allowedFunctionNames": [7]}, None, config("NONE", [])),
         ({"allowedFunctionNames": ["a"]}, config("NONE", []), config("NONE", [])),
-        # Out of NONE again: its empty list is no restriction of its own
+        # From NONE to another mode: the empty list of NONE is not a restriction of its own
         ({"mode": "ANY"}, config("NONE", []), config("ANY")),
         ({"mode": "ANY", "allowedFunctionNames": ["a"]}, config("NONE", []), config("ANY", ["a"])),
         # VALIDATED was shown as AUTO
@@ -70,7 +70,9 @@ def test_shown_to_hooks(translator: HookTranslatorGenAIv1, tool_config: Any, sho
         ({}, None, types.ToolConfig()),
     ],
 )
-def test_laid_over_the_base(translator: HookTranslatorGenAIv1, answer: dict[str, Any], base: Any, result: Any) -> None:
+def test_it_is_merged_into_the_base(
+    translator: HookTranslatorGenAIv1, answer: dict[str, Any], base: Any, result: Any
+) -> None:
     assert translator.from_hook_tool_config(answer, base) == result
 
 

@@ -19,15 +19,13 @@ from hypothesis import strategies as st
 
 from llxprt_hooks.model import GenerateContentParameters, resolve_translator
 from llxprt_hooks.testing import Sample, check_translator
+from tests.model.edited_messages import MESSAGES, TEXTS, edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 
-# Few texts, so that messages repeat and alignment has something to get wrong.
-TEXTS = st.sampled_from(["yes", "no", "go on", "look at this", "look at that", "\ud800"])
-MESSAGES = st.builds(lambda role, text: {"role": role, "content": text}, st.sampled_from(["user", "model"]), TEXTS)
 UNSEEN = re.compile(r"(?:prompt|image|thought|call|result)-\d+")
 
 
@@ -67,27 +65,6 @@ def histories(draw: st.DrawFn) -> list[Said | Answered]:
     makers: list[Callable[[], Said | Answered]] = [said, answered]
     kinds = draw(st.lists(st.sampled_from(makers), min_size=1, max_size=5))
     return [kind() for kind in kinds]
-
-
-@st.composite
-def edits(draw: st.DrawFn, messages: Any) -> Any:
-    """The messages after what hooks do to them."""
-    messages = list(messages)
-    for edit in draw(st.lists(st.sampled_from(["insert", "remove", "edit", "repeat", "move", "reverse"]), max_size=4)):
-        place = draw(st.integers(0, len(messages)))
-        if edit == "insert":
-            messages.insert(place, draw(MESSAGES))
-        elif edit == "reverse":
-            messages.reverse()
-        elif place < len(messages):
-            chosen = messages[place]
-            if edit in ("remove", "move"):
-                del messages[place]
-            if edit in ("repeat", "move"):
-                messages.insert(draw(st.integers(0, len(messages))), dict(chosen))
-            if edit == "edit":
-                messages[place] = {**chosen, "content": draw(TEXTS)}
-    return messages
 
 
 def is_image(part: str) -> bool:
@@ -291,7 +268,7 @@ def test_a_conversation_stays_whole_and_valid(api: API, data: st.DataObject, his
     api.accept(base)
     before = dump(base)
     shown = translator.to_hook_llm_request(base)["messages"]
-    wanted = data.draw(edits(shown) | st.lists(MESSAGES, max_size=6))
+    wanted = data.draw(edited(shown) | st.lists(MESSAGES, max_size=6))
 
     result = translator.from_hook_llm_request({"messages": wanted}, base)
 

@@ -86,7 +86,7 @@ def test_a_stream_that_breaks_off_is_incomplete(wire: Wire, response: dict[str, 
 
 
 @APIS
-def test_an_error_in_a_stream_is_no_response(wire: Wire, response: dict[str, Any]) -> None:
+def test_an_error_in_a_stream_is_not_a_response(wire: Wire, response: dict[str, Any]) -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Later."}}
     assembler = wire.assembler()
 

@@ -62,7 +62,7 @@ def as_dict(value: Any) -> Any:
 
 
 def replaced(translator: JSONTranslator, text: str, request: dict[str, Any]) -> dict[str, Any]:
-    """An answer of a hook in the model's place."""
+    """An answer of a hook instead of the model's."""
     answer: dict[str, Any] = translator.from_hook_llm_response({"text": text}, translator.blank_response(request))
     return answer
 

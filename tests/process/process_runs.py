@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from llxprt_hooks.process import Completed, run_process
-from tests.support.processes import DEADLINE
+from tests.support.processes import DEADLINE, run_python
 
 MARK = f"LLXPRT_TEST_RUN={os.getpid()}"
 ENV = {"PATH": os.environ["PATH"], **dict([MARK.split("=")])}
@@ -39,15 +37,7 @@ def in_python(script: str, *, cwd: Path) -> str:
     """Run a script in its own interpreter, for what would disturb this one, and return what it printed."""
     # With -X dev, asyncio warns of callbacks that took over 0.1 s: on a busy machine, any.
     quiet = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", quiet + script],
-        cwd=cwd,
-        env={**os.environ, **ENV},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_python("-X", "dev", "-W", "error", "-c", quiet + script, cwd=cwd, env={**os.environ, **ENV})
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 

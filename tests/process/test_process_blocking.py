@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockingError, blockbuster_ctx
 
-from llxprt_hooks.process import SpawnError, blocking_is_forbidden
+from llxprt_hooks.process import SpawnError, blocking_is_forbidden, calls_in_thread
 from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.process.calls_in_thread import CallsInThread
 from tests.process.process_runs import bash, marked, run
 from tests.support.processes import eventually, until
 
@@ -114,3 +115,40 @@ async def test_blocking_start_that_fails_after_it_was_cancelled_is_forgotten(str
         await task
     await asyncio.get_running_loop().shutdown_default_executor()  # waits for the thread
     await asyncio.sleep(0.01)
+
+
+async def test_blocking_calls_in_a_thread_are_refused_or_wait_when_too_many_are_pending(
+    strict: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls_in_thread, "MOST_PENDING", 1)
+    calls, release, called = CallsInThread("test"), threading.Event(), list[int]()
+
+    assert calls.call(lambda: called.append(int(release.wait())), wait=False)
+    assert not calls.call(lambda: called.append(0), wait=False)
+    threading.Timer(0.1, release.set).start()
+    assert calls.call(lambda: called.append(2), wait=True)
+    assert calls.call(lambda: called.append(3), wait=True)
+    await asyncio.to_thread(calls.finish)
+
+    assert called == [1, 2, 3]
+
+
+def test_blocking_calls_in_a_thread_are_made_in_a_forked_process_too() -> None:
+    calls, called = CallsInThread("test"), list[int]()
+    calls.call(lambda: called.append(1), wait=True)
+    calls.finish()
+    calls.call(lambda: called.append(2), wait=True)
+
+    pid = os.fork()
+    if pid == 0:
+        called.clear()
+        try:
+            calls.finish()  # would wait for the parent's thread
+            calls.call(lambda: called.append(3), wait=True)
+            calls.finish()
+        finally:
+            os._exit(0 if called == [3] else 1)
+
+    assert os.waitpid(pid, 0) == (pid, 0)
+    calls.finish()
+    assert called == [1, 2]

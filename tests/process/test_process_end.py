@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 126, 127, 128, 255])
-async def test_status_tells_the_exit_code(code: int) -> None:
+async def test_status_has_the_exit_code(code: int) -> None:
     completed = await bash(f"exit {code}")
 
     assert (completed.exit_code, completed.signal) == (code, None)
@@ -36,7 +36,7 @@ async def test_status_is_the_same_however_the_end_is_noticed(way: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["TERM", "KILL", "SEGV", "ABRT", "HUP", "INT", "PIPE", "USR1", "ALRM"])
-async def test_status_tells_the_signal(name: str) -> None:
+async def test_status_has_the_signal(name: str) -> None:
     completed = await bash(f"ulimit -c 0; printf half; kill -{name} $$")
 
     assert (completed.exit_code, completed.signal) == (None, f"SIG{name}")
@@ -44,7 +44,7 @@ async def test_status_tells_the_signal(name: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="this system has no realtime signals")
-async def test_status_tells_a_signal_without_a_name_by_its_number() -> None:
+async def test_status_has_the_number_of_a_signal_without_a_name() -> None:
     number = signal.SIGRTMIN + 1
 
     assert (await bash(f"kill -{number} $$")).signal == f"SIG{number}"
@@ -123,7 +123,7 @@ open("{tmp_path}/pid", "w").write(str(os.getpid()) + chr(10)); time.sleep(1000)\
         await eventually(lambda: not lives(daemon))
 
 
-async def test_end_is_not_put_off_by_a_child_that_writes_without_end(tmp_path: Path) -> None:
+async def test_end_is_not_delayed_by_a_child_that_never_stops_writing(tmp_path: Path) -> None:
     completed = await bash(f"yes & echo $! > {tmp_path}/pid")
 
     flooding = int(await written(tmp_path / "pid"))

@@ -145,6 +145,7 @@ async def test_kill_watch_that_cannot_start_does_not_stop_the_program(
 ) -> None:
     """A user who has too many processes gets no thread. The next program tries again."""
     own = _Watchdog()
+    own.add(os.getpid())
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -157,6 +158,24 @@ async def test_kill_watch_that_cannot_start_does_not_stop_the_program(
     assert done.exit_code == 3
     assert not own._started
     assert "its programs will continue: can't start new thread" in caplog.text
+    own.forget()
+
+
+def test_kill_watch_without_a_table_starts_when_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be no descriptor left for the first program, and some for the next one."""
+    own = _Watchdog()
+    with monkeypatch.context() as patch:
+        patch.setattr(_Watchdog, "_make_table", lambda self: os.close(-1))
+        assert own.add(os.getpid()) is None
+    own.start()
+    listed = subprocess.Popen(["sleep", "1000"], env=ENV, start_new_session=True)
+
+    own.add(listed.pid)
+    own.start()
+    until(lambda: own._table_fd == -1)
+    own.forget()
+
+    assert listed.wait(60) == -signal.SIGKILL
 
 
 def test_kill_is_not_prevented_by_descriptors_of_the_shell(tmp_path: Path) -> None:

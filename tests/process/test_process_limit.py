@@ -13,6 +13,7 @@ import pytest
 
 from llxprt_hooks.process import ProcessSlots, SpawnError
 from tests.process.process_runs import run
+from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -134,9 +135,11 @@ def test_limit_holds_over_several_loops_in_several_threads(new_loop: Callable[[]
 def test_limit_passes_over_a_run_whose_loop_is_closed() -> None:
     slots = ProcessSlots(1)
     other = asyncio.new_event_loop()
+    dropped: list[Runs] = []
 
     async def on_the_other() -> None:
-        await slots.run(Runs())
+        dropped.append(Runs())
+        await slots.run(dropped[0])
 
     async def main() -> None:
         runs = Runs()
@@ -145,8 +148,11 @@ def test_limit_passes_over_a_run_whose_loop_is_closed() -> None:
         abandoned = await asyncio.to_thread(_begin, other, on_the_other())
         last = asyncio.create_task(slots.run(runs))
         await settled()
+        assert (runs.started, dropped[0].started) == (1, 0)
         runs.end.set()
-        await asyncio.gather(running, last)
+        done, _ = await asyncio.wait([running, last], timeout=DEADLINE)
+        assert done == {running, last}
+        assert (runs.started, runs.most_at_once, dropped[0].started) == (2, 1, 0)
         abandoned.close()
 
     asyncio.run(main())
@@ -198,7 +204,7 @@ async def test_limit_lets_a_start_fail_where_no_other_runs(code: int) -> None:
     assert [type(result) for result in results] == [SpawnError] * 30
 
 
-async def test_limit_starts_anew_in_a_forked_process() -> None:
+async def test_limit_starts_again_in_a_forked_process() -> None:
     slots, runs = ProcessSlots(1), Runs()
     running = asyncio.create_task(slots.run(runs))
     await settled()

@@ -136,7 +136,7 @@ async def test_spawn_failure_says_what_is_wrong_with_the_program(
         ("a\0b", "contains a NUL character."),
     ],
 )
-async def test_spawn_failure_tells_the_working_directory_from_the_program(
+async def test_spawn_failure_distinguishes_the_working_directory_from_the_program(
     tmp_path: Path, cwd: str, sentence: str
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -38,14 +38,14 @@ async def test_stdin_larger_than_the_pipe_goes_through_both_ways(way: None) -> N
 
 
 @pytest.mark.requirement("HOOK-192")
-async def test_stdin_that_is_never_read_is_no_error(way: None) -> None:
+async def test_stdin_that_is_never_read_is_not_an_error(way: None) -> None:
     completed = await bash("echo done; exit 3", stdin=TWO_MB)
 
     assert (completed.exit_code, completed.stdout, completed.stderr) == (3, b"done\n", b"")
 
 
 @pytest.mark.requirement("HOOK-192")
-async def test_stdin_that_is_closed_early_is_no_error_and_costs_no_time() -> None:
+async def test_stdin_that_is_closed_early_is_not_an_error_and_costs_no_time() -> None:
     busy = time.process_time()
 
     completed = await bash("exec 0<&-; sleep 0.4; echo out; echo err >&2", stdin=TWO_MB)
@@ -55,7 +55,7 @@ async def test_stdin_that_is_closed_early_is_no_error_and_costs_no_time() -> Non
 
 
 @pytest.mark.requirement("HOOK-192")
-async def test_stdin_read_in_part_is_no_error() -> None:
+async def test_stdin_that_is_read_in_part_is_not_an_error() -> None:
     completed = await run("head", "-c", "100000", stdin=TWO_MB)
 
     assert completed.stdout == TWO_MB[:100000]
@@ -63,7 +63,7 @@ async def test_stdin_read_in_part_is_no_error() -> None:
 
 @pytest.mark.requirement("HOOK-192")
 @pytest.mark.parametrize("action", ["signal.SIG_DFL", "lambda *_: print('called')"])
-def test_stdin_unread_harms_no_caller_that_has_changed_sigpipe(tmp_path: Path, action: str) -> None:
+def test_stdin_that_is_unread_does_not_affect_a_caller_that_has_changed_sigpipe(tmp_path: Path, action: str) -> None:
     printed = in_python(
         f"""
 import asyncio, os, signal

@@ -180,7 +180,7 @@ async def test_timeout_gives_up_on_what_it_may_not_signal(monkeypatch: pytest.Mo
     assert not lives(pid)
 
 
-async def test_cancel_ends_the_group_and_goes_on(tmp_path: Path, way: None) -> None:
+async def test_cancel_ends_the_group_and_propagates(tmp_path: Path, way: None) -> None:
     script = f"trap 'echo tidy > {tmp_path}/tidy; exit' TERM; sleep 1000 & echo ready > {tmp_path}/ready; wait"
     task = asyncio.create_task(bash(script))
     await written(tmp_path / "ready")

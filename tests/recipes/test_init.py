@@ -415,7 +415,7 @@ def test_settings_that_cannot_be_edited_are_left_alone(
     assert list(bench.root.rglob("*.py")) == []
 
 
-def test_the_home_folder_is_no_project(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_home_folder_is_not_a_project(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert init("-C", str(home)) == 1
     message = capsys.readouterr().err
     assert "is the home folder, not a project" in message

@@ -158,7 +158,7 @@ NOTICES = {
 
 
 @pytest.mark.parametrize(("text", "mode", "notice"), NOTICES.values(), ids=NOTICES)
-def test_what_keeps_the_hooks_from_running_is_told(
+def test_the_reason_why_hooks_do_not_run_is_reported(
     text: str, mode: int, notice: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings_of(home).parent.mkdir()

@@ -8,14 +8,12 @@ import pytest
 
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.recipes import find_recipe
-from llxprt_hooks.recipes.catalogue import COLLECTION
+from llxprt_hooks.recipes import FIRST_HOOK, NAMES, find_recipe
 from tests.recipes.test_recipes_rates import call, corpus, script
 
 if TYPE_CHECKING:
     from tests.recipes.recipe_project import RecipeProject
 
-CHECK_COMMANDS = ("dangerous-commands", "protected-files", "ci-safety-net")
 CHECK_PATHS = ("protected-files", "ci-safety-net", "test-first", "test-after-edit", "format-on-write")
 
 SHELLS = [
@@ -96,26 +94,6 @@ NOT_SHELLS = [
     "get_commander",
     "restart_processor",
 ]
-
-
-def source(recipe: str) -> str:
-    [script] = find_recipe(recipe).scripts.values()
-    return script
-
-
-def shared_part(recipe: str, first_line: str) -> str:
-    return source(recipe).partition(first_line)[2].partition("# The end of the part that is the same.\n")[0]
-
-
-@pytest.mark.parametrize(
-    ("recipes", "first_line"),
-    [(CHECK_COMMANDS, "# Where the command of a call is."), (CHECK_PATHS, "# Where the paths of a call are.")],
-)
-def test_recipes_that_look_for_the_same_have_the_same_code_for_it(recipes: tuple[str, ...], first_line: str) -> None:
-    parts = {shared_part(recipe, first_line) for recipe in recipes}
-
-    assert len(parts) == 1
-    assert parts != {""}
 
 
 @pytest.mark.parametrize("recipe", CHECK_PATHS)
@@ -218,10 +196,10 @@ async def test_the_written_file_is_found_whatever_its_argument_is_called(
 def test_every_guard_that_reads_arguments_is_among_them() -> None:
     """A script that reads one name only, such as ``tool_input["command"]``, misses tools that use another."""
     reads_one = {
-        folder.name
-        for folder in COLLECTION.iterdir()
-        for script in (folder / "hooks").glob("*.py")
-        if '["tool_input"].get(' in script.read_text("utf-8") or 'given.get("command")' in script.read_text("utf-8")
+        name
+        for name in (FIRST_HOOK, *NAMES)
+        for content in find_recipe(name).scripts.values()
+        if '["tool_input"].get(' in content or 'given.get("command")' in content
     }
 
     assert reads_one == {"first-hook", "sequential-chain"}

@@ -50,7 +50,7 @@ async def test_the_first_hook_blocks_a_write_to_env_and_nothing_else(bench: Reci
 
 # secret-scanning
 
-# Put together here, so that no scanner takes this file for a leak.
+# Assembled here, so that no scanner takes this file for a leak.
 SECRETS = {
     "aws": "AKIA" + "Z7QK4N2M5PXW3RTV",
     "aws secret": "aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "zQ7hLm2Wp4",

@@ -79,7 +79,7 @@ def fake_formatter(bench: RecipeProject, body: str) -> None:
     tool.chmod(0o755)
 
 
-async def test_a_written_file_is_formatted_and_the_model_is_told(bench: RecipeProject) -> None:
+async def test_a_written_file_is_formatted_and_the_model_is_informed(bench: RecipeProject) -> None:
     bench.init("format-on-write")
     fake_formatter(bench, 'echo "x = 1" > "$file"')
     file = bench.write("pkg/a.py", "x=1\n")
@@ -100,7 +100,7 @@ async def test_a_file_that_cannot_be_formatted_is_news_for_the_model(bench: Reci
     assert "Expected an expression" in await bench.context("replace", file_path="a.py", old_string="", new_string="")
 
 
-async def test_what_is_no_file_of_the_project_is_not_formatted(bench: RecipeProject, tmp_path: Path) -> None:
+async def test_only_files_of_the_project_are_formatted(bench: RecipeProject, tmp_path: Path) -> None:
     bench.init("format-on-write")
     fake_formatter(bench, 'echo touched > "$file"')
     outside = tmp_path / "outside.py"
@@ -250,7 +250,7 @@ async def test_without_git_a_checkpoint_is_passed_over(bench: RecipeProject) -> 
 # git-context
 
 
-async def test_the_model_is_told_where_the_repository_stands(bench: RecipeProject) -> None:
+async def test_the_model_gets_the_state_of_the_repository(bench: RecipeProject) -> None:
     bench.init("git-context")
     asked = request("What is left?")
     outside = await bench.output("BeforeModel", llm_request=asked)
@@ -464,7 +464,7 @@ def with_a_digit_changed(lines: list[str]) -> list[str]:
 
 
 def rewritten(lines: list[str]) -> list[str]:
-    """The whole chain made anew, as somebody would who knows how it works."""
+    """Return the whole chain with new hashes, as an attacker who knows how it works would write it."""
     previous, made = "", []
     for line in lines:
         made.append(json.dumps({**json.loads(line), "input": {}, "previous": previous}))
@@ -525,7 +525,7 @@ async def test_the_audit_log_is_not_written_through_a_link(name: str, bench: Rec
 # chat-notification
 
 
-async def test_the_chat_hears_of_a_question_without_holding_the_agent(
+async def test_the_chat_is_notified_of_a_question_without_delaying_the_agent(
     bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("chat-notification")
@@ -547,10 +547,10 @@ async def test_the_chat_hears_of_a_question_without_holding_the_agent(
 
     [(_, body)] = service.received
     assert body == {"text": "my shop: the agent waits for your approval of run_shell_command"}
-    assert took < 8  # whoever waits for the chat gives up after ten seconds
+    assert took < 8  # the caller waits for the chat for ten seconds
 
 
-async def test_the_chat_hears_when_the_agent_is_done_and_of_nothing_else(
+async def test_the_chat_is_notified_when_the_agent_is_done_and_of_nothing_else(
     bench: RecipeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.init("chat-notification")

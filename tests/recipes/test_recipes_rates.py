@@ -5,10 +5,10 @@ A corpus has attacks and harmless calls in families. The scripts are imported, n
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,7 +16,6 @@ import pytest
 from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import find_recipe
-from llxprt_hooks.recipes.catalogue import COLLECTION
 
 CORPUS = Path(__file__).parent / "corpus"
 CAUGHT, FALSE_ALARMS = 0.95, 0.03
@@ -33,12 +32,10 @@ def a_home_that_is_not_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def script(recipe: str) -> Any:
-    [file] = (COLLECTION / recipe / "hooks").glob("*.py")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    [(file, content)] = find_recipe(recipe).scripts.items()
+    module = ModuleType(Path(file).stem)
+    module.__file__ = file
+    exec(compile(content, file, "exec"), vars(module))
     return module
 
 

@@ -50,11 +50,11 @@ SUBJECTS = {
     HookEventName.PRE_COMPRESS: "manual",
     HookEventName.NOTIFICATION: "ToolPermission",
 }
-"""What the matchers of an event are held against, in the payloads above; the other events have nothing."""
+"""The values that the matchers of an event are compared with, in the payloads above. Other events have none."""
 
 
 def group(*commands: str, **fields: Any) -> dict[str, Any]:
-    """A hook group as it stands in a settings file; ``fields`` are the group's own."""
+    """A hook group as in a settings file; ``fields`` are the group's own."""
     return {"hooks": [{"type": "command", "command": command} for command in commands], **fields}
 
 

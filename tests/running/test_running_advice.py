@@ -14,7 +14,8 @@ from llxprt_hooks.engine.planner import HookPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+    from tests.support.project import Project
 
     Warnings = Callable[[], list[str]]
 
@@ -369,19 +370,16 @@ async def test_of_many_unknown_keys_only_the_first_are_compared(warnings: Warnin
 
 @pytest.mark.parametrize("name", ["failclosed", "BeforTool"])
 async def test_the_position_is_that_of_the_key(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, warnings: Warnings
+    sandbox: Project, name: str, monkeypatch: pytest.MonkeyPatch, warnings: Warnings
 ) -> None:
     monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     text = """{ "enableHooks": true, "hooks": {
   "BeforTool": [],
   "BeforeTool": [{ "hooks": [
     { "type": "command", "command": "true",
       "failclosed": true }] }] } }"""
-    project = tmp_path / "project"
-    (project / ".llxprt").mkdir(parents=True)
-    (project / ".llxprt" / "settings.json").write_text(text)
-    await run(Config.load(project))
+    sandbox.put("project", text)
+    await run(Config.load(sandbox.root))
 
     before = text[: text.index(f'"{name}"')]
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")

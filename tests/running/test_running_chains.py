@@ -1,4 +1,4 @@
-"""Hooks side by side, and hooks as a chain, in which each sees what the ones before it changed."""
+"""Hooks in parallel, and hooks as a chain, in which each sees the changes of those before it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestSideBySide:
         assert [run.success for run in result.results] == [True, True, True]
 
     @pytest.mark.requirement("HOOK-108")
-    async def test_all_end_and_the_results_come_in_plan_order_whoever_ends_first(self, project: Path) -> None:
+    async def test_all_end_and_the_results_are_in_plan_order_whichever_ends_first(self, project: Path) -> None:
         hooks = [hook("sleep 0.3; echo slow"), hook("echo no >&2; exit 2"), hook("exit 1"), hook("echo quick")]
 
         results = await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
@@ -153,7 +153,7 @@ class TestBlocking:
         assert (project / "after").exists()
 
     @pytest.mark.requirement("HOOK-108")
-    async def test_side_by_side_a_block_keeps_nobody_from_running(self, project: Path) -> None:
+    async def test_in_parallel_a_block_does_not_keep_others_from_running(self, project: Path) -> None:
         hooks = [hook(BLOCKS["exit code 2"]), hook("sleep 0.1; touch after")]
 
         await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
@@ -163,7 +163,7 @@ class TestBlocking:
 
 class TestToolInput:
     @pytest.mark.requirement("HOOK-024", "HOOK-106", "HOOK-104", "HOOK-155")
-    async def test_the_next_hook_sees_the_changed_arguments_laid_over_the_original_ones(self, project: Path) -> None:
+    async def test_the_next_hook_sees_the_changed_arguments_merged_into_the_original_ones(self, project: Path) -> None:
         change = {"hookSpecificOutput": {"tool_input": {"path": "safe", "mode": "w"}}}
 
         await chain(

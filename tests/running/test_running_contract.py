@@ -70,7 +70,7 @@ class TestStdin:
         ] * hooks
 
     @pytest.mark.requirement("HOOK-061")
-    async def test_strings_that_have_no_encoding_are_sent_all_the_same(self, project: Path) -> None:
+    async def test_strings_that_have_no_encoding_are_still_sent(self, project: Path) -> None:
         sent = payload(BEFORE_TOOL, project, tool_name="\ud800", tool_input={"\udfff": "a\ud800b", "nul": "\0"})
         read = f'{sys.executable} -c \'import json, sys; print(json.load(sys.stdin)["tool_input"]["nul"] == chr(0))\''
 
@@ -80,7 +80,7 @@ class TestStdin:
 
     @pytest.mark.requirement("HOOK-192")
     @pytest.mark.parametrize("close", ["exec 0<&-", "exec 0</dev/null", "head -c 10 > /dev/null; exec 0<&-", ":"])
-    async def test_a_hook_that_does_not_read_its_stdin_is_heard_all_the_same(self, close: str, project: Path) -> None:
+    async def test_the_answer_of_a_hook_that_does_not_read_its_stdin_is_used(self, close: str, project: Path) -> None:
         sent = payload(BEFORE_TOOL, project, tool_input={"content": "x" * 5_000_000})
         command = f'{close}; sleep 0.1; echo \'{{"decision": "deny", "reason": "no"}}\'; echo note >&2'
 
@@ -260,7 +260,7 @@ class TestWhatCannotBeRun:
         assert not result.success
         assert str(tmp_path / "gone") in str(result.error)
 
-    async def test_no_hooks_are_no_results(self, project: Path) -> None:
+    async def test_without_hooks_there_are_no_results(self, project: Path) -> None:
         for execute in (HookRunner().execute_hooks_parallel, HookRunner().execute_hooks_sequential):
             assert await execute([], BEFORE_TOOL, payload(BEFORE_TOOL, project)) == []
 

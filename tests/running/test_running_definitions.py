@@ -1,4 +1,4 @@
-"""Hook definitions: what a settings file may say, and what becomes of what it may not say."""
+"""Hook definitions: what is valid in a settings file, and how invalid parts are reported."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_group_without_an_array_of_hooks_is_discarded(hooks: Any) -> None:
 
 
 @pytest.mark.requirement("HOOK-083", "HOOK-120")
-def test_a_hook_needs_type_and_command_and_has_sixty_seconds_unless_told() -> None:
+def test_a_hook_needs_type_and_command_and_has_sixty_seconds_by_default() -> None:
     [definition] = definitions(one_hook())
 
     assert definition.config == HookConfig("command", CommandSpec("check"), timeout=60_000)
@@ -102,7 +102,7 @@ def test_a_hook_may_set_its_time_in_milliseconds(timeout: float) -> None:
 
 @pytest.mark.requirement("HOOK-083", "HOOK-120")
 @pytest.mark.parametrize("timeout", ["5000", True, 0, -1, math.nan, math.inf, [], {}])
-def test_a_time_that_is_none_leaves_the_hook_its_sixty_seconds_and_is_reported(timeout: Any) -> None:
+def test_an_invalid_timeout_leaves_the_hook_its_sixty_seconds_and_is_reported(timeout: Any) -> None:
     found, problems = read_definitions(HookSet(one_hook(timeout=timeout)))
 
     assert [each.config.timeout for each in found] == [60_000]
@@ -160,7 +160,7 @@ def test_a_hook_without_type_or_command_is_discarded_and_its_neighbours_stay(ent
         ({"BeforeTool": ["x"]}, "hooks.BeforeTool[0]"),
     ],
 )
-def test_what_is_no_event_and_no_group_is_reported_and_the_rest_stays(hooks: dict[str, Any], where: str) -> None:
+def test_invalid_events_and_groups_are_reported_and_the_rest_stays(hooks: dict[str, Any], where: str) -> None:
     found, problems = read_definitions(HookSet({**hooks, "AfterTool": [group("other")]}, origin="settings.json"))
 
     assert [each.config.command for each in found] == ["other"]
@@ -168,14 +168,14 @@ def test_what_is_no_event_and_no_group_is_reported_and_the_rest_stays(hooks: dic
 
 
 @pytest.mark.parametrize("fields", [{"matcher": 7}, {"matcher": ["write_file"]}, {"sequential": "yes"}])
-def test_a_field_of_the_wrong_kind_is_ignored_by_itself_and_reported(fields: dict[str, Any]) -> None:
+def test_a_field_of_the_wrong_kind_is_ignored_alone_and_reported(fields: dict[str, Any]) -> None:
     found, problems = read_definitions(HookSet({"BeforeTool": [group("check", **fields)]}))
 
     assert [(each.config.command, each.matcher, each.sequential) for each in found] == [("check", None, False)]
     assert next(iter(fields)) in str(problems[0])
 
 
-def test_a_definition_tells_where_it_stands() -> None:
+def test_a_definition_has_its_position() -> None:
     hook_set = HookSet({"BeforeTool": [group("a"), group("b", "c")]}, ConfigSource.EXTENSIONS, "extension x")
 
     found, _ = read_definitions(hook_set)

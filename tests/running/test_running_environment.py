@@ -55,7 +55,7 @@ async def test_what_is_denied_is_not_inherited(project: Path) -> None:
     assert environment["LC_TEST"] == "kept"
 
 
-async def test_only_what_is_allowed_is_inherited_beside_the_project_directory(project: Path) -> None:
+async def test_only_allowed_variables_are_inherited_besides_the_project_directory(project: Path) -> None:
     environment = await inherited(project, environment={"allow": ["PATH", "LC_*"]})
 
     assert "API_TOKEN" not in environment
@@ -68,7 +68,7 @@ TRUST = {"a program's own": None, "approved": "1", "not approved": "0"}
 
 
 @pytest.mark.parametrize("state", TRUST)
-async def test_every_hook_is_told_whether_the_project_is_trusted(
+async def test_every_hook_can_see_whether_the_project_is_trusted(
     project: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     monkeypatch.setenv("LLXPRT_PROJECT_TRUSTED", "inherited")
@@ -157,7 +157,7 @@ def test_search_paths_have_only_absolute_entries(name: str) -> None:
     assert without_relative_path({name: ".:"}) == {}
 
 
-async def test_hooks_of_the_project_and_the_user_run_side_by_side_each_in_its_environment(
+async def test_hooks_of_the_project_and_the_user_run_in_parallel_each_in_its_environment(
     sandbox: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for level in ("project", "user"):

@@ -25,7 +25,7 @@ async def fired(config: Config) -> AggregatedHookResult:
 FAILURES = {
     "crash": {"command": "echo broken >&2; exit 1"},
     "signal": {"command": "kill -9 $$"},
-    "time-out": {"command": "sleep 30", "timeout": 100},
+    "timeout": {"command": "sleep 30", "timeout": 100},
     "missing program": {"command": "/no/such/program"},
     "plugin": {"type": "plugin", "name": "not-there"},
 }
@@ -94,7 +94,7 @@ async def test_its_failure_ends_a_chain(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-async def test_a_value_that_is_no_flag_is_ignored_by_itself(tmp_path: Path) -> None:
+async def test_a_value_that_is_not_a_flag_is_ignored_alone(tmp_path: Path) -> None:
     config = configured(tmp_path, {"command": "exit 1", "failClosed": "yes"})
 
     assert (await fired(config)).final_output is None

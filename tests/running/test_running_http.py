@@ -66,7 +66,7 @@ async def test_the_payload_is_posted_and_the_answer_is_the_output(server: HookSe
 
 
 @pytest.mark.parametrize("status", [200, 204])
-async def test_an_empty_answer_is_no_opinion(server: HookServer, status: int) -> None:
+async def test_an_empty_answer_is_not_a_decision(server: HookServer, status: int) -> None:
     server.answer = Answer(status=status)
 
     result = await fired(config_of(server.url))
@@ -100,7 +100,7 @@ async def test_redirects_are_not_followed(server: HookServer) -> None:
     assert [request.path for request in server.received] == ["/policy"]
 
 
-async def test_a_server_that_is_not_there_is_a_failure() -> None:
+async def test_a_server_that_is_not_running_is_a_failure() -> None:
     with hook_server() as server:
         url = server.url
 

@@ -14,7 +14,7 @@ from tests.running.running_hooks import SUBJECTS, group, planned, registry_of
 
 TOOL_EVENTS = (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL)
 
-# Each row was held against Node's `new RegExp(matcher).test(name)`.
+# Each row was compared with Node's `new RegExp(matcher).test(name)`.
 REGULAR_EXPRESSIONS: list[tuple[str, list[str], list[str]]] = [
     ("write_file", ["write_file", "mcp__fs__write_file", "write_file_2"], ["write", "Write_file", "writexfile"]),
     ("write_*", ["write", "write_", "write_file", "rewrite", "writefile"], ["writ", "wri_te", "read_file"]),
@@ -75,7 +75,7 @@ def test_a_matcher_is_searched_in_the_tool_name_as_ecmascript_does(
 @pytest.mark.requirement("HOOK-088")
 @pytest.mark.parametrize("event_name", TOOL_EVENTS)
 @pytest.mark.parametrize("matcher", NO_REGULAR_EXPRESSIONS)
-def test_a_matcher_that_is_no_regular_expression_is_an_exact_string(event_name: HookEventName, matcher: str) -> None:
+def test_a_matcher_that_is_not_a_regular_expression_is_an_exact_string(event_name: HookEventName, matcher: str) -> None:
     registry = registry_of({event_name: [group("check", matcher=matcher)]})
 
     assert planned(registry, event_name, matcher) == ["check"]
@@ -150,7 +150,9 @@ class TestSessionEvents:
         for other in others:
             assert planned(registry, event_name, other) == []
 
-    def test_a_matcher_is_no_regular_expression(self, event_name: HookEventName, word: str, others: list[str]) -> None:
+    def test_a_matcher_is_not_a_regular_expression(
+        self, event_name: HookEventName, word: str, others: list[str]
+    ) -> None:
         for matcher in (word[:-1] + ".", f"{word}|{others[0]}", ".*", f"^{word}$", word[:4]):
             assert planned(registry_of({event_name: [group("check", matcher=matcher)]}), event_name, word) == []
 

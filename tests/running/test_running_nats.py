@@ -45,15 +45,6 @@ def subject() -> str:
     return f"test.{uuid.uuid4().hex}"
 
 
-@pytest.fixture
-def own_server() -> Iterator[NatsServer]:
-    """A server that the test may stop."""
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
-
-
 def config_of(server: NatsServer | str, subject: str, output_limit: int = 10 * 1024 * 1024, **fields: Any) -> Config:
     url = server if isinstance(server, str) else server.url
     hook = {"type": "nats", "servers": [url], "subject": subject, **fields}
@@ -115,7 +106,7 @@ async def test_the_event_is_a_request_and_the_final_output_of_the_worker_is_the_
     assert request["input"]["session_id"]
 
 
-async def test_no_opinion_of_the_worker_is_none_of_the_hook(nats_server: NatsServer, subject: str) -> None:
+async def test_without_a_decision_of_the_worker_the_hook_has_none(nats_server: NatsServer, subject: str) -> None:
     async with worker(nats_server, subject, decided(AggregatedHookResult(True))):
         result = await fired(config_of(nats_server, subject))
 
@@ -264,19 +255,19 @@ async def test_a_cancelled_call_ends(nats_server: NatsServer, subject: str) -> N
 
 
 async def test_many_calls_at_once_share_one_connection(
-    own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+    own_nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)  # a second attempt would be counted
-    config = config_of(own_server, subject)
-    async with worker(own_server, subject, decided()) as received:
+    config = config_of(own_nats_server, subject)
+    async with worker(own_nats_server, subject, decided()) as received:
         results = await asyncio.gather(*(fired(config) for _ in range(200)))
 
     assert all(result.final_output is not None for result in results)
     assert len({request["correlationId"] for request in received}) == 200
-    assert own_server.connections_so_far() == 2  # the worker's and the hooks'
+    assert own_nats_server.connections_so_far() == 2  # the worker's and the hooks'
 
 
-async def test_a_server_that_is_not_there_is_a_failure(subject: str) -> None:
+async def test_a_server_that_is_not_running_is_a_failure(subject: str) -> None:
     server = NatsServer()
 
     assert f"cannot connect to NATS at {server.url}" in await failure(config_of(server, subject))
@@ -284,34 +275,34 @@ async def test_a_server_that_is_not_there_is_a_failure(subject: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_lost_connection_comes_back(own_server: NatsServer, subject: str) -> None:
-    config = config_of(own_server, subject)
-    async with worker(own_server, subject, decided()):
+async def test_a_lost_connection_comes_back(own_nats_server: NatsServer, subject: str) -> None:
+    config = config_of(own_nats_server, subject)
+    async with worker(own_nats_server, subject, decided()):
         assert (await fired(config)).final_output is not None
-        own_server.stop()
-        client = await eventually_disconnected(own_server)
+        own_nats_server.stop()
+        client = await eventually_disconnected(own_nats_server)
         assert "cannot connect to NATS" in await failure(config)
-        own_server.start()
+        own_nats_server.start()
         await eventually(lambda: client.is_connected)
-    async with worker(own_server, subject, decided()):
+    async with worker(own_nats_server, subject, decided()):
         assert (await fired(config)).final_output is not None
 
 
 @pytest.mark.slow
 async def test_a_call_that_waited_for_the_connection_waits_for_the_workers_too(
-    own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+    own_nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They have lost their connections as well, and may come back later than the agent."""
-    config = config_of(own_server, subject)
+    config = config_of(own_nats_server, subject)
     assert "no worker listens" in await failure(config)
-    own_server.stop()
-    client = await eventually_disconnected(own_server)
+    own_nats_server.stop()
+    client = await eventually_disconnected(own_nats_server)
     monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
     call = asyncio.create_task(fired(config))
-    own_server.start()
+    own_nats_server.start()
     await eventually(lambda: client.is_connected)
     await asyncio.sleep(0.2)  # it is refused meanwhile
-    async with worker(own_server, subject, decided()):
+    async with worker(own_nats_server, subject, decided()):
         assert (await call).final_output is not None
 
 
@@ -331,14 +322,16 @@ async def test_a_connection_that_the_server_closed_for_good_is_opened_again(
 
 
 @pytest.mark.slow
-def test_connections_end_with_their_loop(own_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_end_with_their_loop(
+    own_nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nats_connection, "CONNECT_TIMEOUT", DEADLINE)
     for _ in range(2):
-        asyncio.run(fired(config_of(own_server, subject)))
+        asyncio.run(fired(config_of(own_nats_server, subject)))
         gc.collect()  # a socket that nobody closed would be reported here
 
-    assert own_server.connections_so_far() == 2
-    until(lambda: own_server.connections_now() == 0)
+    assert own_nats_server.connections_so_far() == 2
+    until(lambda: own_nats_server.connections_now() == 0)
 
 
 async def test_a_connection_that_is_being_opened_ends_with_its_loop() -> None:
@@ -431,10 +424,8 @@ def guarded_server(tmp_path: Path, user: tuple[str, Path]) -> Iterator[NatsServe
     """A server that only the user may connect to."""
     settings = tmp_path / "nats.conf"
     settings.write_text(f"authorization {{ users = [ {{ nkey: {user[0]} }} ] }}")
-    server = NatsServer("-c", str(settings))
-    server.start()
-    yield server
-    server.close()
+    with NatsServer("-c", str(settings)).running() as server:
+        yield server
 
 
 async def test_the_seed_of_a_key_is_used(guarded_server: NatsServer, subject: str, user: tuple[str, Path]) -> None:
@@ -489,10 +480,8 @@ def encrypted_server(tmp_path: Path) -> Iterator[tuple[NatsServer, Path]]:
         check=True,
         capture_output=True,
     )
-    server = NatsServer("--tls", "--tlscert", str(certificate), "--tlskey", str(key))
-    server.start()
-    yield server, certificate
-    server.close()
+    with NatsServer("--tls", "--tlscert", str(certificate), "--tlskey", str(key)).running() as server:
+        yield server, certificate
 
 
 async def test_connections_can_be_encrypted(
@@ -504,7 +493,7 @@ async def test_connections_can_be_encrypted(
     assert "no worker" in await failure(config_of(server.url.replace("nats:", "tls:"), subject))
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(
+async def test_a_certificate_that_is_not_trusted_is_refused(
     encrypted_server: tuple[NatsServer, Path], subject: str
 ) -> None:
     error = await failure(config_of(encrypted_server[0].url.replace("nats:", "tls:"), subject))

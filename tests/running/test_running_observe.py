@@ -87,7 +87,7 @@ async def test_what_it_would_have_decided_is_in_its_result(tmp_path: Path) -> No
     assert result.results[0].to_dict()["observed"] == DENY
 
 
-async def test_beside_other_hooks_only_the_others_count(tmp_path: Path) -> None:
+async def test_together_with_other_hooks_only_the_others_count(tmp_path: Path) -> None:
     enforced = hook({"systemMessage": "hello"}, mode="enforce")
 
     result = await fired(configured(tmp_path, ANSWERS["deny"], enforced, ANSWERS["failure"]))
@@ -229,7 +229,7 @@ def one(name: str, source: ConfigSource, scope: HookScope = HookScope.PROJECT, *
 
 
 @pytest.mark.parametrize("scope", [HookScope.PROJECT, HookScope.MANAGED])
-def test_a_copy_that_only_observes_does_not_disarm_a_guard(scope: HookScope) -> None:
+def test_a_copy_that_only_observes_does_not_disable_a_guard(scope: HookScope) -> None:
     observing = one("watch", ConfigSource.PROJECT, scope, failClosed=True)
     guard = one("guard", ConfigSource.USER, mode="enforce")
 

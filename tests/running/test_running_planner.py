@@ -1,4 +1,4 @@
-"""The planner: which hooks run, in which order, side by side or as a chain; plans are remembered."""
+"""The planner: which hooks run, in which order, in parallel or as a chain; plans are cached."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class TestDuplicates:
 class TestMode:
     @pytest.mark.requirement("HOOK-108")
     @pytest.mark.parametrize("fields", [{}, {"sequential": False}])
-    def test_hooks_run_side_by_side_unless_told(self, fields: dict[str, bool]) -> None:
+    def test_hooks_run_in_parallel_by_default(self, fields: dict[str, bool]) -> None:
         assert plan_of(registry_of({"BeforeTool": [group("a", "b", **fields)]})).sequential is False
 
     @pytest.mark.requirement("HOOK-109")
@@ -161,7 +161,7 @@ class TestMode:
         assert len(plan.hook_configs) == len(modes)
 
     @pytest.mark.requirement("HOOK-109")
-    def test_a_group_whose_hooks_are_not_in_the_plan_has_no_say(self) -> None:
+    def test_a_group_whose_hooks_are_not_in_the_plan_is_ignored(self) -> None:
         unmatched = group("b", sequential=True, matcher="read")
         duplicate = group("a", sequential=True)
 

@@ -190,7 +190,7 @@ class TestSwitching:
 
         assert planned(registry, BEFORE_TOOL, "any") == ["guard.sh", "plain.sh"]
 
-    def test_switching_what_does_not_exist_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_switching_a_hook_that_does_not_exist_is_reported(self, caplog: pytest.LogCaptureFixture) -> None:
         registry = registry_of(self.hooks)
 
         assert registry.set_hook_enabled("gaurd", False) is False

@@ -1,4 +1,4 @@
-"""Hooks where something is scarce or changes under way: a decision that was made is not lost over it."""
+"""Hooks when resources are scarce or change during a run: a decision is not lost because of that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
 from llxprt_hooks.shell.environment import process_environment
 from tests.running.running_hooks import hook, payload
+from tests.support.processes import run_python
 
 BEFORE_TOOL = HookEventName.BEFORE_TOOL
 
@@ -39,7 +39,7 @@ print(output.decision, output.reason)
 
 @pytest.mark.slow
 def test_more_hooks_at_once_than_there_are_descriptors_for() -> None:
-    told = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=60, check=False)
+    told = run_python("-c", MANY)
 
     assert told.stdout == "deny no\n", told.stderr
 
@@ -69,12 +69,10 @@ print(len(blocked), sum(blocked))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("descriptors", "threads"), [(1024, 1), (64, 1), (24, 1), (256, 4)])
-def test_no_call_of_a_flood_gets_past_a_guard(descriptors: int, threads: int) -> None:
+def test_no_call_of_a_flood_bypasses_a_guard(descriptors: int, threads: int) -> None:
     arguments = [str(descriptors), str(threads), str(400 // threads)]
 
-    told = subprocess.run(
-        [sys.executable, "-c", FLOOD, *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    told = run_python("-c", FLOOD, *arguments, seconds=120)
 
     assert told.stdout == "400 400\n", told.stderr
 
@@ -191,9 +189,7 @@ asyncio.run(main())
 
 def without(what: str, failing: str) -> list[str]:
     """Return what a command hook and a threaded function let a tool say, with nothing left to start them with."""
-    told = subprocess.run(
-        [sys.executable, "-c", NOTHING_LEFT, what, failing], capture_output=True, text=True, timeout=60, check=False
-    )
+    told = run_python("-c", NOTHING_LEFT, what, failing)
     assert told.returncode == 0, told.stderr
     return told.stdout.splitlines()
 
@@ -210,7 +206,7 @@ def without(what: str, failing: str) -> list[str]:
 def test_a_guard_that_cannot_be_started_for_lack_of_resources_blocks_if_it_fails_closed(
     what: str, reasons: list[str]
 ) -> None:
-    """Whoever uses up all processes has not switched off such a guard."""
+    """A program that uses up all processes does not switch off such a guard."""
     lines = without(what, "closed")
     assert len(lines) == len(reasons)
     assert all(reason in line for reason, line in zip(reasons, lines, strict=True)), lines
@@ -266,9 +262,7 @@ print(sorted(set(ended)), sorted(seen - {"{}"}))
 @pytest.mark.slow
 def test_near_the_end_of_the_stack_no_guard_is_skipped_or_sees_less_than_the_tool_gets() -> None:
     """An agent that calls agents can get there, and the model decides how deep they are nested."""
-    told = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", END_OF_STACK], capture_output=True, text=True, timeout=120, check=False
-    )
+    told = run_python("-W", "ignore", "-c", END_OF_STACK, seconds=120)
 
     assert told.stdout == "['raised'] [\"{'list': [{'odd': '\\\\udc80'}]}\"]\n", told.stderr
 
@@ -371,9 +365,7 @@ asyncio.run(main())
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["ignored", "reaped by another thread"])
 def test_a_lost_exit_status_is_a_failure_and_loses_no_explicit_refusal(how: str, project: Path) -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", LOST, how], cwd=project, capture_output=True, text=True, timeout=60, check=False
-    )
+    told = run_python("-c", LOST, how, cwd=project)
 
     closed = "blocked because failClosed is set"
     lines = told.stdout.splitlines()

@@ -20,6 +20,7 @@ from llxprt_hooks.engine.executors import command as command_module
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.process import Completed, run_child
 from tests.running.running_hooks import handler_of, hook, payload, run
+from tests.support.processes import eventually
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -45,12 +46,6 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not reached():  # noqa: ASYNC110  # that a file is there is told by nobody
-            await asyncio.sleep(0.01)
 
 
 # Notes that it was asked to end, and ends; so does its child.
@@ -96,7 +91,7 @@ class TestTimeIsOver:
 
     @pytest.mark.slow
     @pytest.mark.requirement("HOOK-118")
-    async def test_a_hook_that_does_not_heed_sigterm_is_killed_five_seconds_later(
+    async def test_a_hook_that_ignores_sigterm_is_killed_five_seconds_later(
         self, project: Path, script: Callable[[str, str], str]
     ) -> None:
         stubborn = script(
@@ -134,7 +129,7 @@ class TestTimeIsOver:
         assert fine.stdout == "fine\n"
 
     @pytest.mark.requirement("HOOK-119")
-    async def test_a_chain_goes_on_after_a_hook_out_of_time(self, project: Path) -> None:
+    async def test_a_chain_continues_after_a_hook_out_of_time(self, project: Path) -> None:
         hooks = [hook("sleep 30", timeout=100), hook("touch after")]
 
         results = await HookRunner().execute_hooks_sequential(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project))
@@ -182,14 +177,14 @@ class TestTheEndOfAHook:
             os.kill(child, signal.SIGKILL)
 
     @pytest.mark.parametrize("mode", ["parallel", "sequential"])
-    async def test_a_cancelled_hook_is_ended_with_its_children_before_the_cancellation_goes_on(
+    async def test_a_cancelled_hook_is_ended_with_its_children_before_the_cancellation_propagates(
         self, mode: str, project: Path
     ) -> None:
         execute = getattr(HookRunner(), f"execute_hooks_{mode}")
         hooks = [hook(ASKED_TO_END.format(before="", code=0)), hook("echo $$ > next; exec sleep 300")]
         begun = [project / "pid", project / "child-pid"] + [project / "next"] * (mode == "parallel")
         running = asyncio.create_task(execute(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, project)))
-        await until(lambda: all(file.exists() and file.read_text() for file in begun))
+        await eventually(lambda: all(file.exists() and file.read_text() for file in begun))
 
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

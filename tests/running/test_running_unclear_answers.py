@@ -32,7 +32,7 @@ UNCLEAR: dict[str, bytes] = {
     "UTF-16": '{"decision": "deny"}'.encode("utf-16"),
     "Python dict": b"{'decision': 'deny'}",
     "JSON array": b'[{"decision": "deny"}]',
-    "JSON string that is no JSON": b'"deny"',
+    "JSON string that does not contain JSON": b'"deny"',
     "JSON string with an array": b'"[]"',
     "null": b"null",
     "upper case": b'{"decision": "Deny"}',
@@ -146,7 +146,7 @@ async def test_where_nothing_can_be_blocked_an_unclear_answer_stays_a_message(tm
     assert result.llm_content == "RAN\n\n[System] 3 files changed"
 
 
-async def test_a_stop_beside_an_unclear_decision_is_kept(tmp_path: Path) -> None:
+async def test_a_stop_next_to_an_unclear_decision_is_kept(tmp_path: Path) -> None:
     answer = json.dumps({"decision": "Deny", "continue": False, "stopReason": "the budget is spent"}).encode()
 
     result = await run(configured(tmp_path, answer, failClosed=True))

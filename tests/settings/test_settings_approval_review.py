@@ -69,7 +69,7 @@ def test_hooks_that_are_not_an_object_can_be_compared(approved: Path, project_fi
     assert grant_trust(approved).state is TrustState.TRUSTED
 
 
-def test_what_is_no_text_is_not_compared(approved: Path, write: Write) -> None:
+def test_files_that_are_not_text_are_not_compared(approved: Path, write: Write) -> None:
     write(approved / "guard.sh", b"\0")
     status = trust_status(approved)
 
@@ -86,7 +86,7 @@ def test_a_file_that_has_changed_since_it_was_judged_is_not_shown(approved: Path
     assert covered_text(status, "guard.sh") is None
 
 
-def test_a_difference_that_is_not_shown_is_said(approved: Path, write: Write) -> None:
+def test_a_difference_that_is_not_shown_is_reported(approved: Path, write: Write) -> None:
     write(approved / "guard.sh", "exit 2\r\n")
 
     [line] = difference(trust_status(approved), "guard.sh")

@@ -174,7 +174,7 @@ def test_a_lock_that_was_taken_away_is_not_taken_from_the_next_one(folder: Path)
     assert lock.exists()
 
 
-def test_a_file_of_that_name_with_something_in_it_is_no_lock_of_ours_to_remove(folder: Path) -> None:
+def test_a_file_of_that_name_with_content_is_not_removed_as_a_lock(folder: Path) -> None:
     (folder / "a.lock").write_text("mine")
 
     with exclusive_lock(folder / "a"):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks.settings.audit import AuditRule
+from llxprt_hooks.diagnosis import Severity, diagnose, inspect_project
+from llxprt_hooks.settings.audit import AUDIT_NATS, AuditRule
 from llxprt_hooks.trust.load import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -40,27 +41,78 @@ def test_the_word_of_the_system_counts_over_that_of_the_user(sandbox: Project) -
     assert _load(sandbox, system=ours, user=theirs).audit == AuditRule(("nats://system:4222",))
 
 
-def test_a_project_that_is_not_approved_has_no_say(sandbox: Project) -> None:
+@pytest.mark.parametrize("mistaken", [7, {}, {"nats": {"servers": []}}, {"nats": {"servers": [MINE], "stream": "a.b"}}])
+def test_a_mistake_of_the_system_does_not_let_the_user_decide(sandbox: Project, mistaken: Any) -> None:
+    assert _load(sandbox, system=mistaken, user={"nats": {"servers": [MINE]}}).audit is None
+
+
+def test_a_project_that_is_not_approved_is_ignored(sandbox: Project) -> None:
     assert _load(sandbox, project={"nats": {"servers": [MINE]}}).audit is None
 
 
-@pytest.mark.parametrize(
-    ("audit", "problem"),
-    [
-        ({}, 'must name "servers" under "nats"'),
-        ({"nats": {}}, 'must name "servers" under "nats"'),
-        ({"nats": {"servers": []}}, 'must name "servers" under "nats"'),
-        ({"nats": {"servers": [1]}}, 'must name "servers" under "nats"'),
-        ({"nats": {"servers": ["nats://bob:secret@host:4222"]}}, "must not contain a password"),
-        ({"nats": {"servers": ["http://host"]}}, "expected an address such as"),
-        ({"nats": {"servers": ["ws://host:4222"]}}, "expected an address such as"),
-        ({"nats": {"servers": ["tls://host other"]}}, "expected an address such as"),
-        ({"nats": {"servers": [MINE], "stream": "a.b"}}, '"stream" must consist of letters'),
-        ([], '"audit" must be an object'),
-    ],
-)
+MISTAKES: list[tuple[Any, str]] = [
+    ({}, "this audit has no `nats`"),
+    ({"nats": {}}, "this audit.nats has no `servers`"),
+    ({"nats": {"servers": []}}, "the `servers` of this audit.nats is empty"),
+    ({"nats": {"servers": [1]}}, "expected a string here, found 1"),
+    ({"nats": {"servers": [MINE, 1]}}, "expected a string here, found 1"),
+    ({"nats": {"servers": ["nats://bob:secret@host:4222"]}}, "`servers`: it must not contain a password"),
+    ({"nats": {"servers": ["http://host"]}}, "`servers`: expected an address such as"),
+    ({"nats": {"servers": ["ws://host:4222"]}}, "`servers`: expected an address such as"),
+    ({"nats": {"servers": ["tls://host other"]}}, "`servers`: expected an address such as"),
+    ({"nats": {"servers": [MINE], "stream": "a.b"}}, "`stream`: expected up to 200 letters"),
+    ({"nats": {"servers": [MINE], "stream": 7}}, "`stream` must be a string, found 7"),
+    ({"nats": {"servers": [MINE], "credentials": 7}}, "`credentials` must be a string, found 7"),
+]
+
+
+@pytest.mark.parametrize(("audit", "problem"), MISTAKES)
 def test_a_mistake_is_reported_and_nothing_is_sent(sandbox: Project, audit: Any, problem: str) -> None:
     settings = _load(sandbox, user=audit)
+
     assert settings.audit is None
-    assert any(problem in str(each) for each in settings.problems)
-    assert "secret" not in "".join(map(str, settings.problems))
+    [reported] = settings.problems
+    assert problem in reported.message
+    assert reported.message.endswith("; until this is fixed, no records are sent")
+    assert "secret" not in str(reported)
+
+
+@pytest.mark.parametrize(("audit", "problem"), MISTAKES)
+def test_validate_reports_the_same_mistake(sandbox: Project, audit: Any, problem: str) -> None:
+    settings = _load(sandbox, user=audit)
+
+    [found] = diagnose(inspect_project(sandbox.root))
+
+    [reported] = settings.problems
+    assert (found.file, found.line, found.column) == (reported.file, reported.line, reported.column)
+    assert f"{found.message}; {AUDIT_NATS.if_unfit}" == reported.message
+    assert (found.severity, found.why) == (Severity.ERROR, "Until this is fixed, no records are sent.")
+    assert "secret" not in str(found.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("audit", "rule", "problem"),
+    [
+        (
+            {"nats": {"servers": [MINE]}, "payloads": "yes"},
+            AuditRule((MINE,)),
+            '`payloads` must be true or false, found "yes"',
+        ),
+        ([], None, "`audit` must be an object, found an array"),
+    ],
+)
+def test_a_mistake_outside_of_nats_is_ignored_alone(
+    sandbox: Project, audit: Any, rule: AuditRule | None, problem: str
+) -> None:
+    settings = _load(sandbox, user=audit)
+
+    assert settings.audit == rule
+    assert [each.message for each in settings.problems] == [f"{problem}, which is ignored"]
+    assert [found.message for found in diagnose(inspect_project(sandbox.root))] == [problem]
+
+
+def test_an_unknown_key_changes_nothing(sandbox: Project) -> None:
+    settings = _load(sandbox, user={"nats": {"servers": [MINE]}, "payload": True})
+
+    assert settings.audit == AuditRule((MINE,))
+    assert [found.code for found in diagnose(inspect_project(sandbox.root))] == ["misspelt-key"]

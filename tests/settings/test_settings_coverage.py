@@ -54,7 +54,7 @@ class TestOwnFolder:
         "name",
         ["state/audit.jsonl", "state/deep/x.py", "settings.json.lock", ".settings.json.12-ab.tmp"],
     )
-    def test_what_hooks_write_and_what_is_there_for_a_moment_does_not(
+    def test_output_of_hooks_and_temporary_files_do_not_end_the_approval(
         self, approved: Path, write: Write, name: str
     ) -> None:
         write(approved / ".llxprt" / name, "x")
@@ -258,7 +258,7 @@ class TestModules:
     @pytest.mark.parametrize(
         "name", ["json.py", "re.py", "enum.pyc", "json/__init__.py", "helper.so", "deeper/__init__.py"]
     )
-    def test_so_does_a_new_file_that_shadows_a_module(self, elsewhere: Path, write: Write, name: str) -> None:
+    def test_a_new_file_that_shadows_a_module_is_a_change_too(self, elsewhere: Path, write: Write, name: str) -> None:
         write(elsewhere / name, "")
 
         assert trust_status(elsewhere.parent).changed == (f"tools/{name}",)
@@ -315,7 +315,9 @@ class TestModules:
 
         assert trust_status(elsewhere.parent).state is TrustState.CHANGED
 
-    def test_of_a_script_that_cannot_be_parsed_everything_beside_it_counts(self, elsewhere: Path, write: Write) -> None:
+    def test_of_a_script_that_cannot_be_parsed_everything_next_to_it_counts(
+        self, elsewhere: Path, write: Write
+    ) -> None:
         write(elsewhere / "check.py", "print 'old'\n")
         grant_trust(elsewhere.parent)
 
@@ -387,7 +389,7 @@ class TestModules:
 
         assert trust_status(elsewhere.parent).changed == (".llxprt/hooks/json.py",)
 
-    def test_any_number_of_modules_holds_nobody_up(self, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_any_number_of_modules_delays_nothing(self, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(scripts, "MAX_FILES", 4)
 
         status = trust_status(elsewhere.parent)
@@ -437,9 +439,7 @@ WRITTEN_NAMES = [
 
 class TestNames:
     @pytest.mark.parametrize("command", HIDDEN_NAMES)
-    def test_a_name_that_a_shell_puts_together(
-        self, project: Path, project_file: Path, write: Write, command: str
-    ) -> None:
+    def test_a_name_that_a_shell_assembles(self, project: Path, project_file: Path, write: Write, command: str) -> None:
         write(project_file, running(command))
         write(project / "check.sh", "exit 0\n")
         assert "check.sh" in grant_trust(project).scripts
@@ -476,7 +476,7 @@ class TestNames:
 
         assert CommandNames([f"echo '{inline}'"]).include("key7")
 
-    def test_braces_that_are_none(self) -> None:
+    def test_braces_that_are_not_expansions(self) -> None:
         names = CommandNames(["awk '{print $1}' {} ${x} }{ {a} pre{fix,ed{un,closed a,b{}c"])
 
         assert names.include("print")
@@ -492,7 +492,7 @@ class TestNames:
     @pytest.mark.parametrize(
         "piece", ["x", "$aaa", '"$aaa', "'", '"$(a', "python -", "${", "{", "a,", "#", "\\", "> a", "(", "2>"]
     )
-    def test_a_long_command_holds_nobody_up(self, piece: str) -> None:
+    def test_a_long_command_delays_nothing(self, piece: str) -> None:
         """Were each piece split in every possible way, this would not end."""
         with suppress(ScriptsError):
             assert CommandNames([piece * (200_000 // len(piece))]).include("") is True

@@ -77,7 +77,7 @@ line_ends = st.sampled_from(["\n", "\r\n"])
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """Settings as people and programs write them, and what they come to."""
+    """Settings as people and programs write them, and their value."""
     value: dict[str, Any] = draw(said)
     plain = st.sampled_from([None, 2, 4, "\t"]).map(lambda indent: json.dumps(value, indent=indent))
     text = draw(st.one_of(plain, line_ends.flatmap(lambda end: written(value, end))))
@@ -205,7 +205,7 @@ GROUPS = {
           }
         }""",
     ),
-    "brackets side by side": (
+    "brackets next to each other": (
         """{
           "hooks": {
             "BeforeTool": [{
@@ -311,7 +311,7 @@ EMPTIED = {
         '{"hooksConfig": {"disabled": ["x"] /* mine */}}',
         '{"hooksConfig": {/* mine */}}',
     ),
-    "not if the key stands twice, because the other one would count": (
+    "not if the key is there twice, because the other one would apply": (
         '{"hooksConfig": {"disabled": ["a"], "disabled": ["x"]}}',
         '{"hooksConfig": {"disabled": ["a"], "disabled": []}}',
     ),
@@ -331,7 +331,7 @@ def test_a_name_that_is_added_and_removed_leaves_no_trace(text: str) -> None:
     assert set_disabled(set_disabled(text, "x", True), "x", False) == text
 
 
-def test_of_a_key_that_stands_twice_the_one_that_counts_is_changed() -> None:
+def test_of_a_duplicate_key_the_one_that_applies_is_changed() -> None:
     text = '{"enableHooks": false, "enableHooks": false}'
 
     assert set_top_level(text, "enableHooks", True) == '{"enableHooks": false, "enableHooks": true}'

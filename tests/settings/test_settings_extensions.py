@@ -57,7 +57,7 @@ def test_an_extension_needs_only_a_name_and_hooks() -> None:
     assert (extension.is_active, extension.path) == (True, None)
 
 
-def test_what_is_no_extension_is_passed_over(project: Path, extensions: Path, write: Write) -> None:
+def test_folders_that_are_not_extensions_are_skipped(project: Path, extensions: Path, write: Write) -> None:
     write(extensions / "extension-enablement.json", {})
     write(extensions / ".git" / "hooks" / "hooks.json", {})
     (extensions / "empty").mkdir()
@@ -90,11 +90,11 @@ def test_broken_pieces_are_reported_and_leave_the_rest(project: Path, extensions
     }
     assert sorted(str(problem).removeprefix(str(extensions)) for problem in loaded.problems) == [
         "/a/llxprt-extension.json:1:8: expected ':' after the key, found the end of the file",
-        '/b/llxprt-extension.json:1:10: "name" must be a string, found 7, which is ignored',
+        "/b/llxprt-extension.json:1:10: `name` must be a string, found 7, which is ignored",
         "/c/hooks/hooks.json:1:2: expected a value, found the end of the file",
-        '/d/hooks/hooks.json:1:1: missing key "hooks", which contains the events',
+        "/d/hooks/hooks.json:1:1: this extension has no `hooks`",
         (
-            '/e/hooks/hooks.json:1:26: "BeforeTool" must be an array of hook groups, found 1, '
+            "/e/hooks/hooks.json:1:26: `BeforeTool` must be an array of hook groups, found 1, "
             "which is discarded, and nothing is blocked in its place"
         ),
         "/f/hooks/hooks.json:1:1: ignored, because the extension has no llxprt-extension.json",
@@ -240,7 +240,7 @@ def test_a_hook_that_cannot_be_made_safe_is_left_out_by_itself(project: Path, ex
     assert "this hook is skipped" in problem.message
 
 
-def test_the_problems_of_other_hooks_keep_their_place_beside_one_that_is_left_out(
+def test_the_problems_of_other_hooks_keep_their_place_next_to_one_that_is_left_out(
     project: Path, extensions: Path, write: Write
 ) -> None:
     unsafe = {"type": "command", "command": "sh -c ${extensionPath}/x"}

@@ -1,4 +1,4 @@
-"""JSON with comments: what is read, where it stood, and what is said about what cannot be read."""
+"""JSON with comments: values, their positions, and the messages about invalid text."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_comments_and_trailing_commas_change_nothing(data: st.DataObject, value:
 
 
 @given(st.data(), json_values)
-def test_every_node_stands_where_it_says(data: st.DataObject, value: Any) -> None:
+def test_every_node_is_at_its_position(data: st.DataObject, value: Any) -> None:
     text = data.draw(decorated(value))
 
     for node in nodes(parse(text)):
@@ -149,7 +149,7 @@ def test_a_text_changed_anywhere_is_read_or_refused(value: Any, data: st.DataObj
         ("[" + "\x1b[31m", 1, 2, "expected a value, found '\\x1b'"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(text: str, line: int, column: int, message: str) -> None:
+def test_a_mistake_is_reported_with_its_position(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(JsoncError) as caught:
         parse(text)
 

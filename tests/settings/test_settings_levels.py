@@ -1,4 +1,4 @@
-"""Three levels, merged; a wrong piece is reported where it stands and takes nothing with it."""
+"""Three levels, merged; a mistake is reported with its position, and affects nothing else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def only_problem(project: Path) -> str:
 
 
 @pytest.mark.requirement("HOOK-080", "HOOK-084")
-def test_hooks_of_all_levels_stand_one_after_another(
+def test_hooks_of_all_levels_are_concatenated(
     project: Path, project_file: Path, user_file: Path, system_file: Path, write: Write
 ) -> None:
     write(project_file, {"hooks": {"BeforeTool": [group("p1"), group("p2")], "AfterTool": [group("pa")]}})
@@ -71,7 +71,7 @@ def test_a_group_reaches_the_engine_as_it_was_written(project: Path, user_file: 
     assert source.hooks == {"BeforeTool": [written], "NoSuchEvent": ["odd", 1]}
 
 
-def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, write: Write) -> None:
+def test_a_source_has_the_position_of_each_hook(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, '{\n  "hooks": {\n    "BeforeTool": [\n      {"matcher": "x", "hooks": []}\n    ]\n  }\n}')
 
     [source] = load_settings(project).sources
@@ -82,7 +82,7 @@ def test_a_source_tells_where_each_hook_stands(project: Path, user_file: Path, w
     assert str(source.content.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
 
 
-def test_without_any_file_there_is_nothing(project: Path) -> None:
+def test_without_any_file_nothing_is_configured(project: Path) -> None:
     loaded = load_settings(project)
 
     assert (loaded.enabled, loaded.sources, loaded.disabled) == (False, (), ())
@@ -173,7 +173,7 @@ def test_an_approval_is_never_kept_inside_the_project(monkeypatch: pytest.Monkey
     assert levels.approvals_folder(Path("/var")) == levels.NO_HOME
 
 
-def test_the_root_folder_is_no_ones_repository(user_file: Path, write: Write) -> None:
+def test_the_root_folder_is_not_a_repository(user_file: Path, write: Write) -> None:
     write(user_file, {"enableHooks": True})
 
     assert load_settings("/").enabled
@@ -278,7 +278,7 @@ def test_hooks_of_another_program_are_not_warned_of(project: Path, write: Write,
 
 
 @pytest.mark.parametrize("kind", ["does not exist", "is not a directory"])
-def test_a_project_that_is_not_there_is_warned_of_and_with_strict_raises(
+def test_a_missing_project_is_a_warning_and_with_strict_an_error(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     missing = tmp_path / "misspelled"
@@ -512,7 +512,9 @@ def test_a_broken_file_does_not_take_the_other_levels_down(
     assert loaded.enabled
 
 
-def test_what_is_no_file_is_reported_and_never_waited_for(project: Path, user_file: Path, write: Write) -> None:
+def test_paths_that_are_not_files_are_reported_and_never_waited_for(
+    project: Path, user_file: Path, write: Write
+) -> None:
     user_file.parent.mkdir()
     os.mkfifo(user_file)
     assert only_problem(project) == f"{user_file}:1:1: the file cannot be read: it is not a regular file"
@@ -553,27 +555,27 @@ WRONG_FIELDS = [
     (
         '{"hooks": []}',
         11,
-        '"hooks" must be an object, found an array, which is discarded, and nothing is blocked in its place',
+        "`hooks` must be an object, found an array, which is discarded, and nothing is blocked in its place",
     ),
     (
         '{"hooks": null}',
         11,
-        '"hooks" must be an object, found null, which is discarded, and nothing is blocked in its place',
+        "`hooks` must be an object, found null, which is discarded, and nothing is blocked in its place",
     ),
-    ('{"enableHooks": "yes"}', 17, '"enableHooks" must be true or false, found "yes", which is ignored'),
-    ('{"tools": 1}', 11, '"tools" must be an object, found 1, which is ignored'),
-    ('{"tools": {"enableHooks": 0}}', 27, '"enableHooks" must be true or false, found 0, which is ignored'),
-    ('{"hooksConfig": true}', 17, '"hooksConfig" must be an object, found true, which is ignored'),
-    ('{"hooksConfig": {"enabled": {}}}', 29, '"enabled" must be true or false, found an object, which is ignored'),
-    ('{"hooksConfig": {"disabled": "a"}}', 30, '"disabled" must be an array, found "a", which is ignored'),
-    ('{"hooksConfig": {"disabled": [7]}}', 31, '"disabled" must list strings, found 7, which is ignored'),
-    ('{"hooks": {"enabled": "yes"}}', 23, '"enabled" must be true or false, found "yes", which is ignored'),
-    ('{"hooks": {"disabled": "a"}}', 24, '"disabled" must be an array, found "a", which is ignored'),
+    ('{"enableHooks": "yes"}', 17, '`enableHooks` must be true or false, found "yes", which is ignored'),
+    ('{"tools": 1}', 11, "`tools` must be an object, found 1, which is ignored"),
+    ('{"tools": {"enableHooks": 0}}', 27, "`enableHooks` must be true or false, found 0, which is ignored"),
+    ('{"hooksConfig": true}', 17, "`hooksConfig` must be an object, found true, which is ignored"),
+    ('{"hooksConfig": {"enabled": {}}}', 29, "`enabled` must be true or false, found an object, which is ignored"),
+    ('{"hooksConfig": {"disabled": "a"}}', 30, '`disabled` must be an array, found "a", which is ignored'),
+    ('{"hooksConfig": {"disabled": [7]}}', 31, "expected a string here, found 7, which is ignored"),
+    ('{"hooks": {"enabled": "yes"}}', 23, '`enabled` must be true or false, found "yes", which is ignored'),
+    ('{"hooks": {"disabled": "a"}}', 24, '`disabled` must be an array, found "a", which is ignored'),
     (
         '{"hooks": {"BeforeTool": 7}}',
         26,
         (
-            '"BeforeTool" must be an array of hook groups, found 7, '
+            "`BeforeTool` must be an array of hook groups, found 7, "
             "which is discarded, and nothing is blocked in its place"
         ),
     ),
@@ -581,7 +583,7 @@ WRONG_FIELDS = [
 
 
 @pytest.mark.parametrize(("content", "column", "message"), WRONG_FIELDS)
-def test_a_field_of_the_wrong_type_is_ignored_by_itself(
+def test_a_field_of_the_wrong_type_is_ignored_alone(
     project: Path, user_file: Path, write: Write, content: str, column: int, message: str
 ) -> None:
     write(user_file, content)
@@ -615,7 +617,7 @@ def test_a_duplicate_key_is_reported_and_the_last_one_counts(project: Path, user
 
     assert loaded.enabled
     assert [str(problem) for problem in loaded.problems] == [
-        f'{user_file}:3:2: duplicate key "enableHooks"; the last one wins'
+        f"{user_file}:3:2: duplicate key `enableHooks` in this object; the last one wins"
     ]
 
 
@@ -638,7 +640,7 @@ def test_a_million_values_are_not_read(project: Path, user_file: Path, write: Wr
     assert only_problem(project) == f"{user_file}:1:200004: there are more than 100,000 values in this file"
 
 
-def test_a_level_without_a_single_group_is_no_source(project: Path, user_file: Path, write: Write) -> None:
+def test_a_level_without_a_single_group_is_not_a_source(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, {"hooks": {"BeforeTool": []}})
 
     assert load_settings(project).sources == ()
@@ -675,7 +677,7 @@ def test_of_a_file_that_does_not_apply_the_warning_says_what_that_means(
     )
 
 
-def test_settings_are_read_anew_and_never_shared(project: Path, user_file: Path, write: Write) -> None:
+def test_settings_are_read_again_and_never_shared(project: Path, user_file: Path, write: Write) -> None:
     write(user_file, hooks("a"))
     first = load_settings(project)
     merge_hooks(source.hooks for source in first.sources)["BeforeTool"].append("mine")

@@ -159,22 +159,27 @@ def test_what_cannot_be_inspected_is_refused(file: Path, monkeypatch: pytest.Mon
     ],
     ids=["no namespace", "sandbox", "root of a sandbox", "container with a user of that id"],
 )
-def test_root_may_be_unknown_in_a_sandbox(tmp_path: Path, write: Write, uid_map: str, expected: set[int]) -> None:
+def test_root_may_be_unknown_in_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, uid_map: str, expected: set[int]
+) -> None:
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
     write(tmp_path / "self" / "uid_map", uid_map)
     write(tmp_path / "sys" / "kernel" / "overflowuid", "65534\n")
 
-    assert root_ids(tmp_path) == expected
+    assert root_ids() == expected
 
 
-def test_where_there_are_no_namespaces_root_is_root(tmp_path: Path) -> None:
-    assert root_ids(tmp_path) == {0}
+def test_where_there_are_no_namespaces_root_is_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
+
+    assert root_ids() == {0}
 
 
 class TestLevels:
     """What it means for settings, extensions and approvals."""
 
     @pytest.mark.parametrize("level", [Level.USER, Level.SYSTEM])
-    def test_settings_that_others_can_write_have_no_say(
+    def test_settings_that_others_can_write_are_ignored(
         self, project: Path, user_file: Path, system_file: Path, write: Write, level: Level
     ) -> None:
         file = write(user_file if level is Level.USER else system_file, HOOKS)
@@ -194,7 +199,7 @@ class TestLevels:
 
     @needs_root
     @pytest.mark.parametrize("level", list(Level))
-    def test_settings_of_another_user_have_no_say(
+    def test_settings_of_another_user_are_ignored(
         self, project: Path, project_file: Path, user_file: Path, system_file: Path, write: Write, level: Level
     ) -> None:
         files = {Level.PROJECT: project_file, Level.USER: user_file, Level.SYSTEM: system_file}
@@ -248,7 +253,7 @@ class TestLevels:
         with pytest.raises(TrustError, match="so approvals there do not count"):
             grant_trust(project)
 
-    def test_a_hook_is_not_disabled_in_a_file_that_has_no_say(
+    def test_a_hook_is_not_disabled_in_a_file_that_is_ignored(
         self, project: Path, user_file: Path, system_file: Path, write: Write
     ) -> None:
         write(system_file, HOOKS)

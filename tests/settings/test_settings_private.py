@@ -44,8 +44,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     assert target.read_bytes() == b""
 
 
-def test_a_transcript_that_was_deleted_comes_back_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_a_transcript_that_was_deleted_comes_back_private(home: Path) -> None:
     transcript = Transcript("../../escape", warn=pytest.fail)
     file = Path(transcript.path)
 
@@ -53,5 +52,5 @@ def test_a_transcript_that_was_deleted_comes_back_private(tmp_path: Path, monkey
     transcript.add("message", content="x")
 
     assert mode(file) == 0o600
-    assert mode(tmp_path / ".llxprt") == 0o700
-    assert file.parent == tmp_path / ".llxprt" / "transcripts"
+    assert mode(home / ".llxprt") == 0o700
+    assert file.parent == home / ".llxprt" / "transcripts"

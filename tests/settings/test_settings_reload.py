@@ -1,9 +1,10 @@
-"""Reading settings again while a program runs: all at once or not at all, and events under way finish as they began."""
+"""Reading settings again while a program runs: all or nothing, and running events finish with the old settings."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,15 @@ from llxprt_hooks import (
     revoke_trust,
     trust_status,
 )
+from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.trust import watch
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
-from tests.support.processes import until
+from tests.support.processes import at_most_until_the_deadline, handled, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from tests.support.project import Project
 
@@ -90,6 +93,26 @@ def test_extensions_disabled_hooks_and_environment_are_read_again(project: Proje
     assert content(hooks) == "done"
 
 
+def test_a_signal_handler_may_reload_during_a_reload(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals, one right after the other."""
+    project.configure(BeforeTool="echo no >&2; exit 2")
+    project.approve()
+    hooks = Hooks.load(project.root)
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
+    initialize = HookRegistry.initialize
+
+    def interrupted(registry: HookRegistry) -> None:
+        monkeypatch.setattr(HookRegistry, "initialize", initialize)
+        signal.raise_signal(signal.SIGUSR1)
+        initialize(registry)
+
+    monkeypatch.setattr(HookRegistry, "initialize", interrupted)
+    with handled(signal.SIGUSR1, hooks.reload), at_most_until_the_deadline():
+        hooks.reload()
+
+    assert hooks.sync.run_tool("any", {}, done).llm_content == "no"
+
+
 def test_functions_stay_registered(project: Project) -> None:
     project.configure(level="user", AfterTool="true")
     hooks = Hooks.load(project.root)
@@ -100,18 +123,18 @@ def test_functions_stay_registered(project: Project) -> None:
     assert content(hooks) == "function"
 
 
-async def test_an_event_under_way_finishes_with_the_old_hooks(project: Project) -> None:
+async def test_a_running_event_finishes_with_the_old_hooks(project: Project) -> None:
     project.configure(
         level="user", BeforeTool=f"touch started; while [ ! -e go ]; do sleep 0.01; done; {saying('old')}"
     )
     hooks = Hooks.load(project.root)
-    under_way = asyncio.ensure_future(hooks.run_tool("any", {}, done))
+    running = asyncio.ensure_future(hooks.run_tool("any", {}, done))
     await asyncio.to_thread(until, (project.root / "started").exists)
     project.configure(level="user", BeforeTool=saying("new"))
     hooks.reload()
     assert (await hooks.run_tool("any", {}, done)).llm_content == "new"
     project.write("go")
-    assert (await under_way).llm_content == "old"
+    assert (await running).llm_content == "old"
 
 
 @pytest.mark.parametrize("level", ["project", "user", "system"])
@@ -136,7 +159,7 @@ def test_strict_loading_raises_for_a_broken_file(project: Project) -> None:
 
 @pytest.mark.parametrize("change", ["changed", "refused"])
 def test_a_project_that_lost_its_approval_keeps_the_hooks_that_were_approved(project: Project, change: str) -> None:
-    """Else whoever can edit the file could switch off a guard of a running agent."""
+    """Otherwise a program that can edit the file could switch off a guard of a running agent."""
     project.configure(BeforeTool=saying("approved"))
     grant_trust(project.root)
     hooks = Hooks.load(project.root)
@@ -373,6 +396,32 @@ def test_the_thread_ends_with_the_configuration(project: Project, warned: Callab
     assert _watching()
     del config
     until(lambda: gc.collect() >= 0 and not _watching())  # a thread that is reloading holds its configuration
+
+
+def test_the_thread_ends_with_a_configuration_that_it_collects_itself(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may run in any thread, at any moment: here in this one, while it begins to wait."""
+    monkeypatch.setattr(watch, "INTERVAL", 0.02)
+    dropped = threading.Event()
+
+    def collect(frame: FrameType, *_: object) -> Any:
+        if dropped.is_set() and frame.f_code in (watch.SettingsWatch._watch.__code__, threading.Event.wait.__code__):
+            gc.collect()
+        return collect
+
+    tracing = threading.gettrace()
+    threading.settrace(collect)
+    gc.disable()
+    try:
+        config = Config.load(project.root, watch=True)
+        config.observer = config  # type: ignore[assignment]  # only the collector finds out that nobody uses it
+        del config
+        dropped.set()
+        until(lambda: not _watching())
+    finally:
+        gc.enable()
+        threading.settrace(tracing)
 
 
 def _watching() -> bool:

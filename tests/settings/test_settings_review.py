@@ -50,7 +50,7 @@ NAMED_BY_DETOUR = [
     ("~+/hooks/check.sh", "hooks/check.sh"),
     ("bash /proc/self/cwd/hooks/check.sh", "hooks/check.sh"),
     ("${SCRIPT:-hooks/check.sh}", "hooks/check.sh"),
-    # Quotes within quotes, and quotes that are none.
+    # Quotes within quotes, and quotes that do not quote.
     (r"bash -c 'hooks/my\ check.sh'", "hooks/my check.sh"),
     ("bash -c \"'hooks/my check.sh'\"", "hooks/my check.sh"),
     ("# don't worry\n'hooks/my check.sh'", "hooks/my check.sh"),
@@ -166,7 +166,7 @@ class TestScripts:
         assert trust_status(project).scripts == ()
 
     @pytest.mark.slow
-    def test_a_script_of_any_size_holds_nobody_up(self, project: Path, project_file: Path, write: Write) -> None:
+    def test_a_script_of_any_size_delays_nothing(self, project: Path, project_file: Path, write: Write) -> None:
         with (project / "huge").open("wb") as huge:
             huge.truncate(2**40)
         write(project_file, running("./huge"))
@@ -178,7 +178,7 @@ class TestScripts:
         with pytest.raises(TrustError, match="larger than 256 MiB"):
             grant_trust(project)
 
-    def test_any_number_of_files_holds_nobody_up(
+    def test_any_number_of_files_delays_nothing(
         self, project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(scripts, "MAX_FILES", 10)
@@ -231,7 +231,7 @@ class TestScripts:
         assert status.state is TrustState.REFUSED
         assert message in status.problems[0].message
 
-    def test_a_link_that_leads_nowhere_is_no_script(self, project: Path, project_file: Path, write: Write) -> None:
+    def test_a_link_without_a_target_is_not_a_script(self, project: Path, project_file: Path, write: Write) -> None:
         write(project_file, running("hooks/check.sh"))
         write(project / "hooks" / "other.sh", "")
         (project / "hooks" / "check.sh").symlink_to("nowhere")
@@ -363,7 +363,7 @@ class TestShowing:
             grant_trust(project)
         assert str(caught.value).isprintable()
 
-    def test_a_link_is_told_without_its_escapes(self, project: Path, project_file: Path, write: Write) -> None:
+    def test_a_link_is_shown_without_its_escapes(self, project: Path, project_file: Path, write: Write) -> None:
         project_file.parent.mkdir()
         project_file.symlink_to(write(project / HOSTILE, running("x")))
 
@@ -450,15 +450,15 @@ class TestEnvironment:
     @pytest.mark.parametrize(
         ("value", "expected"),
         [
-            ("AWS_*", '"environment" must be an object with "allow" and "deny"'),
-            (None, '"environment" must be an object with "allow" and "deny"'),
-            ({"deny": "AWS_*"}, '"deny" must be an array of names'),
-            ({"allow": None}, '"allow" must be an array of names'),
-            ({"denied": []}, '"environment" may only contain "allow" and "deny"'),
-            ({"deny": ["*_TOKEN"]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": ["AWS_KEY=k"]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": [""]}, '"deny" must list variable names, optionally ending in "*"'),
-            ({"deny": [7]}, '"deny" must list variable names, optionally ending in "*"'),
+            ("AWS_*", '`environment` must be an object, found "AWS_*"'),
+            (None, "`environment` must be an object, found null"),
+            ({"deny": "AWS_*"}, '`deny` must be an array, found "AWS_*"'),
+            ({"allow": None}, "`allow` must be an array, found null"),
+            ({"denied": []}, "unknown key `denied`"),
+            ({"deny": ["*_TOKEN"]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": ["AWS_KEY=k"]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": [""]}, "`deny`: expected the name of a variable, optionally ending in `*`"),
+            ({"deny": [7]}, "expected a string here, found 7"),
         ],
     )
     def test_a_rule_that_cannot_be_understood_lets_nothing_through(

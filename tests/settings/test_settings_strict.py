@@ -77,11 +77,24 @@ def test_missing_files_and_mistakes_inside_a_file_do_not_raise(project: Path, us
     assert Config.load(project, strict=True).settings is not None
 
 
+@pytest.mark.parametrize("level", [Level.USER, Level.SYSTEM])
+def test_the_guards_of_user_and_system_can_be_required(
+    level: Level, project: Path, user_file: Path, system_file: Path, write: Write
+) -> None:
+    file = write(user_file if level is Level.USER else system_file, BROKEN)
+
+    with pytest.raises(SettingsError) as raised:
+        load_settings(project).require_guards()
+
+    message = "These settings cannot be read, so their hooks would not run:\n"
+    assert raised.value.refusal.startswith(f"{message}{file}:")
+
+
 def test_single_levels_can_be_required(project: Path, project_file: Path, user_file: Path, write: Write) -> None:
     write(project_file, BROKEN)
     loaded = load_settings(project)
 
-    loaded.require_readable(Level.USER, Level.SYSTEM)
+    loaded.require_guards()
     with pytest.raises(SettingsError):
         loaded.require_readable(Level.PROJECT)
     assert list(loaded.unreadable) == [Level.PROJECT]

@@ -56,7 +56,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
 
 
 class TestUntrusted:
-    def test_a_project_has_no_say_until_it_is_approved(
+    def test_a_project_is_ignored_until_it_is_approved(
         self, cloned: Path, project_file: Path, user_file: Path, write: Write
     ) -> None:
         write(user_file, {"enableHooks": False, "hooks": {"AfterTool": [{"hooks": [HOOK]}]}})
@@ -124,7 +124,7 @@ class TestUntrusted:
 
 
 class TestGranting:
-    def test_status_tells_what_would_run(self, cloned: Path, project_file: Path) -> None:
+    def test_status_shows_what_would_run(self, cloned: Path, project_file: Path) -> None:
         status = trust_status(cloned)
 
         assert status.state is TrustState.UNTRUSTED
@@ -136,7 +136,7 @@ class TestGranting:
         assert status.statement["hooksConfig"] == {"disabled": ["users-guard"]}
         assert "theme" not in status.statement
 
-    def test_an_approved_project_is_heard(self, cloned: Path) -> None:
+    def test_an_approved_project_is_used(self, cloned: Path) -> None:
         granted = grant_trust(cloned, expected_fingerprint=trust_status(cloned).fingerprint)
 
         loaded = load_settings(cloned)
@@ -350,7 +350,7 @@ class TestWhatChanged:
         assert trust_status(cloned).changed == (".llxprt/settings.json",)
         assert grant_trust(cloned).changed == trust_status(cloned).changed == ()
 
-    def test_an_approval_that_did_not_record_its_parts_does_not_tell(self, cloned: Path, store: Path) -> None:
+    def test_an_approval_without_recorded_parts_shows_no_changes(self, cloned: Path, store: Path) -> None:
         grant_trust(cloned)
         records = json.loads(store.read_text())
         records[str(cloned)] = {"hash": "of another time"}
@@ -547,7 +547,7 @@ class TestStore:
         assert (store.parent / "trusted_hooks.json.corrupt.1").read_bytes() == b"{{"
 
     @pytest.mark.parametrize("record", ["7", "null", "[]", "{}", '{"hash": 7}', '{"hash": null}', '"text"'])
-    def test_an_odd_record_approves_nothing(self, cloned: Path, store: Path, write: Write, record: str) -> None:
+    def test_an_unusual_record_approves_nothing(self, cloned: Path, store: Path, write: Write, record: str) -> None:
         write(store, f"{{{json.dumps(str(cloned))}: {record}}}")
 
         assert state(cloned) is TrustState.UNTRUSTED

@@ -1,4 +1,4 @@
-"""Hooks that misbehave in every way we know, and what must come of each."""
+"""Hooks that misbehave in every way we know, and the expected result of each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _explicit() -> list[Fault]:
         Fault("deny after a flood on stderr", "head -c 12000000 /dev/zero >&2; exit 2", BLOCK, weight=1),
         Fault("allow by JSON", """echo '{"decision": "allow"}'"""),
         Fault("allow by text", "echo fine"),
-        Fault("allow in silence", "cat > /dev/null"),
+        Fault("allow without output", "cat > /dev/null"),
     ]
 
 

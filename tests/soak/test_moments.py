@@ -21,7 +21,7 @@ HOOKS = {"BeforeTool": [{"hooks": [{"type": "command", "command": "echo no >&2; 
 
 
 def in_a_process_with(limit: str, folder: Path) -> dict[str, Any]:
-    """Fire an event in a fresh interpreter under a limit; what came of it."""
+    """Fire an event in a fresh interpreter under a limit, and return the result."""
     program = f"""
 import asyncio, json, logging, os, resource, sys
 from llxprt_hooks import Config
@@ -78,7 +78,9 @@ def test_without_processes_a_hook_fails_open_with_a_clear_record() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk here")
-async def test_a_full_disk_for_the_record_harms_no_decision(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_for_the_record_does_not_affect_a_decision(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     record = HookLog(tmp_path, file=Path("/dev/full"))
     config = Config(enable_hooks=True, working_dir=tmp_path, hooks=HOOKS, observer=record)
 

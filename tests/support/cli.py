@@ -19,7 +19,7 @@ import pexpect
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.inspection.inventory import take_inventory
-from tests.support.processes import DEADLINE
+from tests.support.processes import DEADLINE, run_python
 from tests.support.project import APPROVED, SCRIPTS, Project
 
 COMMAND = str(SCRIPTS / "llxprt-hooks")
@@ -62,16 +62,9 @@ class CliProject(Project):
 
     def run(self, *arguments: str, stdin: str = "", approved: bool = True, **environment: str) -> Run:
         """Run the installed command in the project, whose hooks are approved for it unless ``approved`` says no."""
-        done = subprocess.run(
-            [COMMAND, *arguments],
-            cwd=self.root,
-            env=self.environment(**{**(APPROVED if approved else {}), **environment}),
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=DEADLINE,
-            check=False,
-        )
-        return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+        env = self.environment(**{**(APPROVED if approved else {}), **environment})
+        done = run_python(COMMAND, *arguments, cwd=self.root, env=env, stdin=stdin)
+        return Run(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the installed command in the project, whose hooks are approved for it."""

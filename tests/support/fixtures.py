@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import certifi
 import pytest
 from hypothesis import settings
 
+from tests.support.api_server import APIServer
 from tests.support.nats_server import NatsServer
-from tests.support.project import Project
+from tests.support.project import APPROVED, Project
+
+if TYPE_CHECKING:
+    from tests.support.cli import Call, CliProject
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no deadline", deadline=None)
@@ -25,13 +30,43 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
+@pytest.fixture
+def world(tmp_path: Path) -> CliProject:
+    """A throwaway project to run the command in."""
+    from tests.support.cli import CliProject  # not loaded for tests of the engine
+
+    return CliProject(tmp_path)
+
+
+@pytest.fixture(name="call")
+def _call(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the command in this process, in the project, with its hooks approved."""
+    from tests.support.cli import call
+
+    monkeypatch.chdir(world.root)
+    world.enter(monkeypatch, **APPROVED)
+    return call
+
+
+@pytest.fixture
+def api_server() -> Iterator[APIServer]:
+    """A server that answers as the APIs of OpenAI and Anthropic do."""
+    with APIServer().running() as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def nats_server() -> Iterator[NatsServer]:
-    """A real NATS server, which all tests share. Each test uses a subject of its own."""
-    server = NatsServer()
-    server.start()
-    yield server
-    server.close()
+    """A real NATS server, which all tests share. Each test uses a subject or a stream of its own."""
+    with NatsServer().running() as server:
+        yield server
+
+
+@pytest.fixture
+def own_nats_server() -> Iterator[NatsServer]:
+    """A real NATS server that the test may stop."""
+    with NatsServer().running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

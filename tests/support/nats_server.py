@@ -10,8 +10,8 @@ import socket
 import subprocess
 import tempfile
 import urllib.request
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,14 @@ class NatsServer:
         script = [*("sh", "-c", '"$@" > "$0" 2>&1 & echo $!', str(log)), program, *address, *self._arguments]
         self._pid = int(subprocess.run(script, stdout=subprocess.PIPE, check=True).stdout)
         until(lambda: b"Server is ready" in log.read_bytes() or self._has_ended(log))
+
+    @contextmanager
+    def running(self) -> Iterator[NatsServer]:
+        try:
+            self.start()
+            yield self
+        finally:
+            self.close()
 
     def connections_so_far(self) -> int:
         """How many clients have connected since the server was started."""

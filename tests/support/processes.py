@@ -6,12 +6,57 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 DEADLINE = 60.0
 """Seconds after which something counts as hanging."""
+
+
+def run_python(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    seconds: float = DEADLINE,
+) -> subprocess.CompletedProcess[str]:
+    """Run Python to its end. If it takes too long, the test fails with what each thread of it was doing."""
+    command = [sys.executable, "-X", "faulthandler", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            stdout, stderr = process.communicate(stdin.encode(), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            pytest.fail(where_it_hangs(process), pytrace=False)
+    return subprocess.CompletedProcess(command, process.returncode, stdout.decode(), stderr.decode())
+
+
+def where_it_hangs(process: subprocess.Popen[bytes]) -> str:
+    """End a process that takes too long. Returns what it printed, with its stacks, and which processes can print."""
+    status = process.poll()
+    what = "did not end in time" if status is None else f"ended with status {status}, but its output did not"
+    holders = [f"{each.name} {_command_line(each)!r}" for each in _holders(process)]
+    process.send_signal(signal.SIGABRT)  # faulthandler prints the stacks
+    try:
+        printed = process.communicate(timeout=5 if status is None else 0)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        printed = error.stdout or b"", error.stderr or b""
+    stdout, stderr = (each.decode(errors="replace") for each in printed)
+    parts = [f"{process.args!r} {what}", "-- has its output open", *holders, "-- stdout", stdout, "-- stderr", stderr]
+    return "\n".join(parts)
+
+
+def _holders(process: subprocess.Popen[bytes]) -> list[Path]:
+    """The processes that have a standard output of a process open, itself among them."""
+    pipes = {_target(Path(f"/proc/self/fd/{each.fileno()}")) for each in (process.stdout, process.stderr) if each}
+    others = [each for each in Path("/proc").glob("[0-9]*") if each.name != str(os.getpid())]
+    return [each for each in others if pipes & {_target(fd) for fd in _descriptors(each)}]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -20,6 +65,31 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < give_up, "it did not happen"
         time.sleep(0.01)
+
+
+@contextmanager
+def handled(number: signal.Signals, handler: Callable[[], object]) -> Iterator[None]:
+    """Call a function in the main thread when a signal arrives."""
+    previous = signal.signal(number, lambda *_: handler())
+    try:
+        yield
+    finally:
+        signal.signal(number, previous)
+
+
+@contextmanager
+def at_most_until_the_deadline() -> Iterator[None]:
+    """Raise ``TimeoutError`` in the main thread if it hangs in the block."""
+
+    def give_up() -> None:
+        raise TimeoutError
+
+    with handled(signal.SIGALRM, give_up):
+        signal.alarm(int(DEADLINE))
+        try:
+            yield
+        finally:
+            signal.alarm(0)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

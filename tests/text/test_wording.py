@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.wording import ROOT, files, findings, report
+from tests.wording import ROOT, files, findings, report, text_of
 
 
 def test_nothing_that_people_read_has_a_phrase_to_avoid() -> None:
@@ -14,7 +16,13 @@ def test_nothing_that_people_read_has_a_phrase_to_avoid() -> None:
 def test_every_part_of_the_project_is_read() -> None:
     read = {str(file.relative_to(ROOT)) for file in files()}
     assert {"README.md", "CHANGELOG.md", "Makefile", "docs/tutorial.md", "src/llxprt_hooks/cli/main.py"} <= read
-    assert "src/llxprt_hooks/recipes/collection/first-hook/recipe.json" in read
+    assert {"src/llxprt_hooks/recipes/collection/first-hook/recipe.json", "tests/conftest.py"} <= read
+
+
+def test_the_names_of_tests_are_read_as_sentences(tmp_path: Path) -> None:
+    file = tmp_path / "test_files.py"
+    file.write_text("async def test_a_folder_is_no_file(is_no_file: None) -> None: ...\n")
+    assert [phrase for _, phrase, _ in findings(text_of(file))] == ["is no"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +42,8 @@ def test_every_part_of_the_project_is_read() -> None:
         "and what it came to.",
         "So does a request",
         "whoever asks for it",
+        "the result that came of a test",
+        "a worker ends in silence",
     ],
 )
 def test_a_phrase_is_found(text: str) -> None:

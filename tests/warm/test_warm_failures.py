@@ -101,7 +101,7 @@ async def test_interpreter_that_cannot_fork_leaves(hook: WarmHook, change_zygote
 
 
 async def test_interpreter_whose_children_die_leaves(hook: WarmHook, change_zygote: ChangeZygote) -> None:
-    """It must not fork without end."""
+    """It must not fork endlessly."""
     change_zygote("ready = select.poll()\n        ready.register(pair", "os._exit(1)\n        ready.register(pair")
 
     await assert_decides_once(hook)
@@ -110,7 +110,7 @@ async def test_interpreter_whose_children_die_leaves(hook: WarmHook, change_zygo
     await eventually(lambda: not lives(zygote))
 
 
-async def test_interpreter_goes_on_when_it_cannot_learn(hook: WarmHook, change_zygote: ChangeZygote) -> None:
+async def test_interpreter_continues_when_it_cannot_learn(hook: WarmHook, change_zygote: ChangeZygote) -> None:
     change_zygote("self._latest = request\n", "raise MemoryError\n")
     await hook.warm()
     zygote = hook.zygote()
@@ -296,6 +296,28 @@ async def test_hook_whose_answer_cannot_be_waited_for_does_not_run(
     assert result.output.is_blocking_decision()
     assert not (hook.folder / "runs").exists()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_forked_process_does_not_keep_the_input_of_a_script(hook: WarmHook) -> None:
+    """The script is offered, and not accepted yet, when the process is forked."""
+    await hook.warm()
+    forked: list[int] = []
+    original = zygotes.offer
+
+    def forking(*arguments: Any, **keywords: Any) -> Offer | None:
+        offer = original(*arguments, **keywords)
+        forked.append(os.fork())
+        if not forked[0]:
+            signal.pause()
+        return offer
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(zygotes, "offer", forking)
+        result = await hook.run("import sys; sys.stdin.read(); sys.exit(2)", timeout=30_000)
+    end(*forked)
+    await asyncio.to_thread(os.waitpid, forked[0], 0)
+
+    assert (result.exit_code, result.warm) == (2, True)
 
 
 async def test_forked_process_does_not_withdraw_an_offer_of_its_parent(hook: WarmHook) -> None:

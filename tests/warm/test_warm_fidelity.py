@@ -236,7 +236,7 @@ async def test_warm_scripts_that_cannot_be_the_same_are_refused(pool: ZygotePool
 
 
 @pytest.mark.parametrize("name", ["json.py", "json", "_json.so", "typing.pyc"])
-async def test_warm_script_beside_a_module_of_a_known_name_is_refused(
+async def test_warm_script_next_to_a_module_of_a_known_name_is_refused(
     pool: ZygotePool, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "script.py").touch()

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
-from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.agent.tools.wording import escape_name
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Approval:
 def _refusal_without_user(request: Request) -> str:
     tool = request.tool
     if request.protected is not None:
-        path = one_line(shorten(request.arguments[tool.writes or ""], _LONGEST_PATH))
+        path = escape_name(shorten(request.arguments[tool.writes or ""], _LONGEST_PATH))
         return (
             f"`{path}` is protected ({request.protected}): in every approval mode it is written only if the user "
             "approves the call, but this run is not interactive."

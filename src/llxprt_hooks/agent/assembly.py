@@ -18,11 +18,11 @@ from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, Session
 from llxprt_hooks.agent.tools import TOOLS
 from llxprt_hooks.agent.tools.workspace import Workspace
 from llxprt_hooks.agent.transcript import Transcript
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.observer import Observers
 from llxprt_hooks.events import NotificationType
-from llxprt_hooks.inspection.log import HookLog
-from llxprt_hooks.settings import Level
+from llxprt_hooks.inspection.inventory import loaded_settings
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.triggers.lifecycle import fire_notification_hook
 
@@ -51,7 +51,10 @@ def assemble(
     hook_log = HookLog(options.directory, payloads=options.log_payloads)
     observers = [hook_log, DecidersObserver(), *([observer] if observer else [])]
     config = Config.load(options.directory, observer=Observers(*observers))
-    _require_guards(config)
+    try:
+        loaded_settings(config).require_guards()
+    except SettingsError as error:
+        raise AgentError(error.refusal) from error
     transcript = Transcript(config.session_id, warn=lambda message: audience.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
     approval = Approval(options.approval_mode, ask=ask, announce=partial(_announce_approval, config))
@@ -67,18 +70,6 @@ def assemble(
     )
     scheduler = Scheduler(config, Workspace(config.working_dir, config), TOOLS, approval, audience)
     return Session(config, chat, scheduler, audience, transcript)
-
-
-def _require_guards(config: Config) -> None:
-    """Refuse to run if the guards of the user or the system could be in a file that cannot be read (D-27).
-
-    A broken project file is different: a clone must not stop its user, and one that was approved has changed since.
-    """
-    try:
-        if config.settings is not None:
-            config.settings.require_readable(Level.USER, Level.SYSTEM)
-    except SettingsError as error:
-        raise AgentError(f"These settings cannot be read, so their hooks would not run:\n{error}") from error
 
 
 def _announce_approval(config: Config, request: Request) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.model.outputs import create_specific_hook_output
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.observer import EventEnded
@@ -62,7 +62,7 @@ class DecidersObserver(HookObserver):
             if result.output is None:
                 continue
             output = create_specific_hook_output(event.event_name, result.output.to_dict())
-            name = shorten(" ".join(result.hook_config.identity.split()), _LONGEST_NAME)
+            name = shorten(one_line(result.hook_config.identity), _LONGEST_NAME)
             if event.blocked and is_blocked(event.event_name, output):
                 found.blocked.append(name)
             if event.processed.should_stop and output.should_stop_execution():

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from llxprt_hooks.agent.environment import KEY_VARIABLES
 from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.model.google_genai import sendable_tool_config
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -48,7 +48,7 @@ class GeminiProvider:
         try:
             self._client = genai.Client(api_key=key, vertexai=False, http_options=options)
         except Exception as error:  # such as an unusable proxy or certificate in the environment
-            raise AgentError(f"the Gemini API cannot be called: {_one_line(str(error))}") from error
+            raise AgentError(f"the Gemini API cannot be called: {_short_line(str(error))}") from error
 
     async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
         finished = False
@@ -61,10 +61,10 @@ class GeminiProvider:
                 yield chunk
         except errors.APIError as error:
             reason = f"{error.code} {error.message or error.status or ''}"
-            raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
+            raise AgentError(f"the model {request.model} did not answer: {_short_line(reason)}") from error
         except Exception as error:  # the exception types depend on the HTTP library that the SDK uses
             reason = str(error) or type(error).__name__
-            raise AgentError(f"the model {request.model} did not answer: {_one_line(reason)}") from error
+            raise AgentError(f"the model {request.model} did not answer: {_short_line(reason)}") from error
         if not finished:  # a dropped connection can look like a normal end of the stream (HOOK-207)
             raise AgentError(f"the connection to the model {request.model} ended before its answer was complete")
 
@@ -123,9 +123,9 @@ _NOT_RECORDED = {"sdk_http_response", "parsed"}
 """Fields that the SDK adds to what the API sends."""
 
 
-def _one_line(text: str) -> str:
+def _short_line(text: str) -> str:
     """Put a server's message, possibly an HTML page, on one line and shorten it."""
-    return shorten(" ".join(text.split()), _LONGEST_REASON)
+    return shorten(one_line(text), _LONGEST_REASON)
 
 
 def _is_last(chunk: types.GenerateContentResponse) -> bool:
@@ -187,7 +187,7 @@ def _recorded_answer(line: str, where: str) -> list[types.GenerateContentRespons
             f"{where}: the response is not what the Gemini API sends: `{place}`: {first['msg']}"
         ) from error
     except Exception as error:  # the SDK's own validators raise other errors for some values
-        reason = f"google-genai cannot read it ({_one_line(str(error) or type(error).__name__)})"
+        reason = f"google-genai cannot read it ({_short_line(str(error) or type(error).__name__)})"
         raise AgentError(f"{where}: the response is not what the Gemini API sends: {reason}") from error
 
 

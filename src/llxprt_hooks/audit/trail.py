@@ -15,7 +15,6 @@ import os
 import socket
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process import blocking_is_forbidden
 from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.process.calls_in_thread import CallsInThread
 from llxprt_hooks.protocol.clock import timestamp
 from llxprt_hooks.protocol.json_codec import write_payload
 
@@ -64,7 +64,7 @@ class AuditTrail(HookObserver):
         self._project = project
         self._contents = ContentHashes(project)
         self._agent: _Agent | None = None
-        self._later: ThreadPoolExecutor | None = None
+        self._later = CallsInThread("llxprt-hooks audit")
         self.forget()
         _trails.add(self)
         # Not in the thread: a process that is forked during an import cannot import the module any more.
@@ -80,15 +80,12 @@ class AuditTrail(HookObserver):
         """Begin a chain of its own: a forked process has neither the thread nor a right to the file."""
         self._lock = threading.Lock()  # another thread may have held it when the process was forked
         self._agent = None
-        self._later = None
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        if not blocking_is_forbidden():
+        if blocking_is_forbidden():
+            self._later.call(partial(self._add, result), wait=True)
+        else:
             self._add(result)
-            return
-        with self._lock:
-            self._later = self._later or ThreadPoolExecutor(1, "llxprt-hooks audit")
-            self._later.submit(self._add, result)
 
     def _add(self, result: HookExecutionResult) -> None:
         record = self._record(result)
@@ -112,10 +109,7 @@ class AuditTrail(HookObserver):
 
     def flush(self) -> None:
         """Wait until what a thread was to write is in the file."""
-        with self._lock:
-            later, self._later = self._later, None
-        if later is not None:
-            later.shutdown()
+        self._later.finish()
 
     def close(self) -> None:
         """Wait a moment for the rest to be sent."""

@@ -18,6 +18,7 @@ import msgspec
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.per_loop import PerLoop
 from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ _connections: Final = PerLoop(_opened, _closed)
 
 def _imported_client() -> type[Client]:
     try:
-        from nats.aio.client import Client
+        with no_fork:
+            from nats.aio.client import Client
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("NATS", "nats", error), name=error.name) from error
     connect_command = Client._connect_command  # of a nats-py that has none, nothing is used

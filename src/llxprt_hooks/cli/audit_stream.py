@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from llxprt_hooks.cli.terminal import Part, print_json, print_line, stdout_console
+from llxprt_hooks.text import plural
 
 if TYPE_CHECKING:
     from llxprt_hooks.audit.chain import Verdict
@@ -28,7 +29,7 @@ VERIFY: Final = "verify"
 
 
 @dataclass(frozen=True, slots=True)
-class AuditStream:
+class AuditSource:
     """The records on a server. What goes wrong with it is an error of the command."""
 
     reader: StreamReader
@@ -68,15 +69,15 @@ def _records(lines: Iterable[bytes], where: LogFilter) -> Iterator[Record]:
     return (record for record in records if record is not None and where.matches(record))
 
 
-def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None) -> AuditStream:
+def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None) -> AuditSource:
     """Return the stream that the options name."""
     from llxprt_hooks.audit.stream import StreamReader
     from llxprt_hooks.bus.nats_connection import NatsAddress
 
-    return AuditStream(StreamReader(NatsAddress(servers, credentials), stream))
+    return AuditSource(StreamReader(NatsAddress(servers, credentials), stream))
 
 
-def verify_chains(source: AuditStream | None, *, as_json: bool) -> int:
+def verify_chains(source: AuditSource | None, *, as_json: bool) -> int:
     """Check the hash chains of a stream, or of the records that wait to be sent; 1 if one of them is broken."""
     from llxprt_hooks.audit.chain import verify
 
@@ -119,4 +120,4 @@ def _print_verdict(verdict: Verdict, before: str) -> None:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{number} {plural(number, what)}"

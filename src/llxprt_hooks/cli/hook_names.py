@@ -41,7 +41,7 @@ def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of known tools."""
-    from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
+    from llxprt_hooks.foreign import KNOWN_TOOLS
 
     return _items(KNOWN_TOOLS, incomplete)
 

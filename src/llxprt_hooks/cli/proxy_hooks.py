@@ -16,22 +16,31 @@ if TYPE_CHECKING:
 
 
 def load_hooks(directory: str, proxy: str) -> Hooks:
-    """Load the hooks of a folder, and print what will not work in this proxy, each line once."""
+    """Load the hooks of a folder, and print what will not work in this proxy, each line once.
+
+    Fails if the user's or the system's settings cannot be read: the proxy must not start without their guards (D-27).
+    """
+    from llxprt_hooks.audit.log import HookLog
     from llxprt_hooks.config import Config
     from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.inspection.inventory import take_inventory, without_warnings
-    from llxprt_hooks.inspection.log import HookLog
+    from llxprt_hooks.inspection.inventory import loaded_settings, take_inventory
     from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
+    from llxprt_hooks.logger import without_warnings
+    from llxprt_hooks.settings.problem import SettingsError
 
     with without_warnings():
         config = Config.load(directory, observer=HookLog(directory))
-    hooks = Hooks(config)
-    for line in (*(config.settings.warnings if config.settings else ()), *unsupported_hooks(proxy, hooks)):
+    settings, hooks = loaded_settings(config), Hooks(config)
+    try:
+        settings.require_guards()
+    except SettingsError as error:
+        raise click.ClickException(error.refusal) from error
+    for line in (*settings.warnings, *unsupported_hooks(UNSUPPORTED[proxy], hooks)):
         warn(line)
     inventory = take_inventory(directory)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
     if not any(inventory.runs(item) for event in supported for item in inventory.of_event(event)):
-        warn(_nothing_runs(directory, configured=bool(inventory.items)))
+        warn(_nothing_runs(directory, configured=bool(inventory.items or inventory.problems)))
     return hooks
 
 

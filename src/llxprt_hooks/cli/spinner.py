@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from llxprt_hooks.cli.terminal import line, stderr_console
 from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.text import one_line
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -54,5 +55,5 @@ class HookSpinner(HookObserver):
 
     def _text(self) -> str:
         longest = max(self._running.values(), key=lambda config: config.timeout)
-        names = " ".join(", ".join(config.identity for config in self._running.values()).split())
+        names = one_line(", ".join(config.identity for config in self._running.values()))
         return f"waiting for {names} (at most {longest.timeout / 1000:g} s)"

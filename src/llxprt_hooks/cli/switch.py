@@ -18,7 +18,7 @@ def switch(change: Callable[[str, str], list[Path]], directory: str, name: str, 
 
     A change of an approved project has to be approved, too.
     """
-    from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS
+    from llxprt_hooks.trust.notices import NOT_TRUSTED_REASONS
     from llxprt_hooks.trust.status import TrustState, approved_by_environment, trust_status
 
     was_approved = trust_status(directory).state is TrustState.TRUSTED

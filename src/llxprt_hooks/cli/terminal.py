@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Part = str | tuple[str, str]
 """Text, or text and its style."""
 
+SHORT_ID = 8
+"""Characters of a record's id. They are enough to look it up, as `fire --from-log` does."""
+
 _UNLIMITED_WIDTH = 10_000
 """Columns of output that is not a terminal: lines are not wrapped, so that ``grep`` works."""
 

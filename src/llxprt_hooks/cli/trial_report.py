@@ -10,7 +10,7 @@ from llxprt_hooks.cli.terminal import print_line, print_wrapped, stdout_console
 from llxprt_hooks.inspection.effects import effects
 from llxprt_hooks.inspection.trial import meaning
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, plural, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,12 +56,12 @@ def print_trial(trial: Trial, *, fired: bool) -> None:
 def _print_plan(console: Console, trial: Trial) -> None:
     running = len(trial.running)
     order = "sequentially" if trial.sequential else "in parallel"
-    count = f"{running or 'no'} hook{'' if running == 1 else 's'}" + (f", {order}" if running > 1 else "")
+    count = f"{running or 'no'} {plural(running, 'hook')}" + (f", {order}" if running > 1 else "")
     print_line(console, (trial.event_name, "bold"), f"  plan: {count}")
     for hook in trial.plan:
         where = f"{hook.definition.origin} {hook.definition.where}".strip()
         mark = ("  runs   ", "green") if hook.runs else ("  skips  ", "yellow")
-        print_line(console, mark, (_one_line(hook.definition.config.identity), "bold" if hook.runs else ""))
+        print_line(console, mark, (one_line(hook.definition.config.identity), "bold" if hook.runs else ""))
         print_wrapped(console, f"         because {hook.why}")
         print_line(console, (f"         {where}", "dim"))
 
@@ -69,7 +69,7 @@ def _print_plan(console: Console, trial: Trial) -> None:
 def _print_result(console: Console, result: HookExecutionResult) -> None:
     warm = ", warm" if result.warm else ", cold" if result.hook_config.warm else ""
     ending = result.signal or ("no exit code" if result.exit_code is None else f"exit code {result.exit_code}")
-    print_line(console, (_one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms{warm}")
+    print_line(console, (one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms{warm}")
     for title, text in (("stdout", result.stdout), ("stderr", result.stderr)):
         if text.strip():
             _print_block(console, title, text)
@@ -96,13 +96,13 @@ def _print_outcome(console: Console, trial: Trial) -> None:
 
 
 def _print_allowed(console: Console, trial: Trial, effect: str) -> None:
-    failed = [_one_line(result.hook_config.identity) for result in trial.results if result.error is not None]
+    failed = [one_line(result.hook_config.identity) for result in trial.results if result.error is not None]
     if not failed:
         print_wrapped(console, ("allowed", "green bold"), f": {effect}")
         return
     *first, last = (shorten(name, MAX_NAME_LENGTH) for name in failed)
     names = f"{', '.join(first)} and {last}" if first else last
-    subject = f"hook {names}" if len(failed) == 1 else f"hooks {names}"
+    subject = f"{plural(len(failed), 'hook')} {names}"
     words = f", because {subject} failed" if len(failed) == len(trial.results) else f": {effect}, but {subject} failed"
     print_wrapped(console, ("allowed", "yellow bold"), words)
 
@@ -120,7 +120,3 @@ def _print_block(console: Console, title: str, text: str) -> None:
         print_line(console, f"    {each[:MAX_LINE_LENGTH].removesuffix(chr(13))}", more)
     if len(lines) > MAX_LINES:
         print_line(console, (f"    … and {len(lines) - MAX_LINES} more lines; --json prints all", "dim"))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

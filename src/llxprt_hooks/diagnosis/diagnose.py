@@ -44,10 +44,10 @@ EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
     switches.check_conflicting_switches,
     keys.check_shape,
     keys.check_duplicate_keys,
-    keys.check_environment,
 )
 EACH_EVENT: Final[tuple[Callable[[Inspection, EventEntry], Found], ...]] = (
     hooks.check_event,
+    hooks.check_groups,
     hooks.check_unsupported_event,
 )
 EACH_GROUP: Final[tuple[Callable[[Inspection, GroupEntry], Found], ...]] = (matchers.check_matcher,)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _LONGEST_TEXT: Final = 200
 _LONGEST_MESSAGE: Final = 500
 _ANY_CHARACTER: Final = re.compile(r"[^\r\n]")
-_LONG_QUOTATION: Final = re.compile(r"`([^`]{79})[^`]{2,}`")
+_LONGEST_QUOTATION: Final = 80
+_QUOTATION: Final = re.compile(r"`([^`]*)`")
 
 
 class Source:
@@ -125,4 +126,6 @@ def diagnostic_of_file(file: Path, rule: Rule, message: str, fix: str) -> Diagno
 
 def _shortened(message: str) -> str:
     """Shorten long names and commands in a message; an untrusted file may contain any length."""
-    return shorten(_LONG_QUOTATION.sub(r"`\1…`", message), _LONGEST_MESSAGE)
+    return shorten(
+        _QUOTATION.sub(lambda found: f"`{shorten(found[1], _LONGEST_QUOTATION)}`", message), _LONGEST_MESSAGE
+    )

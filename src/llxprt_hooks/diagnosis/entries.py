@@ -16,7 +16,7 @@ from llxprt_hooks.engine.schema import fields_of_type, own_fields, shell_fields
 from llxprt_hooks.engine.suggestions import meant_event
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
-from llxprt_hooks.settings.extensions import PLACEHOLDER
+from llxprt_hooks.settings.extensions import PathInserter
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.settings.shape import shown_addresses
 
@@ -40,6 +40,7 @@ class Role(StrEnum):
     USER = "user"
     SYSTEM = "system"
     EXTENSION = "extension"
+    MANIFEST = "manifest"
     FILE = "file"
 
 
@@ -66,7 +67,7 @@ class SettingsFile:
     @cached_property
     def events(self) -> tuple[EventEntry, ...]:
         """The events under ``hooks``; of duplicates the last, as in the engine."""
-        hooks = self.root.at("hooks")
+        hooks = None if self.role is Role.MANIFEST else self.root.at("hooks")
         members = {member.key: member for member in hooks.members if member.key not in SWITCHES} if hooks else {}
         return tuple(EventEntry(self, member) for member in members.values())
 
@@ -126,13 +127,16 @@ class EventEntry:
     @cached_property
     def groups(self) -> tuple[GroupEntry, ...]:
         """The groups that are objects."""
-        return tuple(GroupEntry(self, item) for item in self.member.value.items if item.kind is Kind.OBJECT)
+        items = enumerate(self.member.value.items)
+        return tuple(GroupEntry(self, item, number) for number, item in items if item.kind is Kind.OBJECT)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupEntry:
     event: EventEntry
     node: Node
+    number: int
+    """The position among the groups of the event, as in ``HookDefinition``."""
 
     @property
     def file(self) -> SettingsFile:
@@ -164,15 +168,18 @@ class GroupEntry:
     def hooks(self) -> tuple[HookEntry, ...]:
         """The hooks that are objects."""
         if self.is_bare_hook:
-            return (HookEntry(self, self.node),)
+            return (HookEntry(self, self.node, 0),)
         hooks = self.node.at("hooks")
-        return tuple(HookEntry(self, item) for item in hooks.items if item.kind is Kind.OBJECT) if hooks else ()
+        items = enumerate(hooks.items if hooks else ())
+        return tuple(HookEntry(self, item, number) for number, item in items if item.kind is Kind.OBJECT)
 
 
 @dataclass(frozen=True, eq=False)
 class HookEntry:
     group: GroupEntry
     node: Node
+    number: int
+    """The position in the group, as in ``HookDefinition``."""
 
     @property
     def file(self) -> SettingsFile:
@@ -185,13 +192,11 @@ class HookEntry:
     @cached_property
     def fields(self) -> dict[str, Any]:
         """The fields as the engine gets them, with ``${extensionPath}`` replaced."""
-        folder, fields = self.file.extension, self.node.to_value()
+        folder = self.file.extension
         if folder is None:
-            return dict(fields)
-        return {
-            key: value.replace(PLACEHOLDER, str(folder)) if isinstance(value, str) else value
-            for key, value in fields.items()
-        }
+            return dict(self.node.to_value())
+        inserter = PathInserter(lambda *_: None, str(folder), shell_fields())  # the engine reports what it leaves out
+        return dict(inserter.value(self.node))
 
     @cached_property
     def config(self) -> HookConfig | None:

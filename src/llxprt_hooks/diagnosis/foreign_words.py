@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
+from llxprt_hooks.foreign import CLAUDE_EVENTS, CLAUDE_FIELDS, CLAUDE_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,13 +26,12 @@ _LONGEST_LINE: Final = 2000
 
 _MOST_VARIABLES: Final = 20
 _TOOLS: Final[Mapping[str, str]] = {name: ours for name, ours in CLAUDE_TOOLS.items() if ours}
+_EVENTS: Final = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "PreCompact")
+"""Those whose names are not common words."""
 _MEANINGS: Final[Mapping[str, str]] = {
     **{name: f"the tool is called `{ours}` here" for name, ours in _TOOLS.items()},
-    "PreToolUse": "the event is called `BeforeTool` here",
-    "PostToolUse": "the event is called `AfterTool` here",
-    "UserPromptSubmit": "the event is called `BeforeAgent` here",
-    "PreCompact": "the event is called `PreCompress` here",
-    "updatedInput": "changed arguments are `tool_input` here",
+    **{name: f"the event is called `{CLAUDE_EVENTS[name]}` here" for name in _EVENTS},
+    "updatedInput": f"changed arguments are `{CLAUDE_FIELDS['updatedInput']}` here",
     "permissionDecision": 'here "ask" lets the call go ahead, and "allow" does not skip the agent\'s own question',
     "tool_use_id": "there is no such field here",
     "permission_mode": "there is no such field here",

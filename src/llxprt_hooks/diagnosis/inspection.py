@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic, Source, diagnostic_of_file
 from llxprt_hooks.diagnosis.entries import HookEntry, Role, SettingsFile
-from llxprt_hooks.diagnosis.foreign_names import KNOWN_TOOLS
 from llxprt_hooks.diagnosis.rules import Rule
+from llxprt_hooks.foreign import KNOWN_TOOLS
 from llxprt_hooks.settings import Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
+from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
 from llxprt_hooks.trust.load import read_levels
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.trust.load import LevelFile
 
 _HOOKS_FILE: Final = "hooks.json"
+_OTHERS: Final = {_HOOKS_FILE: Role.EXTENSION, **dict.fromkeys(MANIFESTS, Role.MANIFEST)}
+"""The roles of files that belong to no level, by their name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +66,19 @@ def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
     """Inspect all files that apply to a project: project, user, system, and the user's extensions."""
     levels = _levels(directory)
     roles = {file: Role(each.level) for file, each in levels.items()}
-    extensions = dict.fromkeys(_extension_files(absolute_project(directory)), Role.EXTENSION)
-    return _inspect(directory, {**roles, **extensions}, tools, levels, alone=False)
+    folders, problem = extension_folders(extensions_folder(absolute_project(directory)))
+    inspection = _inspect(directory, {**roles, **_extension_files(folders)}, tools, levels, alone=False)
+    if problem is None or problem.file is None:
+        return inspection
+    unlisted = diagnostic_of_file(problem.file, Rule.UNREADABLE_FILE, problem.message, "Let yourself read the folder.")
+    return replace(inspection, unread=(*inspection.unread, unlisted))
 
 
 def inspect_file(file: Path, directory: Path, tools: Iterable[str] = ()) -> Inspection:
-    """Inspect one file in its role for the project: the settings of a level, or an extension's hooks."""
+    """Inspect one file in its role for the project: the settings of a level, an extension's hooks or manifest."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # pathlib keeps the ..
     levels = _levels(directory)
-    other = Role.EXTENSION if path.name == _HOOKS_FILE else Role.FILE
-    role = Role(levels[path].level) if path in levels else other
+    role = Role(levels[path].level) if path in levels else _OTHERS.get(path.name, Role.FILE)
     return _inspect(directory, {path: role}, tools, levels, alone=True)
 
 
@@ -87,14 +93,15 @@ def _levels(directory: Path) -> dict[Path, LevelFile]:
     return {each.file: each for each in sorted(levels, key=lambda each: not each.managed)}
 
 
-def _extension_files(project: Path) -> list[Path]:
-    folder = extensions_folder(project)
-    try:
-        folders = [each for each in folder.iterdir() if not each.name.startswith(".")] if folder else []
-    except OSError:
-        return []
-    files = (folder / "hooks" / _HOOKS_FILE for folder in sorted(folders))
-    return [file for file in files if os.path.lexists(file)]
+def _extension_files(folders: Iterable[Path]) -> dict[Path, Role]:
+    found: dict[Path, Role] = {}
+    for folder in sorted(folders):
+        manifest, hooks = read_manifest(folder), folder / "hooks" / _HOOKS_FILE
+        if manifest is not None and manifest.file is not None:
+            found[manifest.file] = Role.MANIFEST
+        if os.path.lexists(hooks):
+            found[hooks] = Role.EXTENSION
+    return found
 
 
 def _inspect(
@@ -147,7 +154,7 @@ def _source(file: Path) -> Source | None:
 
 
 def _possible_passwords(text: str) -> Iterator[tuple[int, int]]:
-    """Return where passwords of addresses may be in a file of which nobody knows what is an address."""
+    """Return where passwords of addresses may be in a file that is not parsed."""
     for found in _BETWEEN_QUOTES.finditer(text):
         if "@" in found[0]:
             yield found.start(), found.start() + found[0].rindex("@")

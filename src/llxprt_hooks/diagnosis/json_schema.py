@@ -103,7 +103,8 @@ def _value(value: Value, key: str) -> dict[str, Any]:
     if isinstance(value, ArrayOf):
         element = value.element
         is_group = isinstance(element, Shape) and element.name == "group"
-        return {"type": "array", "items": {"$ref": f"#/$defs/{key}Group"} if is_group else _value(element, key)}
+        items = {"$ref": f"#/$defs/{key}Group"} if is_group else _value(element, key)
+        return {"type": "array", "items": items, **({"minItems": 1} if value.not_blank else {})}
     return _scalar(value)
 
 

@@ -60,7 +60,7 @@ class HookAggregator:
         return create_specific_hook_output(event_name, fields, translator=self._translator)
 
 
-def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
+def merge_with_or_decision(outputs: Outputs, merged_object: str) -> Fields:
     """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
     if all(output.to_dict() == _ALLOW for output in outputs):  # most answers; nothing to merge
         return dict(_ALLOW)
@@ -78,7 +78,7 @@ def merge_with_or_decision(outputs: Outputs, merged_object: str = "") -> Fields:
     return merged
 
 
-def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> Fields:
+def merge_with_field_replacement(outputs: Outputs, merged_object: str) -> Fields:
     """Later fields replace earlier ones, but an implied decision never undoes an explicit one."""
     merged: Fields = {}
     for output in outputs:
@@ -93,7 +93,7 @@ def merge_with_field_replacement(outputs: Outputs, merged_object: str = "") -> F
     return merged
 
 
-def merge_tool_selection(outputs: Outputs, merged_object: str = "") -> Fields:
+def merge_tool_selection(outputs: Outputs, merged_object: str) -> Fields:
     """All allowed names together, the most restrictive mode, and what else a stop needs (HOOK-058)."""
     merged = _merge_common(outputs)
     specific = _merge_specific(outputs, merged_object)

@@ -56,6 +56,7 @@ class HookExecutionResult:
     """Whether a waiting interpreter ran it."""
     observed: DefaultHookOutput | None = None
     """What a hook in observe mode would have decided; its ``output`` is always None (D-80)."""
+    timed_out: bool = False
 
     @property
     def answer(self) -> DefaultHookOutput | None:

@@ -114,6 +114,7 @@ class HookRunner:
             event_id=event_run.event_id,
             execution_id=execution_id,
             warm=verdict.warm,
+            timed_out=verdict.timed_out,
         )
         must_block = isinstance(cause, StartRefusedError) or is_out_of_stack(cause)
         if must_block and event_run.event_name.spec.can_block:

@@ -1,7 +1,8 @@
 """The settings for hooks, declared once: the keys of every object, their types, defaults and meaning.
 
 ``definitions`` reads hooks by it, ``diagnosis`` checks files against it, and the JSON Schema is generated from it. What
-a hook may contain depends on its type: each executor declares its own fields.
+a hook may contain depends on its type: each executor declares its own fields. What is not about single hooks, such as
+``hooksConfig``, is declared in ``settings``, where it is read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Final
 
 from llxprt_hooks.engine.executors import settings_executor, settings_executors
 from llxprt_hooks.events import EVENTS, EventSpec, HookEventName, MatchKind
-from llxprt_hooks.settings.audit import DEFAULT_STREAM
+from llxprt_hooks.settings.extensions import EXTENSION
+from llxprt_hooks.settings.hook_fields import HOOKS as FILE_HOOKS
+from llxprt_hooks.settings.hook_fields import SETTINGS as FILE_SETTINGS
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
@@ -144,6 +147,11 @@ def _matcher(spec: EventSpec) -> Field:
     return Field(Scalar(Kind.STRING), "Ignored: this event has nothing to match.", nullable=True, deprecated=True)
 
 
+def _with_hooks(shape: Shape, hooks: Shape) -> Shape:
+    """The shape of a file, with events."""
+    return replace(shape, fields={**shape.fields, "hooks": replace(shape.fields["hooks"], value=hooks)})
+
+
 GROUPS: Final[Mapping[HookEventName, Shape]] = {event: _group(spec) for event, spec in EVENTS.items()}
 """The hook group of each event."""
 
@@ -151,115 +159,10 @@ _EVENT_FIELDS: Final = {
     event.value: Field(ArrayOf(group), event.spec.description, default=[]) for event, group in GROUPS.items()
 }
 _HOOKS_EXAMPLE: Final = {"BeforeTool": [{"matcher": "^write_file$", "hooks": [_EXAMPLE]}]}
-_HOOKS_DESCRIPTION: Final = "The hooks: event names, each with its groups of hooks."
-_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
-_DISABLED: Final = Field(
-    ArrayOf(Scalar(Kind.STRING)),
-    "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
-    "files are joined.",
-    default=[],
-)
 
-HOOKS: Final = Shape(
-    "hooks",
-    _HOOKS_DESCRIPTION,
-    {
-        **_EVENT_FIELDS,
-        "enabled": _ENABLED,
-        "disabled": replace(_DISABLED, description="Another spelling of `hooksConfig.disabled`.", deprecated=True),
-    },
-    example=_HOOKS_EXAMPLE,
-)
+HOOKS: Final = replace(FILE_HOOKS, fields={**_EVENT_FIELDS, **FILE_HOOKS.fields}, open=False, example=_HOOKS_EXAMPLE)
 """The ``hooks`` of a settings file."""
 
-ENVIRONMENT: Final = Shape(
-    "environment",
-    "Which variables of the environment hooks inherit. A name is written out, or ends with a `*` for any rest.",
-    {
-        "allow": Field(ArrayOf(Scalar(Kind.STRING)), "Only these are inherited; all, if not given.", default=["*"]),
-        "deny": Field(ArrayOf(Scalar(Kind.STRING)), "These are not inherited.", default=[]),
-    },
-    example={"deny": ["AWS_*", "GITHUB_TOKEN"]},
-)
+SETTINGS: Final = _with_hooks(FILE_SETTINGS, HOOKS)
 
-AUDIT_NATS: Final = Shape(
-    "audit.nats",
-    "The NATS server with JetStream that gets the records.",
-    {
-        "servers": Field(
-            ArrayOf(Scalar(Kind.STRING)),
-            "Its addresses, for example `tls://nats.example.org:4222`.",
-            required=True,
-            address=True,
-        ),
-        "stream": Field(Scalar(Kind.STRING), "The stream; it is created if it does not exist.", default=DEFAULT_STREAM),
-        "credentials": Field(Scalar(Kind.STRING), "The path of a file with credentials."),
-    },
-    example={"servers": ["nats://127.0.0.1:4222"]},
-)
-
-AUDIT: Final = Shape(
-    "audit",
-    "Where the record of every execution is sent.",
-    {
-        "nats": Field(AUDIT_NATS, AUDIT_NATS.description, required=True),
-        "payloads": Field(_BOOLEAN, "Whether records contain what hooks were sent.", default=False),
-    },
-    example={"nats": {"servers": ["nats://127.0.0.1:4222"]}},
-)
-
-HOOKS_CONFIG: Final = Shape(
-    "hooksConfig",
-    "About all hooks.",
-    {
-        "enabled": _ENABLED,
-        "disabled": _DISABLED,
-        "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
-        "audit": Field(AUDIT, AUDIT.description),
-        "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
-        "managed": Field(
-            _BOOLEAN,
-            "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "
-            "switch them off or change them.",
-            default=False,
-        ),
-        "managedOnly": Field(
-            _BOOLEAN, "In a file with `managed`: hooks of all other files and of extensions do not run.", default=False
-        ),
-        "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
-    },
-)
-
-TOOLS: Final = Shape(
-    "tools",
-    "About tools.",
-    {
-        "enableHooks": Field(
-            _BOOLEAN, "Another spelling of the top-level `enableHooks`, read where that is absent.", deprecated=True
-        )
-    },
-    open=True,
-)
-
-SETTINGS: Final = Shape(
-    "settings",
-    "The hook settings in `.llxprt/settings.json`. Other keys belong to other parts of the agent.",
-    {
-        "enableHooks": Field(
-            _BOOLEAN, "Whether hooks run. The project's word counts over the user's and the system's.", default=False
-        ),
-        "hooks": Field(HOOKS, _HOOKS_DESCRIPTION, default={}),
-        "hooksConfig": Field(HOOKS_CONFIG, "About all hooks."),
-        "tools": Field(TOOLS, "About tools."),
-    },
-    open=True,
-)
-
-EXTENSION_EVENTS: Final = Shape("hooks", _HOOKS_DESCRIPTION, _EVENT_FIELDS, example=_HOOKS_EXAMPLE)
-
-EXTENSION_HOOKS: Final = Shape(
-    "extension",
-    "The hooks of an extension.",
-    {"hooks": Field(EXTENSION_EVENTS, _HOOKS_DESCRIPTION, required=True)},
-    open=True,
-)
+EXTENSION_HOOKS: Final = _with_hooks(EXTENSION, replace(HOOKS, fields=_EVENT_FIELDS))

@@ -11,28 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.engine.schema import HOOK_FIELDS, own_fields
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import CLAUDE_EVENTS
 from llxprt_hooks.settings.hook_groups import SWITCHES
 from llxprt_hooks.text import closest, letters
 
 if TYPE_CHECKING:
     from llxprt_hooks.settings.shape import Shape
-
-_WITHOUT_COUNTERPART: Final = """
-    PermissionDenied PostCompact PostToolBatch Setup StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated
-    TeammateIdle UserPromptExpansion InstructionsLoaded ConfigChange CwdChanged FileChanged WorktreeCreate
-    WorktreeRemove Elicitation ElicitationResult
-"""
-CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
-    "PreToolUse": HookEventName.BEFORE_TOOL,
-    "PostToolUse": HookEventName.AFTER_TOOL,
-    "PostToolUseFailure": HookEventName.AFTER_TOOL,
-    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
-    "Stop": HookEventName.AFTER_AGENT,
-    "PreCompact": HookEventName.PRE_COMPRESS,
-    "PermissionRequest": HookEventName.NOTIFICATION,
-    **dict.fromkeys(_WITHOUT_COUNTERPART.split()),
-}
-"""Claude Code's events, except those with the same name here; None: no counterpart."""
 
 _EVENT_WORDS: Final = (
     (re.compile(r"^on"), ""),
@@ -62,7 +46,7 @@ FOREIGN_KEYS: Final[Mapping[str, str]] = {
     "shell": "Commands are run by bash, or by sh if bash is not installed; for another shell write `zsh -c '…'`.",
     "source": "The source of a hook is the file that contains it.",
     "statusMessage": "Use `description`.",
-    "url": "Call the address from a command: `curl --data-binary @- …`.",
+    "url": 'To send events to an address, write `"type": "http"` and the `url`, without `command`.',
 }
 """Hook keys of other agents, and what to do here."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +12,7 @@ from llxprt_hooks.engine.planner import HookPlanner
 from llxprt_hooks.engine.registry import HookRegistry, HookRegistryEntry, RegistryConfig
 from llxprt_hooks.engine.runner import HookRunner
 from llxprt_hooks.logger import apply_debug_variable, debug_logger
+from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class HookSystem:
     def __init__(self, config: HookSystemConfig) -> None:
         apply_debug_variable()
         self._config = config
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.initialized = False
         self._registry = HookRegistry(config)
         self._event_handler = HookEventHandler(

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.hook_tests import Decision, Outcome
-from llxprt_hooks.inspection.inventory import without_warnings
-from llxprt_hooks.inspection.timeline import Decision as Logged
-from llxprt_hooks.inspection.timeline import Timeline, decision_of
+from llxprt_hooks.inspection.timeline import RecordedDecision, Timeline, decision_of
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.protocol.inputs import input_problem, name_text
 
 if TYPE_CHECKING:
@@ -122,8 +121,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What came of replaying a recording."""
+class BacktestReport:
+    """The result of replaying a recording."""
 
     replays: Sequence[Replay]
     without_payload: int
@@ -192,7 +191,9 @@ def recorded_events(records: Iterable[Record], *, since: datetime | None = None,
     return Recording(usable, len(chosen) - len(usable))
 
 
-async def replay(hooks: LoadedHooks, recording: Recording, *, on_done: Callable[[], None] = lambda: None) -> Report:
+async def replay(
+    hooks: LoadedHooks, recording: Recording, *, on_done: Callable[[], None] = lambda: None
+) -> BacktestReport:
     """Fire recorded events again, several at once. Hooks run for real."""
     places = asyncio.Semaphore(AT_ONCE)
 
@@ -209,7 +210,7 @@ async def replay(hooks: LoadedHooks, recording: Recording, *, on_done: Callable[
     with without_warnings():
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(event)) for event in recording.events]
-    return Report([task.result() for task in tasks], recording.without_payload)
+    return BacktestReport([task.result() for task in tasks], recording.without_payload)
 
 
 def _event(recorded: TimelineEvent, only: str | None) -> RecordedEvent | None:
@@ -224,11 +225,11 @@ def _event(recorded: TimelineEvent, only: str | None) -> RecordedEvent | None:
     decision, reason = recorded.decision, recorded.reason
     if only is not None:
         decided = {decision_of(each): each.get("reason") for each in recorded.executions if each.get("hook") == only}
-        decision = min(decided, key=list(Logged).index, default=Logged.ALLOWED)
+        decision = min(decided, key=list(RecordedDecision).index, default=RecordedDecision.ALLOWED)
         reason = str(decided.get(decision) or "")
     counts = _DECISIONS.get(decision, Decision.ALLOW)
     identity, why = str(recorded.executions[0].get("id")), reason if reason and decision in _DECISIONS else None
     return RecordedEvent(identity, recorded.timestamp, event, payload, counts, why)
 
 
-_DECISIONS: Final = {Logged.BLOCKED: Decision.BLOCK, Logged.STOPPED: Decision.STOP}
+_DECISIONS: Final = {RecordedDecision.BLOCKED: Decision.BLOCK, RecordedDecision.STOPPED: Decision.STOP}

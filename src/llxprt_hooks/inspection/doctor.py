@@ -12,16 +12,19 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.audit.log import log_file
 from llxprt_hooks.config import Config
 from llxprt_hooks.diagnosis import Severity, inspect_project
 from llxprt_hooks.diagnosis.diagnose import findings
 from llxprt_hooks.diagnosis.rules import Rule
-from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off, without_warnings
-from llxprt_hooks.inspection.log import log_file
+from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.ownership import folder_writers
+from llxprt_hooks.text import plural
 from llxprt_hooks.triggers.tool import fire_before_tool_hook
+from llxprt_hooks.trust.load import extension_hook_set
 from llxprt_hooks.trust.status import TrustState
 from llxprt_hooks.trust.store import TrustStore
 
@@ -131,7 +134,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is broken, and every hook runs that nobody has turned off on purpose."""
+        """Whether nothing is broken, and every hook runs unless it was turned off on purpose."""
         off = sum(hook.off_on_purpose for hook in self.hooks)
         return not self.broken and not self.unread and self.running + off == self.configured
 
@@ -140,8 +143,7 @@ class Report:
         """How many hooks run, and what is broken."""
         count = self.broken
         if count:
-            found = "1 problem" if count == 1 else f"{count} problems"
-            rest = f" {found}. `llxprt-hooks validate` explains problems in settings."
+            rest = f" {count} {plural(count, 'problem')}. `llxprt-hooks validate` explains problems in settings."
         elif doubtful := sum(bool(hook.warnings) for hook in self.hooks):
             rest = f" {doubtful} with a warning: `llxprt-hooks validate` explains it."
         else:
@@ -150,8 +152,8 @@ class Report:
 
     def _running_words(self) -> str:
         if self.running:
-            hooks, verb = "hook" if self.configured == 1 else "hooks", "runs" if self.running == 1 else "run"
-            return f"{self.running} of {self.configured} {hooks} {verb}."
+            verb = "runs" if self.running == 1 else "run"
+            return f"{self.running} of {self.configured} {plural(self.configured, 'hook')} {verb}."
         states = "; ".join(sorted({hook.state for hook in self.hooks if not hook.runs}))
         if states in _OF_PROJECT:
             return f"No hook of this project runs: {_OF_PROJECT[states]}."
@@ -184,7 +186,7 @@ async def examine(directory: str) -> Report:
     levels = list(_levels(settings))
     inspection = inspect_project(absolute_project(directory))
     found = list(findings(inspection))
-    told = {each.state for each in levels if each.health is Health.BROKEN}
+    shown = {each.state for each in levels if each.health is Health.BROKEN}
     places = {(each.file, each.line) for each in (*settings.problems, *inventory.discarded)}
     errors = (each for each, hooks in found if _breaks(each) and not any(hook.can_run for hook in hooks))
     off = why_off(settings) if inventory.items else None
@@ -198,11 +200,11 @@ async def examine(directory: str) -> Report:
         ],
         canary=await _canary(),
         problems=[
-            *(problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in told)),
+            *(problem for problem in inventory.problems if not any(problem.endswith(f": {state}") for state in shown)),
             *dict.fromkeys(
                 f"{each.file}:{each.line}:{each.column}: {each.message}"
                 for each in errors
-                if (each.file, each.line) not in places and each.message not in told
+                if (each.file, each.line) not in places and each.message not in shown
             ),
         ],
         notices=[*([off] if off else ()), *settings.notices],
@@ -248,13 +250,19 @@ def _breaks(diagnostic: Diagnostic) -> bool:
 
 
 def _hooks(found: Iterable[tuple[Diagnostic, tuple[HookEntry, ...]]], inventory: Inventory) -> list[CheckedHook]:
-    of_hooks: dict[tuple[str, str], dict[Diagnostic, None]] = {}
+    extensions = {
+        each.document.file: extension_hook_set(each).origin for each in inventory.settings.extensions if each.document
+    }
+    of_hooks: dict[tuple[object, ...], dict[Diagnostic, None]] = {}
     for diagnostic, hooks in found:
-        for hook in hooks:
-            of_hooks.setdefault((str(hook.event), hook.identity), {})[diagnostic] = None
+        for hook in hooks:  # by its place, because hooks of several files may have the same name
+            file, group = hook.file.document.file, hook.group
+            place = (extensions.get(file.absolute(), str(file)), group.event.name, group.number, hook.number)
+            of_hooks.setdefault(place, {})[diagnostic] = None
     checked = []
     for item in inventory.items:
-        of_item = of_hooks.get((item.definition.event_name.value, item.name), {})
+        defined = item.definition
+        of_item = of_hooks.get((defined.origin, defined.event_name, defined.group_number, defined.number), {})
         warnings = (each for each in of_item if each.severity is Severity.WARNING and not _breaks(each))
         checked.append(
             CheckedHook(

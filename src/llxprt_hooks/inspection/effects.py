@@ -8,7 +8,7 @@ from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.json_codec import decode_text, write_json
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
     spec = event_name.spec
     found: list[str] = []
     if is_blocked(event_name, output):
-        found.append(f"blocks it: {_cut(output.get_effective_reason())}".replace(": blocked because ", ", because ", 1))
+        found.append(f"blocks it{because(_cut(output.get_effective_reason()))}")
     if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
@@ -64,6 +64,15 @@ def _would_have(phrase: str) -> str:
 _DONE = {"blocks it": "blocked", "stops the agent": "stopped the agent"}
 
 
+def because(reason: str) -> str:
+    """Return a reason, to follow words that say what happened. That of ``failClosed`` begins with such words itself.
+
+    >>> because("no secrets"), because("blocked because failClosed is set")
+    (': no secrets', ', because failClosed is set')
+    """
+    return f": {reason}".replace(": blocked because ", ", because ", 1)
+
+
 def _tool_config(value: Mapping[str, Any]) -> str:
     names = value.get("allowedFunctionNames")
     if value.get("mode") == "NONE" or names == []:
@@ -76,7 +85,7 @@ def _json(value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    return shorten(" ".join(text.split()), _LONGEST)
+    return shorten(one_line(text), _LONGEST)
 
 
 _WORDS: Mapping[Effect, Callable[[Any], str]] = {

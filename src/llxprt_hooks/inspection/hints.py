@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.advice import fields_not_read, program_not_found
 from llxprt_hooks.engine.results import is_blocked
 from llxprt_hooks.events import Effect, OutputKind
+from llxprt_hooks.foreign import CLAUDE_FIELDS
 from llxprt_hooks.model.outputs import create_specific_hook_output
 from llxprt_hooks.protocol.exit_codes import EXIT_CODE_BLOCKING_ERROR, EXIT_CODE_SUCCESS, TRACEBACK
 from llxprt_hooks.protocol.json_codec import read_json_text
-from llxprt_hooks.protocol.outputs import FIELDS, SPECIFIC_FIELDS, output_problems
-from llxprt_hooks.text import closest
+from llxprt_hooks.protocol.outputs import SPECIFIC_FIELDS, misread_fields, output_problems
+from llxprt_hooks.text import one_line
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.results import HookExecutionResult
@@ -22,16 +23,12 @@ if TYPE_CHECKING:
 
 Advice = Iterator[str]
 
-_SPECIFIC_FIELDS = ("hookEventName", *SPECIFIC_FIELDS)
-_FOREIGN_FIELDS = {"updatedInput": "tool_input"}
-"""Claude Code's field names, and their names here."""
-
 _CANNOT_OPEN = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
 def hints_on(result: HookExecutionResult) -> list[str]:
     """Return advice for the author of a hook; empty if no mistake was found, or if its error says all."""
-    name, error = " ".join(result.hook_config.identity.split()), str(result.error or "")
+    name, error = one_line(result.hook_config.identity), str(result.error or "")
     hints = dict.fromkeys(hint for advise in _ADVISERS for hint in advise(result))
     return [f"{name}: {hint}" for hint in hints if hint not in error]
 
@@ -74,7 +71,7 @@ def _exit_1_for_2(result: HookExecutionResult) -> Advice:
 
 def _short_timeout(result: HookExecutionResult) -> Advice:
     timeout = result.hook_config.timeout
-    if result.error is None or "timed out" not in str(result.error):
+    if not result.timed_out:
         return
     if timeout < 1000:
         meant = f"{timeout:g} s would be {timeout * 1000:g}"
@@ -104,18 +101,10 @@ def _fields(result: HookExecutionResult) -> Advice:
     fields = _object(result.stdout) if _was_read(result) else None
     if fields is None:
         return
-    for name in fields:
-        if name in _SPECIFIC_FIELDS:
-            yield f"`{name}` is not read there: it belongs in `hookSpecificOutput`"
-        elif name not in FIELDS and (meant := closest(name, FIELDS)) and meant not in fields:
-            yield f"`{name}` is not read: did you mean `{meant}`?"
+    yield from misread_fields(fields)
     specific = fields.get("hookSpecificOutput")
-    for name in specific if isinstance(specific, dict) else ():
-        if name in _SPECIFIC_FIELDS:
-            continue
-        if name in FIELDS:
-            yield f"`hookSpecificOutput.{name}` is not read there: it belongs at the top level"
-        elif meant := _FOREIGN_FIELDS.get(name) or closest(name, _SPECIFIC_FIELDS):
+    for name, meant in CLAUDE_FIELDS.items():
+        if isinstance(specific, dict) and name in specific:
             yield f"`hookSpecificOutput.{name}` is not read: did you mean `{meant}`?"
     if advice := fields_not_read(result):
         yield advice
@@ -144,7 +133,7 @@ def _decision_without_effect(result: HookExecutionResult) -> Advice:
             instead = "; to tell the model something, exit with 0 and print it"
             advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
             yield f"{event} cannot be blocked, so its decision has no effect{advice}"
-    elif output.decision == "ask":
+    elif "ask" in (output.decision, output.permission_decision):
         yield "`ask` lets the call go ahead: hooks cannot have the user asked"
 
 
@@ -152,11 +141,11 @@ def _field_without_effect(result: HookExecutionResult) -> Advice:
     event, output = result.event_name, _awaited_answer(result)
     if output is None:
         return
-    applied = {"hookEventName", *(effect.field for effect in event.spec.effects)}
+    applied = {effect.field for effect in event.spec.effects}
     if event.spec.output is OutputKind.BEFORE_TOOL:
         applied.update(("permissionDecision", "permissionDecisionReason"))
     for name in output.hook_specific_output or ():
-        if name in _SPECIFIC_FIELDS and name not in applied:
+        if name in SPECIFIC_FIELDS and name not in applied:
             yield f"`hookSpecificOutput.{name}` has no effect in {event}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +10,14 @@ from llxprt_hooks.engine.definitions import ConfigSource, HookSet, read_definiti
 from llxprt_hooks.engine.executors.base import HookScope
 from llxprt_hooks.engine.matcher import is_invalid
 from llxprt_hooks.engine.registry import HookRegistry
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.settings import Document, Level
 from llxprt_hooks.text import escape_for_terminal
-from llxprt_hooks.trust.load import misspelled_switch
+from llxprt_hooks.trust.notices import misspelled_switch
 from llxprt_hooks.trust.status import TrustState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from llxprt_hooks.engine.definitions import HookDefinition
     from llxprt_hooks.events import HookEventName
@@ -140,18 +139,6 @@ class Inventory:
             "notices": list(self.settings.notices),
             "problems": self.problems,
         }
-
-
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Log only errors inside the block: the command prints the warnings itself."""
-    root = logging.getLogger()
-    before = root.level
-    root.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        root.setLevel(before)
 
 
 def take_inventory(directory: str) -> Inventory:

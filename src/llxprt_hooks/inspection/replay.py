@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.engine.reporting import LOGGED_TEXT
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.samples import sample_input
-from llxprt_hooks.inspection.timeline import Decision, decision_of
+from llxprt_hooks.inspection.timeline import RecordedDecision, decision_of
+from llxprt_hooks.text import indented_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ _MOST_LINES = 2000
 DiffLine = tuple[str, str]
 """``+``, ``-``, a space, or ``…`` where unchanged lines are left out; and the line."""
 
-_EXPECTED = {Decision.BLOCKED: "deny", Decision.STOPPED: "stop"}
+_EXPECTED = {RecordedDecision.BLOCKED: "deny", RecordedDecision.STOPPED: "stop"}
 
 
 def input_of(event: TimelineEvent) -> tuple[dict[str, Any], bool]:
@@ -58,25 +59,25 @@ def hook_test(
 ) -> str:
     """Return a test that expects what was decided, as the content of a ``*.hooktest.json`` file."""
     asks = (output or {}).get("decision") == "ask"
-    expected = {"decision": _EXPECTED.get(Decision(decision), "ask" if asks else "allow")}
+    expected = {"decision": _EXPECTED.get(RecordedDecision(decision), "ask" if asks else "allow")}
     if decision in _EXPECTED and reason:
         expected["reason"] = reason
     case = {"event": event_name, "input": dict(hook_input), "expect": expected}
-    return json.dumps([case], indent=2, ensure_ascii=False) + "\n"
+    return indented_json([case]) + "\n"
 
 
 def outcome_of(trial: Trial) -> dict[str, Any]:
     """Return the result of a trial, with the names of the timeline."""
     failed = bool(trial.failures) or any(result.error is not None for result in trial.results)
     output = trial.output.to_dict() if trial.output else {}
-    told = {
+    facts = {
         "blocked": trial.blocked,
         "stopped": trial.should_stop,
         "effects": sorted(output.get("hookSpecificOutput") or {}),
     }
     errors = [*trial.failures, *(str(result.error) for result in trial.results if result.error is not None)]
-    decision = decision_of(told, failed=failed)
-    return {"decision": decision, "reason": trial.reason or (errors[0] if errors else ""), "effects": told["effects"]}
+    decision = decision_of(facts, failed=failed)
+    return {"decision": decision, "reason": trial.reason or (errors[0] if errors else ""), "effects": facts["effects"]}
 
 
 def compare(event: TimelineEvent, hook_input: Mapping[str, Any], trial: Trial) -> dict[str, Any]:
@@ -92,11 +93,11 @@ def compare(event: TimelineEvent, hook_input: Mapping[str, Any], trial: Trial) -
     merged = event.ended.get("output") if event.ended else None
     now = trial.output.to_dict() if trial.output else None
     return {
-        "input": diff(_pretty(before), _pretty(hook_input)) if recorded else None,
+        "input": diff(indented_json(before), indented_json(hook_input)) if recorded else None,
         "before": was,
         "after": outcome,
         "changed": [name for name in outcome if outcome[name] != was[name]],
-        "merged": diff(_pretty(merged), _pretty(now) if now else "") if isinstance(merged, dict) else None,
+        "merged": diff(indented_json(merged), indented_json(now) if now else "") if isinstance(merged, dict) else None,
         "hooks": _hooks(event, trial),
     }
 
@@ -145,7 +146,3 @@ def _hook(before: Record | None, result: HookExecutionResult) -> dict[str, Any]:
     }
     changes = [{"what": what, "lines": diff(was, now)} for what, (was, now) in pairs.items() if was != now]
     return {"status": "changed" if changes else "same", "changes": changes}
-
-
-def _pretty(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)

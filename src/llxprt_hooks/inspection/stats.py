@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class HookFigures:
     """The statistics of one hook at one event; times in milliseconds."""
 
     event: str
@@ -28,7 +28,7 @@ class Figures:
     max: float
 
 
-def summarize(records: Iterable[Record]) -> list[Figures]:
+def summarize(records: Iterable[Record]) -> list[HookFigures]:
     """Return the statistics of each hook, slowest first."""
     grouped: dict[tuple[str, str], list[Record]] = {}
     for record in records:
@@ -37,9 +37,9 @@ def summarize(records: Iterable[Record]) -> list[Figures]:
     return sorted(figures, key=lambda each: -each.p95)
 
 
-def _figures(event: str, hook: str, records: list[Record]) -> Figures:
+def _figures(event: str, hook: str, records: list[Record]) -> HookFigures:
     times = sorted(time for record in records if (time := recorded_duration(record)) is not None)
-    return Figures(
+    return HookFigures(
         event=event,
         hook=hook,
         count=len(records),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.inspection.figures import Figures
 from llxprt_hooks.inspection.log import observed_decision, recorded_duration, recorded_time
 
@@ -29,7 +30,7 @@ _FACETS = ("project", "session", "event", "tool", "hook")
 """What events are listed by, for a person to choose from."""
 
 
-class Decision(StrEnum):
+class RecordedDecision(StrEnum):
     """What an event or a hook came to, the most important first."""
 
     BLOCKED = "blocked"
@@ -42,20 +43,24 @@ class Decision(StrEnum):
 def would_decide(record: Record) -> str:
     """Return what a hook in observe mode would have decided, for people; empty for other hooks."""
     observed = observed_decision(record)
-    decision = decision_of(dict(observed)) if observed else Decision.ALLOWED
-    words = {Decision.BLOCKED: "would block", Decision.STOPPED: "would stop", Decision.CHANGED: "would change"}
+    decision = decision_of(dict(observed)) if observed else RecordedDecision.ALLOWED
+    words = {
+        RecordedDecision.BLOCKED: "would block",
+        RecordedDecision.STOPPED: "would stop",
+        RecordedDecision.CHANGED: "would change",
+    }
     return words.get(decision, "would allow") if observed else ""
 
 
-def decision_of(record: Record, *, failed: bool = False) -> Decision:
+def decision_of(record: Record, *, failed: bool = False) -> RecordedDecision:
     """Return what a record says about its execution or event."""
     if record.get("blocked"):
-        return Decision.BLOCKED
+        return RecordedDecision.BLOCKED
     if record.get("stopped"):
-        return Decision.STOPPED
+        return RecordedDecision.STOPPED
     if failed or record.get("failed") or record.get("errors"):
-        return Decision.FAILED
-    return Decision.CHANGED if record.get("effects") else Decision.ALLOWED
+        return RecordedDecision.FAILED
+    return RecordedDecision.CHANGED if record.get("effects") else RecordedDecision.ALLOWED
 
 
 @dataclass(slots=True)
@@ -120,6 +125,11 @@ class TimelineEvent:
         return subject if isinstance(subject, str) else ""
 
     @property
+    def tool(self) -> str:
+        """The tool's name, if the event is about one."""
+        return self.subject if self.event_name in TOOL_EVENTS else ""
+
+    @property
     def hooks(self) -> list[str]:
         """The hooks of the plan if it is known, otherwise those that have ended."""
         planned = self.ended.get("hooks") if self.ended else None
@@ -127,12 +137,12 @@ class TimelineEvent:
         return [str(each) for each in planned] if isinstance(planned, list) else ran
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> RecordedDecision:
         failed = any(execution.get("failed") for execution in self.executions)
         if self.ended:
             return decision_of(self.ended, failed=failed)
         found = [decision_of(execution) for execution in self.executions]
-        return min(found, key=list(Decision).index)
+        return min(found, key=list(RecordedDecision).index)
 
     @property
     def failed(self) -> bool:
@@ -142,13 +152,13 @@ class TimelineEvent:
     @property
     def reason(self) -> str:
         """Why it was blocked or stopped, or what failed."""
-        told = [self.record, *self.executions]
-        if reason := next((each["reason"] for each in told if each.get("reason")), None):
+        records = [self.record, *self.executions]
+        if reason := next((each["reason"] for each in records if each.get("reason")), None):
             return str(reason)
         errors = self.ended.get("errors") if self.ended else None
         if isinstance(errors, list) and errors:
             return str(errors[0])
-        return str(next((each["error"] for each in told if each.get("error")), ""))
+        return str(next((each["error"] for each in records if each.get("error")), ""))
 
     @property
     def duration(self) -> float:
@@ -172,7 +182,7 @@ class TimelineEvent:
             "project": {self.project},
             "session": {self.session_id},
             "event": {self.event_name},
-            "tool": {self.subject} if "Tool" in self.event_name else set(),
+            "tool": {self.tool},
             "hook": set(self.hooks),
         }
         return {name: found - {""} for name, found in values.items()}

@@ -15,16 +15,12 @@ from llxprt_hooks.engine.registry import HookRegistry
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_blocked
 from llxprt_hooks.inspection.effects import effects, would_have
 from llxprt_hooks.inspection.hints import hints_on
-from llxprt_hooks.inspection.inventory import (
-    loaded_settings,
-    skipped_hooks,
-    unapproved_hooks,
-    why_off,
-    without_warnings,
-)
+from llxprt_hooks.inspection.inventory import loaded_settings, skipped_hooks, unapproved_hooks, why_off
+from llxprt_hooks.logger import without_warnings
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.protocol.inputs import BASE_FIELDS, input_problem
-from llxprt_hooks.trust.load import NOT_TRUSTED_REASONS, load_settings
+from llxprt_hooks.trust.load import load_settings
+from llxprt_hooks.trust.notices import NOT_TRUSTED_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +51,10 @@ _RESULT_FIELDS = {
 """The field names in ``fire --json``, and those of a hook's result."""
 
 
+ZYGOTE_PATIENCE = 10.0
+"""Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
+
+
 class InvalidInputError(ValueError):
     """The input does not fit the event."""
 
@@ -69,7 +69,7 @@ class Trial:
     """None if nothing was run."""
     hints: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    """Settings files that cannot be read, so that nobody knows which hooks they have."""
+    """Settings files that cannot be read, so that their hooks are unknown."""
     unclear: bool = False
     """Whether settings that are not approved have hooks that cannot be used, for example those of an unknown event."""
 

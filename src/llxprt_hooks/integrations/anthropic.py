@@ -29,7 +29,7 @@ from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, c
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.model.access import field
-from llxprt_hooks.proxy.model_exchange import Exchange, without_body_headers
+from llxprt_hooks.transport.model_exchange import Exchange, without_body_headers
 from llxprt_hooks.triggers import portal
 
 with from_extra("anthropic"):
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.model import AnyTranslator
     from llxprt_hooks.protocol.tool_result import ToolResult
-    from llxprt_hooks.proxy.model_exchange import ResponseT
+    from llxprt_hooks.transport.model_exchange import ResponseT
 
 ClientT = TypeVar("ClientT", bound="BaseClient[Any, Any]")
 ToolT = TypeVar("ToolT")

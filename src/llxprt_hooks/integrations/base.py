@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.integrations.unsupported import unsupported_hooks
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.triggers.aliases import AliasCheck
@@ -79,8 +80,8 @@ class Integration:
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})
         self.check_aliases = AliasCheck(self._aliases)
-        self._reported: set[HookEventName] = set()
-        self.report_unsupported()
+        for message in unsupported_hooks(self.unsupported, self.hooks):
+            log.warning(message)
 
     @classmethod
     def load(
@@ -116,13 +117,6 @@ class Integration:
         resolved = resolve_translator(translator)
         return cast("AnyTranslator", _AliasedTranslator(resolved, self._aliases)) if self._aliases else resolved
 
-    def report_unsupported(self) -> None:
-        """Warn about hooks that will never run, once for each event."""
-        for event, reason in self.unsupported.items():
-            if event not in self._reported and self.hooks.has_hooks_for(event):
-                self._reported.add(event)
-                log.warning("hooks for %s are configured but will not run: %s", event, reason)
-
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments with the changes of hooks. Those that no hook changed keep the types that JSON does not have.
@@ -131,6 +125,16 @@ def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapp
     {'path': b'a', 'mode': 2}
     """
     return {name: given[name] if name in given and shown.get(name) == value else value for name, value in final.items()}
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON, if it can be; else as text. For frameworks that install pydantic."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    except ValueError:
+        return str(value)
 
 
 def reason_instead(result: ModelCallResult[Any]) -> str | None:

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
 from llxprt_hooks.config import Config
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import CLAUDE_TOOLS
 from llxprt_hooks.integrations.base import ConfigFields, Integration
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers import portal
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("claude-agent-sdk"):
     from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
@@ -128,7 +128,7 @@ class ClaudeHooks(Integration):
         translates = tool_names == "llxprt"
         super().__init__(config, aliases={**(_ALIASES if translates else {}), **(aliases or {})}, **config_fields)
         self._arguments = _ARGUMENTS if translates else {}
-        self.sessions = Sessions(self.hooks)
+        self.sessions = Sessions(self.hooks.config)
         self._latest: Session | None = None
         self._prompts: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
         self._calls: OrderedDict[str, HookedToolCall] = OrderedDict()

@@ -17,14 +17,15 @@ from llxprt_hooks.integrations.base import Integration
 from llxprt_hooks.integrations.http_transport import ModelCalls
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
+from llxprt_hooks.protocol.json_codec import MAX_DEPTH, is_too_deep, read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.model_exchange import call_model, check_not_bypassed
+from llxprt_hooks.transport.model_exchange import call_model, check_not_bypassed
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import HookSession
     from llxprt_hooks.model import AnyTranslator
-    from llxprt_hooks.proxy.model_exchange import Exchange
+    from llxprt_hooks.transport.model_exchange import Exchange
 
 ResponseT = TypeVar("ResponseT")
 ClientT = TypeVar("ClientT")
@@ -163,7 +164,7 @@ def content(value: Any) -> str | list[Any]:
 def json_object(text: Any) -> dict[str, Any] | None:
     """Return the object in a text of JSON; None if it is something else. No text stands for no arguments."""
     try:
-        value = json.loads(text or "{}")
+        value = read_arguments(text or "{}")
     except (TypeError, ValueError):
         return None
     return value if isinstance(value, dict) else None
@@ -175,6 +176,8 @@ def _problem(call: ToolCall, functions: Functions) -> ToolResult | None:
         return ToolResult.failure(f"There is no tool {call.name}. Tools: {', '.join(functions)}.", "unknown_tool")
     if call.arguments is None:
         return ToolResult.failure(f"The arguments of {call.name} are not a JSON object.", "invalid_arguments")
+    if is_too_deep(call.arguments, MAX_DEPTH - 1):  # some of them may be lost (``read_arguments``)
+        return ToolResult.failure(f"The arguments of {call.name} are nested too deeply.", "invalid_arguments")
     return None
 
 

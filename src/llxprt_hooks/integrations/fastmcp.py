@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.proxy.mcp_results import STRUCTURED, effects, refusal, tool_result
+from llxprt_hooks.transport.mcp_results import STRUCTURED, effects, refusal, tool_result
 
 with from_extra("fastmcp"):
     from fastmcp.server.middleware import Middleware

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llxprt_hooks.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, log, marks_of, reason_instead, with_changes
+from llxprt_hooks.integrations.base import Integration, as_json, log, marks_of, reason_instead, with_changes
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("adk"):
     from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
@@ -29,7 +29,6 @@ with from_extra("adk"):
     from google.adk.tools.agent_tool import AgentTool
     from google.adk.tools.base_tool import BaseTool
     from google.genai import types
-    from pydantic_core import to_jsonable_python
 
     from llxprt_hooks.model.google_genai import sendable_tool_config
 
@@ -76,7 +75,7 @@ class HooksPlugin(Integration, BasePlugin):
     def __init__(self, config: Config | None = None, *, name: str = "llxprt_hooks", **options: Any) -> None:
         Integration.__init__(self, config, **options)
         BasePlugin.__init__(self, name)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._runs: dict[str, _Run] = {}
         """By invocation id. A run stays for as long as the framework has its context, however it ends."""
         self._translator = self.translator("google-genai")
@@ -198,7 +197,7 @@ class HooksPlugin(Integration, BasePlugin):
             return None
         if call is None:
             return None
-        content = _plain(result)
+        content = as_json(result)
         with self._sessions.active(run.session):
             done = await call.after(ToolResult(content, content))
         if done.suppress_display and call_id:
@@ -360,15 +359,7 @@ def _names(tool: Any) -> list[str]:
 
 
 def _shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in arguments.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON, if it can be; else as text."""
-    try:
-        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
-    except ValueError:
-        return str(value)
+    return {name: as_json(value) for name, value in arguments.items()}
 
 
 def _with_additions(result: Any, additions: list[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from llxprt_hooks.proxy.model_exchange import AsyncExchange, Exchange, SyncExchange, json_body
+from llxprt_hooks.transport.model_exchange import AsyncExchange, Exchange, SyncExchange, json_body
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:

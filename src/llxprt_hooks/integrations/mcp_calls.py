@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 
 from llxprt_hooks.engine.session import Session
 from llxprt_hooks.integrations.base import ConfigFields, Integration
-from llxprt_hooks.protocol.inputs import name_text
-from llxprt_hooks.proxy.mcp_results import hook_tool_name
+from llxprt_hooks.transport.mcp_results import hook_tool_name
 from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class McpIntegration(Integration):
 
     def hook_name(self, tool_name: Any) -> str:
         """Return the name under which hooks see a tool of the server."""
-        return hook_tool_name(name_text(tool_name), self._server_name, self._aliases)
+        return hook_tool_name(tool_name, self._server_name, self._aliases)
 
     def is_hooked(self, tool_name: Any, client: object = None) -> bool:
         """Whether a call must be shown to hooks, or refused because a hook stopped the client."""

@@ -2,7 +2,7 @@
 
 While hooks are installed, a few functions of the SDK are replaced: those that run an agent (sessions and agent events),
 list its tools, choose its model, and act on a computer. All agents keep their identity. If a release of the SDK lacks
-one of these functions, ``install`` raises: no run is ever without its guards in silence.
+one of these functions, ``install`` raises, so that no run is without its guards unnoticed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import copy
 import dataclasses
-import inspect
 import json
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,15 +19,17 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import Integration, log, reason_instead
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+from llxprt_hooks.protocol.json_codec import read_arguments
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("openai-agents"):
     import agents
@@ -91,7 +92,7 @@ class OpenAIAgentsHooks(Integration):
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._warned: set[str] = set()
         self.is_installed = True
 
@@ -191,10 +192,10 @@ class OpenAIAgentsHooks(Integration):
             return refuse(refusal)
         is_stopped = session is not None and session.stop_reason is not None
         if not self.is_active or not (is_stopped or is_hooked(config, name)):
-            return await _awaited(run(None))
+            return await resolve(run(None))
         if session is not None:
             return await self._call_in(session, name, show, run, refuse, extends_text)
-        # Realtime sessions, and runners of another kind: a stop refuses this call, and nobody else hears of it.
+        # Realtime sessions, and runners of another kind: a stop refuses this call, and affects nothing else.
         session = Session(config, config.session_id, config.transcript_path)
         with self._sessions.active(session):
             outcome = await self._call_in(session, name, show, run, refuse, extends_text)
@@ -215,7 +216,7 @@ class OpenAIAgentsHooks(Integration):
         call = self.hooks.tool_call(name, shown)
         if (refused := await call.before()) is not None:
             return refuse(str(refused.llm_content))
-        outcome = await _awaited(run(None if call.input is shown else call.input))
+        outcome = await resolve(run(None if call.input is shown else call.input))
         content = outcome if isinstance(outcome, str) else _plain(outcome)
         result = await call.after(ToolResult(content, content))
         if isinstance(outcome, str) and extends_text:
@@ -223,10 +224,6 @@ class OpenAIAgentsHooks(Integration):
         if result.additions:
             session.exchange_notes((), tuple(result.additions))
         return outcome
-
-
-async def _awaited(outcome: Any) -> Any:
-    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 # Installing.
@@ -357,7 +354,7 @@ def _acting(original: Any, hooks: OpenAIAgentsHooks) -> Any:
                 session.exchange_notes((), (f"The computer did nothing: {reason}",))
             return computer.screenshot()
 
-        return await _awaited(await hooks.call_tool(_COMPUTER, show, run, refuse, extends_text=False))
+        return await resolve(await hooks.call_tool(_COMPUTER, show, run, refuse, extends_text=False))
 
     return act
 
@@ -405,13 +402,13 @@ class _Made:
 
 
 def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
-    """Return an approval policy that asks nobody about a call that will be refused anyway."""
+    """Return an approval policy that does not ask about a call that will be refused anyway."""
 
     async def needs_approval(context: Any, arguments: Any, call_id: str) -> bool:
         session = current_session(hooks.hooks.config)
         if session is not None and not session.restriction.allows(hooks.hook_name(name)):
             return False
-        return bool(await _awaited(policy(context, arguments, call_id) if callable(policy) else policy))
+        return bool(await resolve(policy(context, arguments, call_id) if callable(policy) else policy))
 
     return needs_approval
 
@@ -544,7 +541,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 def _arguments(given: str) -> dict[str, Any]:
     """Return a call's arguments; text that is not a JSON object is shown under one name."""
     try:
-        arguments = json.loads(given) if given.strip() else {}
+        arguments = read_arguments(given) if given.strip() else {}
     except ValueError:
         arguments = None
     return arguments if isinstance(arguments, dict) else {"input": given}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, marks_of, reason_instead, with_changes
+from llxprt_hooks.integrations.base import Integration, as_json, marks_of, reason_instead, with_changes
 from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import answers
@@ -26,8 +26,8 @@ from llxprt_hooks.model.access import described
 from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.proxy.sessions import Sessions
 from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("pydantic-ai"):
     from pydantic import ValidationError
@@ -57,7 +57,6 @@ with from_extra("pydantic-ai"):
     from pydantic_ai.settings import ModelSettings, ToolOrOutput
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
     from pydantic_ai.usage import RequestUsage
-    from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
@@ -111,7 +110,7 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         self.id = id
         self._translator = PydanticAITranslator(resolve_model)
         self._shown_to_hooks = self.translator(self._translator)
-        self._sessions = Sessions(self.hooks)
+        self._sessions = Sessions(self.hooks.config)
         self._session: Session | None = None
         """The session of the run that this instance belongs to."""
         self._is_nested = False
@@ -247,7 +246,7 @@ class HookedToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         capability = self.hooks
-        shown = {name: _plain(value) for name, value in tool_args.items()}
+        shown = {name: as_json(value) for name, value in tool_args.items()}
         with capability.active():
             call = capability.hooks.tool_call(capability.hook_name(name), shown)
             refused = await call.before()
@@ -260,7 +259,7 @@ class HookedToolset(WrapperToolset[Any]):
             tool_args = {**checked, **kept}
         outcome = await self.wrapped.call_tool(name, tool_args, ctx, tool)
         value = outcome.return_value if isinstance(outcome, ToolReturn) else outcome
-        content = _plain(value)
+        content = as_json(value)
         with capability.active():
             result = await call.after(ToolResult(content, content))
         return _with_additions(outcome, value, result)
@@ -642,12 +641,4 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else str(_plain(value))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON, if it can be; else as text."""
-    try:
-        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
-    except ValueError:
-        return str(value)
+    return value if isinstance(value, str) else str(as_json(value))

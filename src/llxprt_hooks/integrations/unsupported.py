@@ -56,8 +56,8 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 """For each integration, the events that never fire, with the reason."""
 
 
-def unsupported_hooks(integration: str, hooks: Hooks) -> Iterator[str]:
-    """Yield a sentence for each event that has hooks which will never run."""
-    for event, reason in UNSUPPORTED[integration].items():
+def unsupported_hooks(unsupported: Mapping[HookEventName, str], hooks: Hooks) -> Iterator[str]:
+    """Yield a sentence for each event that has hooks which will never run. ``unsupported`` is such a mapping."""
+    for event, reason in unsupported.items():
         if hooks.has_hooks_for(event):
             yield f"hooks for {event} are configured but will not run: {reason}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.foreign import CLAUDE_EVENTS
 
 NO_SUCH_EVENT: Final = "There is no such event here."
 
@@ -39,33 +40,30 @@ class Dialect:
     """The same, for all hooks."""
 
 
+_CLAUDE_ADVICE: Final[Mapping[str, str]] = {
+    "PostToolUseFailure": "AfterTool fires for failed tools too; `tool_response` then has `error`.",
+    "PostToolBatch": "AfterTool fires after each tool.",
+    "PermissionRequest": (
+        "Notification reports the question but cannot answer it; to decide about a tool, use BeforeTool."
+    ),
+    "PermissionDenied": "A tool that is not approved fires no event here.",
+    "SubagentStart": "There are no subagents here.",
+    "SubagentStop": "There are no subagents here; AfterAgent fires when the agent is done with a prompt.",
+    "StopFailure": "AfterAgent fires when the agent is done with a prompt.",
+    "PostCompact": "SessionStart with the source `compress` fires afterwards.",
+    "Setup": "SessionStart fires when a session begins.",
+}
+_SAME_NAME: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END, HookEventName.NOTIFICATION)
+
 CLAUDE: Final = Dialect(
     title="Claude Code",
     file=".claude/settings.json",
     local_file=".claude/settings.local.json",
     events={
-        "PreToolUse": HookEventName.BEFORE_TOOL,
-        "PostToolUse": HookEventName.AFTER_TOOL,
-        "UserPromptSubmit": HookEventName.BEFORE_AGENT,
-        "Stop": HookEventName.AFTER_AGENT,
-        "SessionStart": HookEventName.SESSION_START,
-        "SessionEnd": HookEventName.SESSION_END,
-        "PreCompact": HookEventName.PRE_COMPRESS,
-        "Notification": HookEventName.NOTIFICATION,
+        **{name: event for name, event in CLAUDE_EVENTS.items() if event and name not in _CLAUDE_ADVICE},
+        **{event.value: event for event in _SAME_NAME},
     },
-    advice={
-        "PostToolUseFailure": "AfterTool fires for failed tools too; `tool_response` then has `error`.",
-        "PostToolBatch": "AfterTool fires after each tool.",
-        "PermissionRequest": (
-            "Notification reports the question but cannot answer it; to decide about a tool, use BeforeTool."
-        ),
-        "PermissionDenied": "A tool that is not approved fires no event here.",
-        "SubagentStart": "There are no subagents here.",
-        "SubagentStop": "There are no subagents here; AfterAgent fires when the agent is done with a prompt.",
-        "StopFailure": "AfterAgent fires when the agent is done with a prompt.",
-        "PostCompact": "SessionStart with the source `compress` fires afterwards.",
-        "Setup": "SessionStart fires when a session begins.",
-    },
+    advice=_CLAUDE_ADVICE,
     milliseconds=1000,
     values={
         HookEventName.SESSION_START: {

@@ -14,7 +14,7 @@ from typing import Final
 
 from regress import Regex, RegressError
 
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
+from llxprt_hooks.foreign import CLAUDE_TOOLS
 
 _PLAIN: Final = re.compile(r"[\w\-, |]*")
 _UNKNOWN_TOOLS: Final = ("an_unknown_tool", "Zq")

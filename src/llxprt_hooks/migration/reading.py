@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.engine.executors import settings_executor
 from llxprt_hooks.engine.schema import supported_types
 from llxprt_hooks.engine.suggestions import FOREIGN_KEYS
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.foreign import FOREIGN_VARIABLES
 from llxprt_hooks.migration.dialects import CLAUDE, NO_SUCH_EVENT
 from llxprt_hooks.migration.matchers import rename_gemini_tools, translate_tools, translate_words
 from llxprt_hooks.settings.jsonc import Kind

@@ -19,15 +19,22 @@ class _Translator(NamedTuple):
     module: str
     name: str
     extra: str
+    has_wire: bool = True
+    """Whether the API over HTTP is described, too; known without importing the SDK."""
 
 
 TRANSLATORS = {
-    "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", "agent"),
+    "google-genai": _Translator("google_genai", "HookTranslatorGenAIv1", "agent", has_wire=False),
     "openai-chat": _Translator("openai_chat", "OpenAIChatTranslator", "openai"),
     "openai-responses": _Translator("openai_responses", "OpenAIResponsesTranslator", "openai"),
     "anthropic-messages": _Translator("anthropic_messages", "AnthropicMessagesTranslator", "anthropic"),
 }
 DEFAULT = "google-genai"
+
+
+def http_apis() -> list[str]:
+    """Return the names of the translators that have a ``wire``."""
+    return [name for name, entry in TRANSLATORS.items() if entry.has_wire]
 
 
 def check_translator_name(translator: TranslatorChoice) -> None:

@@ -36,7 +36,8 @@ The guarantees below hold whatever the program does. Each begins with the word t
     If the caller is killed, the groups that it runs are killed right after it, by a small shell that waits for that.
     The shell is started when a program runs for longer than a few milliseconds.
 ``fork``
-    If the caller forks while programs run, they stay the parent's. The child neither signals nor reaps them.
+    If the caller forks while programs run, they stay the parent's. The child neither signals nor reaps them, nor does
+    it keep their input open. While a program is being started, another thread waits before it forks.
 ``limit``
     `ProcessSlots` limits how many run at once. The others wait, also on other event loops, for any of them to end.
 ``blocking``
@@ -52,6 +53,7 @@ caller has no permission to signal.
 from llxprt_hooks.process.blocking import blocking_is_forbidden
 from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.errors import SpawnError, is_out_of_stack
+from llxprt_hooks.process.forks import ForkSafeLock, no_fork
 from llxprt_hooks.process.run import Completed, run_child, run_process
 from llxprt_hooks.process.slots import ProcessSlots
 from llxprt_hooks.process.watchdog import watchdog
@@ -59,10 +61,12 @@ from llxprt_hooks.process.watchdog import watchdog
 __all__ = [
     "Child",
     "Completed",
+    "ForkSafeLock",
     "ProcessSlots",
     "SpawnError",
     "blocking_is_forbidden",
     "is_out_of_stack",
+    "no_fork",
     "run_child",
     "run_process",
     "spawn",

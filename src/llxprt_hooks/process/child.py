@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
+from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
 from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
@@ -35,6 +36,8 @@ class Child:
         self.pid = pid
         self.warm = warm
         self._listed = listed
+        if feed is not None:
+            no_fork.add_input(feed.fd)
         self.feed = feed
         self.stdout = stdout
         self.stderr = stderr
@@ -52,7 +55,7 @@ class Child:
 
     def close_stdin(self) -> None:
         if self.feed is not None:
-            os.close(self.feed.fd)
+            no_fork.close_input(self.feed.fd)
             self.feed = None
 
     def close(self) -> None:
@@ -83,6 +86,18 @@ def spawn(
     Raises `SpawnError` if the program cannot be started, or cannot be watched; nothing is left running then.
     """
     reap_abandoned()
+    with no_fork:
+        return _spawn(argv, executable, stdin, env, cwd, output_limit)
+
+
+def _spawn(
+    argv: Sequence[str],
+    executable: str | None,
+    stdin: bytes | Callable[[], bytes],
+    env: Mapping[str, str],
+    cwd: str,
+    output_limit: int,
+) -> Child:
     opened: list[int] = []
     started: list[int] = []
     listed: int | None = None

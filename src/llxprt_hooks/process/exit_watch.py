@@ -1,8 +1,8 @@
 """Wait for the end of a process: a file descriptor that becomes readable then, for any event loop.
 
-On Linux 5.3 and newer a pidfd is exactly that. Elsewhere a thread waits for the process and closes the write end of a
-pipe. Neither reaps the process before `ExitWatch.reap` is called, provided the system can wait without reaping
-(``waitid`` with ``WNOWAIT``; Python on macOS has it since 3.13).
+On Linux 5.3 and newer a pidfd is exactly that. Elsewhere a thread waits for the process and writes to a pipe. Neither
+reaps the process before `ExitWatch.reap` is called, provided the system can wait without reaping (``waitid`` with
+``WNOWAIT``; Python on macOS has it since 3.13).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import threading
 from typing import Protocol
 
 from llxprt_hooks.process.blocking import blocking_is_forbidden
+from llxprt_hooks.process.sigpipe import write_without_sigpipe
 
 # The ioctl PIDFD_GET_INFO of <linux/pidfd.h>. Its argument is a struct of 64 bytes: it starts with a bit mask of the
 # requested fields, which the kernel replaces by the fields it filled in, and ends with the wait status.
@@ -114,6 +115,9 @@ class ThreadWatch:
         try:
             self._wait_for_end()
         finally:
+            # Closing it is not enough: a process that was forked meanwhile has it open, too.
+            with contextlib.suppress(OSError):  # nobody waits any more
+                write_without_sigpipe(self._writer, memoryview(b"."))
             os.close(self._writer)
 
     def _wait_for_end(self) -> None:

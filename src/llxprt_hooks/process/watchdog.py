@@ -19,6 +19,7 @@ import threading
 import time
 
 from llxprt_hooks.logger import debug_logger
+from llxprt_hooks.process.forks import no_fork
 
 log = debug_logger("process")
 
@@ -80,7 +81,7 @@ class _Watchdog:
 
     def start(self) -> None:
         """Start the shell, in a thread, unless it runs."""
-        if self._started:
+        if self._started or self._table is None:  # a table that could not be made may be made for the next program
             return
         self._started = True
         try:
@@ -122,17 +123,19 @@ class _Watchdog:
     def _start_shell(self) -> None:
         reader = -1
         try:
-            reader, self._pipe_fd = os.pipe()
-            subprocess.run(
-                ["/bin/sh", "-c", _SCRIPT],
-                stdin=reader,
-                stdout=self._table_fd,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-                start_new_session=True,
-                check=True,
-            )
+            with no_fork:  # which would keep the pipe open after this process has ended
+                reader, self._pipe_fd = os.pipe()
+                shell = subprocess.Popen(
+                    ["/bin/sh", "-c", _SCRIPT],
+                    stdin=reader,
+                    stdout=self._table_fd,
+                    stderr=subprocess.DEVNULL,
+                    env={},
+                    cwd="/",
+                    start_new_session=True,
+                )
+            if status := shell.wait():
+                raise subprocess.CalledProcessError(status, shell.args)
             os.close(self._table_fd)
             self._table_fd = -1
         except (OSError, subprocess.SubprocessError) as error:

@@ -65,6 +65,7 @@ class HookVerdict(msgspec.Struct, frozen=True):
     stderr: str = ""
     warm: bool = False
     """A waiting interpreter ran it."""
+    timed_out: bool = False
 
 
 def read_outcome(outcome: ProcessOutcome) -> HookVerdict:
@@ -97,7 +98,7 @@ def read_answer(answer: bytes | str | Mapping[str, Any] | None) -> DefaultHookOu
 
 def timed_out(milliseconds: float) -> HookVerdict:
     """Return the verdict on a hook that did not answer in time."""
-    return HookVerdict(False, error=f"timed out after {milliseconds:.15g} ms")
+    return HookVerdict(False, error=f"timed out after {milliseconds:.15g} ms", timed_out=True)
 
 
 def convert_plain_text_to_hook_output(text: str, exit_code: int) -> DefaultHookOutput:

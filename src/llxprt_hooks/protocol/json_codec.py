@@ -73,6 +73,18 @@ def read_json_text(text: str) -> object:
         return _read_deep(text)
 
 
+def read_arguments(text: str) -> object:
+    """Decode the arguments of a tool call: all that Python's ``json`` accepts, and any depth.
+
+    Tools read their arguments with ``json``, which accepts ``NaN``. If this did not, a model could hide arguments from
+    hooks. Values deeper than ``MAX_DEPTH`` may be null: such arguments are not for a tool.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        return read_json_text(text)
+
+
 def write_json(value: object) -> bytes:
     """Encode a value as JSON; never fails."""
     try:

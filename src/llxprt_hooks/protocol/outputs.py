@@ -229,30 +229,30 @@ def _unclear(data: Mapping[str, Any], fields: Mapping[str, Any], specific: Mappi
 
 
 def _misplaced(data: Mapping[str, Any], names: Iterable[str], missing: Container[str], path: str = "") -> Iterator[str]:
-    return (_not_read(name, path) for name in names if name in missing and data.get(name) is not None)
+    return (_not_read(name, name, path) for name in names if name in missing and data.get(name) is not None)
 
 
 def _misspelled(names: Iterable[str], missing: Container[str], path: str = "") -> Iterator[str]:
     """Describe the unknown fields that were probably meant to carry a decision."""
-    return (_not_read(name, path) for name in names if _meant(name) in missing)
+    return (_not_read(name, meant, path) for name in names if (meant := _meant(name)) and meant in missing)
 
 
 def _nothing_known(data: Mapping[str, Any]) -> Iterator[str]:
     """Describe an answer without a known field."""
     if FIELDS.keys() & data.keys() or all(value is None for value in data.values()):
         return
-    yield from (_not_read(name) for name in _unknown(data, FIELDS) if _meant(name))
+    yield from (_not_read(name, meant) for name in _unknown(data, FIELDS) if (meant := _meant(name)))
     shown = ", ".join(f"`{name}`" for name in _all_unknown(data, _NO_FIELDS))
     yield f"none of its fields is read{f' ({shown})' if shown else ''}; known fields: {', '.join(FIELDS)}"
 
 
-def _not_read(name: str, path: str = "") -> str:
+def _not_read(name: str, meant: str, path: str = "") -> str:
     """Return the message about a field that is not known in its place."""
-    shown, meant = f"`{path}{_shown(name)}` is not read", _meant(name)
-    home = "in `hookSpecificOutput`" if meant in SPECIFIC_FIELDS else "at the top level"
+    shown = f"`{path}{_shown(name)}` is not read"
+    home = "at the top level" if meant in FIELDS else "in `hookSpecificOutput`"
     if name == meant:
         return f"{shown} there: it belongs {home}"
-    is_here = (meant in SPECIFIC_FIELDS) is bool(path)
+    is_here = (meant in FIELDS) is not bool(path)
     return f"{shown}: did you mean `{meant}`{'' if is_here else f' {home}'}?"
 
 
@@ -279,6 +279,20 @@ def _likely_field(name: str) -> str | None:
 
 def _shown(name: str) -> str:
     return escape_for_terminal(shorten(name, 60))
+
+
+def misread_fields(data: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the fields of an answer that are probably misspelled or in the wrong place.
+
+    This is advice only, so it finds more than ``unclear``, which may block.
+    """
+    specific = data.get("hookSpecificOutput")
+    inside = specific if isinstance(specific, Mapping) else _NO_FIELDS
+    for fields, known, path in ((data, FIELDS, ""), (inside, _SPECIFIC_NAMES, _IN_SPECIFIC)):
+        for name in _unknown(fields, known):
+            meant = closest(name, (*FIELDS, "hookEventName", *SPECIFIC_FIELDS))
+            if meant and (meant == name or meant not in fields):
+                yield _not_read(name, meant, path)
 
 
 def output_problems(data: Mapping[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.proxy.exit_status import end_by_signal, status_of_failed_start
-from llxprt_hooks.proxy.mcp_results import (
+from llxprt_hooks.transport.mcp_results import (
     OUTPUT_SCHEMA,
     STRUCTURED,
     effects,
@@ -218,7 +218,7 @@ class _Proxy:
         return self._session.stop_reason is not None or is_hooked(self._config, self._hook_name(tool_name))
 
     def _hook_name(self, tool_name: Any) -> str:
-        return hook_tool_name(name_text(tool_name), self._server_name, self._aliases)
+        return hook_tool_name(tool_name, self._server_name, self._aliases)
 
     # From the server, in its thread.
 

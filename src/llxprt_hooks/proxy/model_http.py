@@ -16,34 +16,33 @@ import asyncio
 import ipaddress
 import json
 import re
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
-import uvicorn
 
+from llxprt_hooks.engine.executors.http import is_loopback
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
+from llxprt_hooks.http_server import Server, listen
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model import TranslationError, resolve_translator
-from llxprt_hooks.proxy.model_answers import without_calls
-from llxprt_hooks.proxy.model_exchange import (
+from llxprt_hooks.model import TranslationError, http_apis, resolve_translator
+from llxprt_hooks.transport.model_exchange import (
     AsyncExchange,
     UnseenError,
     call_model,
     check_not_bypassed,
     json_body,
 )
-from llxprt_hooks.proxy.sessions import Sessions
+from llxprt_hooks.triggers.sessions import Sessions
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.session import Session
     from llxprt_hooks.hooks import Hooks
     from llxprt_hooks.model import AnyTranslator, TranslatorChoice
-    from llxprt_hooks.proxy.model_exchange import Enforce
+    from llxprt_hooks.triggers.model_call import ModelCallResult
 
 log = debug_logger("proxy")
 
@@ -59,25 +58,26 @@ class Api:
 
     name: str
     path: str
-    """The path of its base URL at the proxy."""
+    """The path of its base URL at the proxy: its name, and the path that a gateway for all APIs has for it."""
     variable: str
     """The environment variable from which its clients read the base URL."""
     default: str
     """The base URL of the API itself."""
+    error_fields: Mapping[str, Any]
+    """What an error of the API has beside the object ``error``."""
+    detail_fields: Mapping[str, Any]
+    """What that object has beside type and message."""
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         """Return an error as the API writes it."""
         kind = "invalid_request_error" if status < 500 else "api_error"
-        if self.name == "anthropic":
-            return {"type": "error", "error": {"type": kind, "message": message}}
-        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        return {**self.error_fields, "error": {"type": kind, "message": message, **self.detail_fields}}
 
 
 APIS: Final = (
-    Api("anthropic", "/anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
-    Api("openai", "/openai/v1", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    Api("anthropic", "/anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", {"type": "error"}, {}),
+    Api("openai", "/openai/v1", "OPENAI_BASE_URL", "https://api.openai.com/v1", {}, {"param": None, "code": None}),
 )
-TRANSLATORS: Final = ("anthropic-messages", "openai-chat", "openai-responses")
 SESSION_HEADER: Final = b"x-llxprt-session-id"
 
 LOOPBACK: Final = "127.0.0.1"
@@ -119,7 +119,7 @@ def upstreams(given: Iterable[str], environment: Mapping[str, str]) -> dict[str,
             chosen[name] = url
         else:
             root = item.rstrip("/").removesuffix("/v1")
-            chosen |= {"anthropic": root, "openai": f"{root}/v1"}
+            chosen |= {api.name: root + api.path.removeprefix(f"/{api.name}") for api in APIS}
     for name, url in chosen.items():
         _check_upstream(name, url)
     return {name: url.rstrip("/") for name, url in chosen.items()}
@@ -135,14 +135,6 @@ def _check_upstream(name: str, url: str) -> None:
         raise UpstreamError(f"the upstream of {name} must be a URL such as https://api.example.com, found {url!r}")
     if parts.username is not None or parts.query or parts.fragment:
         raise UpstreamError(f"the upstream of {name} must not have a user, a query or a fragment")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class KnownAgent(Protocol):
@@ -177,9 +169,9 @@ class ModelProxy:
         self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._allowed_hosts = {*_LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
-        self._sessions = Sessions(hooks) if agent is None else agent.sessions
+        self._sessions = Sessions(hooks.config) if agent is None else agent.sessions
         translator = resolve_translator if agent is None else agent.translator
-        self._translators = {name: translator(name) for name in TRANSLATORS}
+        self._translators = [translator(name) for name in http_apis()]
         # A model may think for minutes before it answers, so only the connection has a timeout.
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
@@ -274,10 +266,10 @@ class ModelProxy:
         upstream = self._upstreams[api.name]
         target = upstream.raw_path.rstrip(b"/") + connection.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
-        name = self._model_api(connection.method, url.path)
-        if name is None:
-            check_not_bypassed(self._hooks, self._translators.values(), connection.method, _normalized(url.path))
-        if name is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
+        translator = self._translator(connection.method, url.path)
+        if translator is None:
+            check_not_bypassed(self._hooks, self._translators, connection.method, _normalized(url.path))
+        if translator is None or not self._concerns((*MODEL_EVENTS, *_SESSION_EVENTS)):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=connection.body())
             return await self.handle_async_request(request)
         content = await connection.content()
@@ -286,7 +278,6 @@ class ModelProxy:
         if not self._concerns(MODEL_EVENTS):
             request = httpx.Request(connection.method, url, headers=connection.headers(), content=content)
             return await self.handle_async_request(request)
-        translator = self._translators[name]
         try:
             translator.read_request(body)
         except TranslationError as error:
@@ -296,32 +287,25 @@ class ModelProxy:
         request = httpx.Request(connection.method, url, headers=_readable(connection), content=content)
         with self._sessions.active(session):
             exchange = AsyncExchange(request, self)
-            enforce = self._enforcing(name)
-            response: httpx.Response = await call_model(self._hooks, translator, body, exchange, enforce=enforce)
+            response: httpx.Response = await call_model(self._hooks, translator, body, exchange, refuse=self._refuse)
         if response.has_redirect_location and self._redirect(api, response) is None:
             await response.aclose()
             raise httpx.RemoteProtocolError("it redirects to another server, where hooks would not see the answer")
         return response
 
-    def _model_api(self, method: str, path: str) -> str | None:
-        """Return the name of the API of a model call; None for any other request."""
+    def _translator(self, method: str, path: str) -> AnyTranslator | None:
+        """Return the translator for a model call; None for any other request."""
         path = _normalized(path)
-        for name, translator in self._translators.items():
+        for translator in self._translators:
             if translator.wire is not None and translator.wire.matches(method, path):
-                return name
+                return translator
         return None
 
-    def _enforcing(self, api: str) -> Enforce:
-        """The proxy cannot keep an agent from running a tool: what may not run is not in the answer."""
-        hook_name = str if self._agent is None else self._agent.hook_name
-
-        def enforce(answer: Any, result: Any) -> Any:
-            self._translators[api].read_response(answer)
-            if (reason := result.stop_reason) is not None:
-                return without_calls(api, answer, lambda name: reason)
-            return without_calls(api, answer, lambda name: result.restriction.refusal(hook_name(name)))
-
-        return enforce
+    def _refuse(self, result: ModelCallResult[Any], tool_name: str) -> str | None:
+        """Return why a call is not in the answer: the proxy cannot keep an agent from running a tool."""
+        if result.stop_reason is not None:
+            return result.stop_reason
+        return result.restriction.refusal(tool_name if self._agent is None else self._agent.hook_name(tool_name))
 
     def _concerns(self, events: Iterable[HookEventName]) -> bool:
         return any(map(self._hooks.has_hooks_for, events))
@@ -504,13 +488,6 @@ def _end_to_end(headers: Iterable[tuple[bytes, bytes]], without: Iterable[bytes]
 # The server.
 
 
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the program."""
-        yield
-
-
 @dataclass(frozen=True, slots=True)
 class RunningProxy:
     """A proxy that accepts connections."""
@@ -539,7 +516,7 @@ async def serving(
     agent: KnownAgent | None = None,
 ) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
-    listening = _listening(host, port)
+    listening = listen(host, port)
     try:
         address, number = listening.getsockname()[:2]
         shown = _reachable(address)
@@ -550,19 +527,9 @@ async def serving(
     except BaseException:
         listening.close()
         raise
-    config = uvicorn.Config(
-        proxy,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        date_header=False,
-        timeout_keep_alive=120,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+    server = Server(
+        proxy, ws="none", date_header=False, timeout_keep_alive=120, timeout_graceful_shutdown=_GRACE_SECONDS
     )
-    server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         yield RunningProxy(base_urls, proxy.is_bypassed)
@@ -571,19 +538,6 @@ async def serving(
         await task
         listening.close()
         await proxy.close()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(128)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 def _reachable(address: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from llxprt_hooks.recipes.assembly import assembled
 from llxprt_hooks.text import closest
 
 COLLECTION: Final = Path(__file__).parent / "collection"
@@ -99,7 +100,11 @@ def find_recipe(name: str) -> Recipe:
         **msgspec.structs.asdict(card),
         name=name,
         hooks=settings.hooks,
-        scripts={file.name: file.read_text("utf-8") for file in sorted((folder / "hooks").iterdir()) if file.is_file()},
+        scripts={
+            file.name: assembled(file.read_text("utf-8"))
+            for file in sorted((folder / "hooks").iterdir())
+            if file.is_file()
+        },
         sample=(folder / "sample.json").read_text("utf-8"),
         tests=(folder / "hooktest.json").read_text("utf-8"),
         description=(folder / "README.md").read_text("utf-8"),

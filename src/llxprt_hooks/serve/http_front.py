@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from llxprt_hooks.bus import hops, patience
+from llxprt_hooks.bus import hops, timeout_header
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, is_refusal
+from llxprt_hooks.http_server import Server
 from llxprt_hooks.protocol.json_codec import read_json, write_json
 from llxprt_hooks.serve.worker import LARGEST_MESSAGE
 
@@ -74,7 +73,7 @@ class HttpFront:
         self._in_progress = 0
         self._bytes = 0
         self._reading: set[asyncio.Timeout] = set()
-        config = uvicorn.Config(
+        self._server = Server(
             Starlette(
                 routes=[
                     Route("/v1/events", self._events, methods=["POST"]),
@@ -82,16 +81,11 @@ class HttpFront:
                     Route("/metrics", self._metrics),
                 ]
             ),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
             limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=_KEEP_SECONDS,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        self._server = _Server(config)
 
     async def serve(self) -> None:
         """Answer requests until ``drain``, and those that have come by then."""
@@ -173,7 +167,9 @@ class HttpFront:
         if not isinstance(payload, dict):
             return _refused(400, "bad_message", "the payload must be an object")
         event_name, headers = payload.get("hook_event_name"), request.headers
-        result = await self._worker.fire(event_name, payload, headers.get(hops.HEADER), headers.get(patience.HEADER))
+        result = await self._worker.fire(
+            event_name, payload, headers.get(hops.HEADER), headers.get(timeout_header.HEADER)
+        )
         return _answer(result)
 
     def _may(self, request: Request) -> bool:
@@ -181,14 +177,6 @@ class HttpFront:
             return True
         given = request.headers.get("authorization", "")
         return hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode())
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to the worker."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _answer(result: AggregatedHookResult) -> Response:

@@ -42,7 +42,7 @@ class Metrics:
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield from _head("events_total", "counter", "Events by what came of them.")
+        yield from _head("events_total", "counter", "Events by result.")
         for (event, word), number in sorted(self._outcomes.items()):
             yield f'llxprt_hooks_events_total{{event="{event}",outcome="{word}"}} {number}'
         yield from _head("event_seconds", "histogram", "How long events took, with the time that they waited.")
@@ -63,7 +63,7 @@ class Metrics:
 
 
 def outcome(event: str, result: AggregatedHookResult) -> str:
-    """Return what came of an event, in one word."""
+    """Return the result of an event in one word."""
     output = result.final_output
     if output is not None and event != UNKNOWN and is_blocked(HookEventName(event), output):
         return "blocked"

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.bus import hops, patience
+from llxprt_hooks.bus import hops, timeout_header
 from llxprt_hooks.bus.messages import (
     HookExecutionFailure,
     HookExecutionResponse,
@@ -82,7 +82,7 @@ class NatsFront:
         except ValueError as error:
             return _failure("", "bad_message", str(error))
         headers = message.headers or {}
-        fire = partial(self._worker.fire, hops=headers.get(hops.HEADER), patience=headers.get(patience.HEADER))
+        fire = partial(self._worker.fire, hops=headers.get(hops.HEADER), patience=headers.get(timeout_header.HEADER))
         response = encode_message(await response_to(request, fire))
         limit = self._subscription.client.max_payload
         if len(response) > limit:

@@ -1,4 +1,4 @@
-"""The life of a worker: load settings, answer until SIGTERM, read settings again on SIGHUP."""
+"""A worker from start to end: load settings, answer until SIGTERM, read settings again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llxprt_hooks.audit.log import HookLog
 from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, NatsAddress, NatsUnavailableError
 from llxprt_hooks.config import Config
 from llxprt_hooks.engine.executors.nats import NatsSpec
-from llxprt_hooks.inspection.log import HookLog
 from llxprt_hooks.serve.nats_front import NatsFront
 from llxprt_hooks.serve.worker import PolicyWorker
 from llxprt_hooks.settings.problem import SettingsError
@@ -59,7 +59,7 @@ def _load(options: ServeOptions) -> Config:
     try:
         config = Config.load(options.directory, strict=True, observer=HookLog(options.directory))
     except SettingsError as error:
-        raise ServeError(f"These settings cannot be read, so their hooks would not run:\n{error}") from error
+        raise ServeError(error.refusal) from error
     if config.settings is not None and config.settings.notices:
         project = config.working_dir
         raise ServeError(f"Not all hooks of this folder may run. Approve them: llxprt-hooks trust -C {project}")

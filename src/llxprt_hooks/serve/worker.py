@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.bus.hops import MOST_HOPS, hop
-from llxprt_hooks.bus.patience import read_patience
+from llxprt_hooks.bus.timeout_header import read_timeout
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES
 from llxprt_hooks.engine.results import AggregatedHookResult, HookStageError, build_failure_envelope
 from llxprt_hooks.model.payload import mark_fields
@@ -55,11 +55,11 @@ class PolicyWorker:
     ) -> AggregatedHookResult:
         """Run the hooks of an event. Whatever is wrong with it becomes a failure envelope.
 
-        ``hops`` and ``patience`` are the values of the headers of ``bus.hops`` and ``bus.patience``.
+        ``hops`` and ``patience`` are the values of the headers of ``bus.hops`` and ``bus.timeout_header``.
         """
         started = time.perf_counter()
         with hop(hops) as number:
-            result = await self._fire(event_name, hook_input, number, read_patience(patience))
+            result = await self._fire(event_name, hook_input, number, read_timeout(patience))
         self.metrics.count(event_name, result, time.perf_counter() - started)
         return result
 

@@ -7,18 +7,53 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.nats_address import server_problem
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.hook_fields import FieldReader
-    from llxprt_hooks.settings.jsonc import Node
+    from collections.abc import Mapping
 
 DEFAULT_STREAM: Final = "LLXPRT_HOOKS"
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
-_NOT_AUDITED: Final = "until this is fixed, no records are sent"
+
+
+def _stream_problem(stream: str) -> str | None:
+    return None if _STREAM_NAME.fullmatch(stream) else "expected up to 200 letters, digits, `_` and `-`"
+
+
+AUDIT_NATS: Final = Shape(
+    "audit.nats",
+    "The NATS server with JetStream that gets the records.",
+    {
+        "servers": Field(
+            ArrayOf(Scalar(Kind.STRING, problem=server_problem), not_blank=True),
+            "Its addresses, for example `tls://nats.example.org:4222`.",
+            required=True,
+            address=True,
+        ),
+        "stream": Field(
+            Scalar(Kind.STRING, problem=_stream_problem),
+            "The stream; it is created if it does not exist.",
+            default=DEFAULT_STREAM,
+        ),
+        "credentials": Field(Scalar(Kind.STRING), "The path of a file with credentials."),
+    },
+    example={"servers": ["nats://127.0.0.1:4222"]},
+    if_unfit="until this is fixed, no records are sent",
+)
+
+AUDIT: Final = Shape(
+    "audit",
+    "Where the record of every execution is sent.",
+    {
+        "nats": Field(AUDIT_NATS, AUDIT_NATS.description, required=True),
+        "payloads": Field(Scalar(Kind.BOOLEAN), "Whether records contain what hooks were sent.", default=False),
+    },
+    example={"nats": {"servers": ["nats://127.0.0.1:4222"]}},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +66,11 @@ class AuditRule:
     payloads: bool = False
     """Whether the records contain what the hooks were sent."""
 
+    @classmethod
+    def of(cls, nats: Mapping[str, Any], *, payloads: bool) -> AuditRule:
+        """The rule with a value that fits ``AUDIT_NATS``."""
+        return cls(tuple(nats["servers"]), nats.get("stream", DEFAULT_STREAM), nats.get("credentials"), payloads)
 
-def read_audit(reader: FieldReader, config: Node | None) -> AuditRule | None:
-    """Return the rule in a ``hooksConfig``, or ``None``."""
-    audit = reader.member(config, "audit", Kind.OBJECT)
-    if audit is None:
-        return None
-    nats = reader.member(audit, "nats", Kind.OBJECT)
-    servers = tuple(reader.strings(nats, "servers"))
-    if nats is None or not servers:
-        reader.report(nats or audit, f'"audit" must name "servers" under "nats"; {_NOT_AUDITED}')
-        return None
-    if problem := next(filter(None, map(server_problem, servers)), None):
-        reader.report(nats, f'"servers": {problem}; {_NOT_AUDITED}')
-        return None
-    stream = reader.member(nats, "stream", Kind.STRING)
-    if stream and not _STREAM_NAME.fullmatch(str(stream.scalar)):
-        reader.report(stream, f'"stream" must consist of letters, digits, "_" and "-"; {_NOT_AUDITED}')
-        return None
-    credentials = reader.member(nats, "credentials", Kind.STRING)
-    return AuditRule(
-        servers,
-        str(stream.scalar) if stream else DEFAULT_STREAM,
-        str(credentials.scalar) if credentials else None,
-        bool(reader.switch(audit, "payloads")),
-    )
+
+NOWHERE: Final = AuditRule(())
+"""What a file with a mistake says: no records are sent, and no other file can have them sent elsewhere."""

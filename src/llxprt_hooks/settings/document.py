@@ -50,7 +50,9 @@ class Document:
         return problems.all()
 
     def _duplicate_key(self, member: Member) -> Problem:
-        return self.problem_at(member.key_start, f'duplicate key "{shown(member.key)}"; the last one wins')
+        return self.problem_at(
+            member.key_start, f"duplicate key `{shown(member.key)}` in this object; the last one wins"
+        )
 
 
 def read_document(file: Path) -> Document | Problem | None:

@@ -13,18 +13,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from llxprt_hooks.settings.hook_fields import FieldReader
-    from llxprt_hooks.settings.jsonc import Node
+    from collections.abc import Mapping
 
 AGENT_VARIABLE: Final = "LLXPRT_AGENT"
 """Set to ``1`` in everything that an agent starts."""
 
-_LISTS: Final = ("allow", "deny")
 _PATTERN: Final = re.compile(r"[^=*\0]*\*|[^=*\0]+")
+
+
+def _name_problem(name: str) -> str | None:
+    return None if _PATTERN.fullmatch(name) else "expected the name of a variable, optionally ending in `*`"
+
+
+_NAMES: Final = ArrayOf(Scalar(Kind.STRING, problem=_name_problem))
+
+ENVIRONMENT: Final = Shape(
+    "environment",
+    "Which variables of the environment hooks inherit. A name is written out, or ends with a `*` for any rest.",
+    {
+        "allow": Field(_NAMES, "Only these are inherited; all, if not given.", default=["*"]),
+        "deny": Field(_NAMES, "These are not inherited.", default=[]),
+    },
+    example={"deny": ["AWS_*", "GITHUB_TOKEN"]},
+    if_unfit="until this is fixed, hooks inherit no variables",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,7 @@ class EnvironmentRule:
 
 
 NOTHING: Final = EnvironmentRule(allow=())
+"""The rule in place of one that does not fit its declaration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +74,6 @@ class HookEnvironment:
 
     def _admits(self, name: str) -> bool:
         return name == AGENT_VARIABLE or all(rule.admits(name) for rule in self.rules)
-
-
-def read_environment(reader: FieldReader, config: Node | None) -> EnvironmentRule | None:
-    """Return the rule in a ``hooksConfig``, or ``None``."""
-    node = config.at("environment") if config else None
-    if node is None:
-        return None
-    mistakes = list(mistakes_in(node))
-    for place, expected in mistakes:
-        reader.report(place, f"{expected}; until this is fixed, hooks inherit no variables")
-    if mistakes:
-        return NOTHING
-    return EnvironmentRule(**{member.key: tuple(member.value.to_value()) for member in node.members})
-
-
-def mistakes_in(node: Node) -> Iterator[tuple[Node, str]]:
-    """Yield what is wrong with a rule: where, and what was expected."""
-    if node.kind is not Kind.OBJECT:
-        yield node, f'"environment" must be {Kind.OBJECT} with "allow" and "deny"'
-    for member in node.members:
-        if member.key not in _LISTS:
-            yield member.value, '"environment" may only contain "allow" and "deny"'
-        elif member.value.kind is not Kind.ARRAY:
-            yield member.value, f'"{member.key}" must be {Kind.ARRAY} of names'
-        else:
-            for item in member.value.items:
-                if not isinstance(item.scalar, str) or not _PATTERN.fullmatch(item.scalar):
-                    yield item, f'"{member.key}" must list variable names, optionally ending in "*"'
 
 
 def _listed(name: str, patterns: tuple[str, ...]) -> bool:

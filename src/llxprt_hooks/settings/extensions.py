@@ -16,20 +16,36 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.document import Document, read_document
-from llxprt_hooks.settings.hook_fields import FieldReader
+from llxprt_hooks.settings.hook_fields import HOOKS, FieldReader
 from llxprt_hooks.settings.hook_groups import LEFT_OUT, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.shape import Field, Scalar, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from llxprt_hooks.settings.jsonc import Node
 
 MANIFESTS: Final = ("llxprt-extension.json", "gemini-extension.json")
 PLACEHOLDER: Final = "${extensionPath}"
+
+MANIFEST: Final = Shape(
+    "manifest",
+    "About an extension. Other keys belong to other parts of the agent.",
+    {"name": Field(Scalar(Kind.STRING), "What lists and logs call the extension; its folder if not given.")},
+    open=True,
+)
+
+EXTENSION: Final = Shape(
+    "extension",
+    "The hooks of an extension.",
+    {"hooks": Field(Shape("hooks", HOOKS.description, {}, open=True), HOOKS.description, required=True)},
+    open=True,
+)
+"""The file with the hooks of an extension, except for events, which ``engine.schema`` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +62,26 @@ class Extension:
 
 def find_extensions(folder: Path, shell_keys: Collection[str]) -> tuple[tuple[Extension, ...], list[Problem]]:
     """Return the extensions in a folder by name, and their problems. ``shell_keys`` are hook keys with shell code."""
-    problems: list[Problem] = []
-    try:
-        paths = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    except (FileNotFoundError, NotADirectoryError):
-        paths = []
-    except OSError as error:
-        problems.append(Problem(folder, 1, 1, f"the extensions cannot be listed: {error.strerror}"))
-        paths = []
+    paths, problem = extension_folders(folder)
+    problems = [problem] if problem else []
     found = [extension for path in paths if (extension := _extension(path.absolute(), shell_keys, problems))]
     return tuple(sorted(found, key=lambda extension: (extension.name, str(extension.path)))), problems
+
+
+def extension_folders(folder: Path | None) -> tuple[list[Path], Problem | None]:
+    """Return the folders of the extensions in a folder, or why they cannot be listed."""
+    try:
+        paths = [path for path in folder.iterdir() if not path.name.startswith(".")] if folder else []
+        return [path for path in paths if path.is_dir()], None
+    except (FileNotFoundError, NotADirectoryError):
+        return [], None
+    except OSError as error:
+        return [], Problem(folder, 1, 1, f"the extensions cannot be listed: {error.strerror}")
+
+
+def read_manifest(path: Path) -> Document | Problem | None:
+    """Read the manifest in the folder of an extension."""
+    return read_document(path / MANIFESTS[0]) or read_document(path / MANIFESTS[1])
 
 
 def place_path(command: str, path: str) -> str | None:
@@ -112,7 +138,7 @@ def _open_quote(text: str, quote: str) -> str:
 def _extension(path: Path, shell_keys: Collection[str], problems: list[Problem]) -> Extension | None:
     hooks_file = path / "hooks" / "hooks.json"
     hooks = read_own_document(hooks_file)
-    manifest = read_document(path / MANIFESTS[0]) or read_document(path / MANIFESTS[1])
+    manifest = read_manifest(path)
     if manifest is None:
         if hooks is not None:
             problems.append(Problem(hooks_file, 1, 1, f"ignored, because the extension has no {MANIFESTS[0]}"))
@@ -131,32 +157,29 @@ def _name(manifest: Document | Problem, problems: list[Problem]) -> str:
     if isinstance(manifest, Problem):
         problems.append(manifest)
         return ""
-    reader = FieldReader(manifest)
-    name = reader.member(manifest.root, "name", Kind.STRING)
+    reader = FieldReader(manifest, MANIFEST)
     problems += reader.problems
-    return str(name.scalar) if name else ""
+    return reader.value("name") or ""
 
 
 def _with_hooks(
     name: str, document: Document, path: Path, shell_keys: Collection[str], problems: list[Problem]
 ) -> Extension:
-    reader = FieldReader(document)
-    if document.root.at("hooks") is None:
-        reader.report(document.root, 'missing key "hooks", which contains the events')
+    reader = FieldReader(document, EXTENSION)
     for key in SWITCHES:
         if node := document.root.at("hooks", key):
-            reader.report(node, f'"{key}" is ignored: an extension cannot turn hooks on or off')
-    inserter = _PathInserter(reader, str(path), shell_keys)
-    hooks = {event: inserter.value(groups) for event, groups in reader.events(document.root).items()}
+            reader.report(node, f"`{key}` is ignored: an extension cannot turn hooks on or off")
+    inserter = PathInserter(reader.report, str(path), shell_keys)
+    hooks = {event: inserter.value(groups) for event, groups in reader.events().items()}
     problems += document.duplicate_keys() + reader.problems
     return Extension(name, hooks, path=path, document=document)
 
 
-class _PathInserter:
+class PathInserter:
     """Converts nodes to values, with ``${extensionPath}`` replaced."""
 
-    def __init__(self, reader: FieldReader, path: str, shell_keys: Collection[str]) -> None:
-        self._reader = reader
+    def __init__(self, report: Callable[[Node, str], object], path: str, shell_keys: Collection[str]) -> None:
+        self._report = report
         self._path = path
         self._shell_keys = shell_keys
 
@@ -177,7 +200,7 @@ class _PathInserter:
         unsafe = next((node for node in commands if place_path(str(node.scalar), self._path) is None), None)
         if unsafe is None:
             return False
-        self._reader.report(
+        self._report(
             unsafe,
             f"this hook is skipped: {PLACEHOLDER} is used where the shell could read parts of {self._path} as "
             f"code; rename that folder, or move the command into a script of the extension",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.audit import read_audit
-from llxprt_hooks.settings.environment import read_environment
+from llxprt_hooks.settings.audit import AUDIT, AUDIT_NATS, NOWHERE, AuditRule
+from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentRule
 from llxprt_hooks.settings.hook_groups import DISCARDED, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
+from llxprt_hooks.settings.misfits import Mistake, misfits
 from llxprt_hooks.settings.problem import ProblemList
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from llxprt_hooks.settings.audit import AuditRule
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.environment import EnvironmentRule
     from llxprt_hooks.settings.jsonc import Node
+    from llxprt_hooks.settings.misfits import Misfit
     from llxprt_hooks.settings.problem import Problem
-
 
 ENABLING_KEYS: Final = (
     ("enableHooks",),
@@ -36,6 +36,74 @@ MANAGED: Final = "managed"
 MANAGED_ONLY: Final = "managedOnly"
 """The keys of ``hooksConfig`` for managed hooks."""
 
+_BOOLEAN: Final = Scalar(Kind.BOOLEAN)
+_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
+_DISABLED: Final = Field(
+    ArrayOf(Scalar(Kind.STRING)),
+    "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
+    "files are joined.",
+    default=[],
+)
+
+HOOKS_CONFIG: Final = Shape(
+    "hooksConfig",
+    "About all hooks.",
+    {
+        "enabled": _ENABLED,
+        "disabled": _DISABLED,
+        "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
+        "audit": Field(AUDIT, AUDIT.description),
+        "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
+        MANAGED: Field(
+            _BOOLEAN,
+            "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "
+            "switch them off or change them.",
+            default=False,
+        ),
+        MANAGED_ONLY: Field(
+            _BOOLEAN, "In a file with `managed`: hooks of all other files and of extensions do not run.", default=False
+        ),
+        "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
+    },
+)
+
+TOOLS: Final = Shape(
+    "tools",
+    "About tools.",
+    {
+        "enableHooks": Field(
+            _BOOLEAN, "Another spelling of the top-level `enableHooks`, read where that is absent.", deprecated=True
+        )
+    },
+    open=True,
+)
+
+HOOKS: Final = Shape(
+    "hooks",
+    "The hooks: event names, each with its groups of hooks.",
+    {
+        "enabled": _ENABLED,
+        "disabled": replace(_DISABLED, description="Another spelling of `hooksConfig.disabled`.", deprecated=True),
+    },
+    open=True,
+)
+"""The ``hooks`` of a settings file, except for events, which ``engine.schema`` adds."""
+
+SETTINGS: Final = Shape(
+    "settings",
+    "The hook settings in `.llxprt/settings.json`. Other keys belong to other parts of the agent.",
+    {
+        "enableHooks": Field(
+            _BOOLEAN, "Whether hooks run. The project's word counts over the user's and the system's.", default=False
+        ),
+        "hooks": Field(HOOKS, HOOKS.description, default={}),
+        "hooksConfig": Field(HOOKS_CONFIG, "About all hooks."),
+        "tools": Field(TOOLS, "About tools."),
+    },
+    open=True,
+)
+"""A settings file, with ``HOOKS`` as above."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookFields:
@@ -49,7 +117,7 @@ class HookFields:
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
     audit: AuditRule | None
-    """Where records of executions are sent; ``None`` if the file does not set it."""
+    """Where records of executions are sent; ``None`` if the file does not set it, ``NOWHERE`` if it is invalid."""
     managed: bool
     """Whether the file says that its hooks are managed; only root can say so (D-36)."""
     managed_only: bool
@@ -57,82 +125,99 @@ class HookFields:
     problems: tuple[Problem, ...]
 
 
-_DISCARDED: Final = f"which is {DISCARDED}"
-
-
 def read_hook_fields(document: Document) -> HookFields:
-    reader = FieldReader(document)
-    config = reader.member(document.root, "hooksConfig", Kind.OBJECT)
-    reader.member(document.root, "tools", Kind.OBJECT)
+    reader = FieldReader(document, SETTINGS)
     return HookFields(
-        enabled=_switch(reader, document.root),
-        hooks={event: groups.to_value() for event, groups in reader.events(document.root).items()},
-        disabled=tuple(name for *way, key in DISABLED_LISTS for name in reader.strings(document.root.at(*way), key)),
-        environment=read_environment(reader, config),
-        warm=reader.switch(config, "warm"),
-        audit=read_audit(reader, config),
-        managed=bool(reader.switch(config, MANAGED)),
-        managed_only=bool(reader.switch(config, MANAGED_ONLY)),
+        enabled=_switch(reader),
+        hooks={event: groups.to_value() for event, groups in reader.events().items()},
+        disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
+        environment=_environment(reader),
+        warm=reader.value("hooksConfig", "warm"),
+        audit=_audit(reader) if document.root.at("hooksConfig", "audit") else None,
+        managed=bool(reader.value("hooksConfig", MANAGED)),
+        managed_only=bool(reader.value("hooksConfig", MANAGED_ONLY)),
         problems=(*document.duplicate_keys(), *reader.problems),
     )
 
 
 class FieldReader:
-    """Reads fields of the expected kind from a document and collects problems with the others."""
+    """Reads the values of a document that fit their declaration, and collects problems with the others."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, declared: Shape) -> None:
         self._document = document
         self._problems = ProblemList()
+        self._unfit: set[int] = set()
+        self._effects: set[str] = set()
+        for misfit in misfits(declared, document.root):
+            if misfit.mistake is not Mistake.UNKNOWN or misfit.shape is ENVIRONMENT:
+                self._add(misfit)
 
     @property
     def problems(self) -> list[Problem]:
         return self._problems.all()
 
-    def member(self, parent: Node | None, key: str, kind: Kind) -> Node | None:
-        """Return the value of a key, or ``None`` if it is missing or of another kind."""
-        node = parent.at(key) if parent else None
-        return node if node and self._is(kind, node, f'"{key}" must be {kind}') else None
+    def value(self, *path: str) -> Any:
+        """Return the value at a path, without unfit elements if it is an array; ``None`` if it is missing or unfit."""
+        node = self._document.root.at(*path)
+        if node is None or node.start in self._unfit:
+            return None
+        if node.kind is Kind.ARRAY:
+            return [item.to_value() for item in node.items if item.start not in self._unfit]
+        return node.to_value()
 
-    def switch(self, parent: Node | None, key: str) -> bool | None:
-        """Return a boolean field, or ``None``."""
-        node = self.member(parent, key, Kind.BOOLEAN)
-        return bool(node.scalar) if node else None
+    def is_unfit(self, shape: Shape) -> bool:
+        """Return whether an object is not used because of a mistake anywhere in it."""
+        return shape.if_unfit in self._effects
 
-    def strings(self, parent: Node | None, key: str) -> list[str]:
-        """Return a list of strings, without elements of other kinds."""
-        node = self.member(parent, key, Kind.ARRAY)
-        expected = f'"{key}" must list strings'
-        return [str(item.scalar) for item in node.items if self._is(Kind.STRING, item, expected)] if node else []
-
-    def events(self, root: Node) -> dict[str, Node]:
+    def events(self) -> dict[str, Node]:
         """Return the arrays of hook groups under ``hooks``, by event name."""
-        hooks = root.at("hooks")
-        if hooks and not self._is(Kind.OBJECT, hooks, '"hooks" must be an object', _DISCARDED):
-            return {}
+        hooks = self._document.root.at("hooks")
         groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
-        return {
-            event: node
-            for event, node in groups.items()
-            if self._is(Kind.ARRAY, node, f'"{shown(event)}" must be an array of hook groups', _DISCARDED)
-        }
+        for event, node in groups.items():
+            if node.kind is not Kind.ARRAY:
+                expected = f"`{shown(event)}` must be an array of hook groups"
+                self.report(node, f"{expected}, found {self._document.found(node)}, {_DISCARDED}")
+        return {event: node for event, node in groups.items() if node.kind is Kind.ARRAY}
 
     def report(self, node: Node, message: str) -> None:
         """Add a problem with a node."""
         self._problems.add(lambda: self._document.problem_at(node.start, message))
 
-    def _is(self, kind: Kind, node: Node, expected: str, effect: str = "which is ignored") -> bool:
-        if node.kind is kind:
-            return True
-        document = self._document
-        self._problems.add(
-            lambda: document.problem_at(node.start, f"{expected}, found {document.found(node)}, {effect}")
-        )
-        return False
+    def _add(self, misfit: Misfit) -> None:
+        self._unfit.add(misfit.node.start)
+        self._effects.add(misfit.effect)
+        self._problems.add(lambda: self._problem(misfit))
+
+    def _problem(self, misfit: Misfit) -> Problem:
+        if misfit.effect:
+            effect = f"; {misfit.effect}"
+        elif misfit.mistake is Mistake.MISSING:
+            effect = ""
+        else:
+            effect = f", {_DISCARDED if misfit.key == 'hooks' else 'which is ignored'}"
+        node = misfit.member.value if misfit.member else misfit.node
+        return self._document.problem_at(node.start, misfit.words(self._document) + effect)
 
 
-def _switch(reader: FieldReader, root: Node) -> bool | None:
-    canonical, *aliases = (reader.switch(root.at(*way), key) for *way, key in ENABLING_KEYS)
+_DISCARDED: Final = f"which is {DISCARDED}"
+
+
+def _switch(reader: FieldReader) -> bool | None:
+    canonical, *aliases = (reader.value(*path) for path in ENABLING_KEYS)
     if canonical is not None:
-        return canonical
+        return bool(canonical)
     given = [alias for alias in aliases if alias is not None]
     return all(given) if given else None
+
+
+def _environment(reader: FieldReader) -> EnvironmentRule | None:
+    if reader.is_unfit(ENVIRONMENT):
+        return NOTHING
+    given = reader.value("hooksConfig", "environment")
+    return None if given is None else EnvironmentRule(**{key: tuple(names) for key, names in given.items()})
+
+
+def _audit(reader: FieldReader) -> AuditRule:
+    nats = None if reader.is_unfit(AUDIT_NATS) else reader.value("hooksConfig", "audit", "nats")
+    payloads = bool(reader.value("hooksConfig", "audit", "payloads"))
+    return NOWHERE if nats is None else AuditRule.of(nats, payloads=payloads)

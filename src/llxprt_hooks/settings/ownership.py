@@ -53,14 +53,14 @@ def folder_writers(file: Path, owners: Collection[int] = ()) -> str | None:
     return None
 
 
-def root_ids(proc: Path = _PROC) -> set[int]:
+def root_ids() -> set[int]:
     """Return the user ids that root's files have.
 
     In a user namespace that does not know the machine's root, such as a sandbox, they have the placeholder id.
     """
     try:
-        rows = [tuple(map(int, row.split())) for row in (proc / "self/uid_map").read_text().splitlines()]
-        placeholder = int((proc / "sys/kernel/overflowuid").read_text())
+        rows = [tuple(map(int, row.split())) for row in (_PROC / "self/uid_map").read_text().splitlines()]
+        placeholder = int((_PROC / "sys/kernel/overflowuid").read_text())
     except OSError:  # not Linux
         return {0}
     knows_root = any(outside == 0 for _, outside, _ in rows)

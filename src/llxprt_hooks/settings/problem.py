@@ -22,6 +22,11 @@ class SettingsError(Exception):
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    @property
+    def refusal(self) -> str:
+        """The message of a program that does not start without these settings."""
+        return f"These settings cannot be read, so their hooks would not run:\n{self}"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -2,13 +2,13 @@
 
 ``engine.schema`` and each hook type in ``engine.executors`` declare their settings with it. The engine reads hooks by
 the declaration, ``llxprt-hooks validate`` checks files against it, and the JSON Schema is generated from it. Files with
-tests for hooks are declared in the same way, in ``inspection.hook_tests``.
+tests for hooks are declared in the same way, in ``inspection.hook_test_file``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -27,6 +27,8 @@ class Scalar:
     suggestions: tuple[str, ...] = ()
     above: float | None = None
     not_blank: bool = False
+    problem: Callable[[str], str | None] | None = None
+    """Returns why a string cannot be used, as the end of a sentence without the string; else None."""
     is_command_line: bool = False
     """Whether it is for the shell: what is put into it must be quoted, and programs and variables in it are checked."""
 
@@ -36,6 +38,7 @@ class ArrayOf:
     """An array whose elements are all declared alike."""
 
     element: Value
+    not_blank: bool = False
     kind: Kind = Kind.ARRAY
 
 
@@ -48,6 +51,8 @@ class Shape:
     fields: Mapping[str, Field]
     open: bool = False
     example: Mapping[str, object] | None = None
+    if_unfit: str = ""
+    """What a mistake in it means, if none of it is used because of one; elsewhere only that value is ignored."""
     kind: Kind = Kind.OBJECT
 
 
@@ -135,7 +140,7 @@ class _Unusual:
 
 def _usual(field: Field) -> Any:
     value = field.value
-    if not isinstance(value, Scalar) or (value.not_blank and not field.required):
+    if not isinstance(value, Scalar) or value.problem or (value.not_blank and not field.required):
         return _Unusual
     if value.kind is Kind.BOOLEAN:
         return bool
@@ -157,12 +162,16 @@ def _misfit(key: str, field: Field, value: object) -> FieldProblem:
     return FieldProblem(key, words, discards=field.required)
 
 
-def fits_limits(declared: Scalar, value: object) -> bool:
-    """Whether a value of the declared kind is one of the choices and in range."""
+def fits_limits(declared: Scalar | ArrayOf, value: object) -> bool:
+    """Whether a value of the declared kind is allowed: one of the choices, in range, not blank; elements aside."""
+    if isinstance(declared, ArrayOf):
+        return bool(value) or not declared.not_blank
     if declared.not_blank:
         return bool(str(value).strip())
     if declared.choices:
         return value in declared.choices
+    if declared.problem:
+        return declared.problem(str(value)) is None
     return declared.above is None or (isinstance(value, int | float) and declared.above < value < math.inf)
 
 
@@ -205,8 +214,8 @@ def _fits(declared: Value, value: object) -> bool:
     kind = declared.kind
     if not isinstance(value, _TYPES[kind]) or (kind is Kind.NUMBER and isinstance(value, bool)):
         return False
-    if isinstance(declared, Scalar):
-        return fits_limits(declared, value)
-    if isinstance(declared, ArrayOf):
-        return isinstance(value, list) and all(_fits(declared.element, element) for element in value)
-    return isinstance(value, Mapping) and not read_fields(declared.fields, value)[1]
+    if isinstance(declared, Shape):
+        return isinstance(value, Mapping) and not read_fields(declared.fields, value)[1]
+    if isinstance(declared, ArrayOf) and isinstance(value, list):
+        return fits_limits(declared, value) and all(_fits(declared.element, element) for element in value)
+    return fits_limits(declared, value)

@@ -99,7 +99,7 @@ class SpawnContext:
         ):
             return None
         decision = _decide(command, self.directory, self.environment.get("PATH"))
-        if decision is None or any(map(_is_executable, decision.passed_over)):
+        if decision is None or any(map(is_executable, decision.passed_over)):
             return None
         return decision
 
@@ -154,9 +154,9 @@ def _decide(command: str, directory: str, path: str | None) -> DirectCommand | N
     if not program or "=" in program or program.startswith(_NOT_A_PROGRAM_PREFIX) or program in _SHELL_WORDS:
         return None
     passed_over: list[str] = []
-    for file in _candidates(program, path):
+    for file in candidates(program, path):
         absolute = os.path.join(directory, file)  # noqa: PTH118
-        if _is_executable(absolute):
+        if is_executable(absolute):
             return (
                 DirectCommand(file, tuple(arguments), tuple(passed_over)) if _is_native_executable(absolute) else None
             )
@@ -164,7 +164,7 @@ def _decide(command: str, directory: str, path: str | None) -> DirectCommand | N
     return None
 
 
-def _candidates(program: str, path: str | None) -> Iterator[str]:
+def candidates(program: str, path: str | None) -> Iterator[str]:
     """List the files that a program name may refer to, in order.
 
     Stops at the first relative PATH entry, whose meaning depends on the cwd.
@@ -178,7 +178,7 @@ def _candidates(program: str, path: str | None) -> Iterator[str]:
         yield os.path.join(folder, program)  # noqa: PTH118
 
 
-def _is_executable(file: str) -> bool:
+def is_executable(file: str) -> bool:
     try:
         return os.access(file, os.X_OK) and not os.path.isdir(file)  # noqa: PTH112
     except ValueError:  # not a valid file name

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.warm import PythonStart
+from llxprt_hooks.shell.direct_exec import candidates, is_executable
 
 if TYPE_CHECKING:
     from llxprt_hooks.shell.direct_exec import DirectCommand
@@ -53,8 +54,8 @@ def _start_of(command: DirectCommand, environment: Mapping[str, str], directory:
         return None
     interpreter, arguments = shebang[0], (*shebang, command.executable, *command.arguments[1:])
     if os.path.basename(interpreter) == "env" and len(shebang) == 2:  # noqa: PTH119
-        found = _in_path(shebang[1], environment.get("PATH", ""))
-        return _start(found, arguments[1:]) if found and _PYTHON.fullmatch(shebang[1]) else None
+        found = next(filter(is_executable, candidates(shebang[1], environment.get("PATH"))), "")
+        return _start(found, arguments[1:]) if _PYTHON.fullmatch(shebang[1]) else None
     return _start(interpreter, arguments) if _PYTHON.fullmatch(os.path.basename(interpreter)) else None  # noqa: PTH119
 
 
@@ -102,13 +103,3 @@ def _shebang(file: str) -> list[str]:
     if not line.startswith(b"#!") or len(line) > _MAX_SHEBANG:
         return []
     return os.fsdecode(line[2:].strip(b" \t")).split(None, 1)
-
-
-def _in_path(program: str, path: str) -> str:
-    for folder in path.split(":"):
-        if not folder.startswith("/"):
-            return ""
-        file = os.path.join(folder, program)  # noqa: PTH118
-        if os.access(file, os.X_OK) and not os.path.isdir(file):  # noqa: PTH112
-            return file
-    return ""

@@ -7,11 +7,11 @@ has answered or is not called, into the next one (D-14).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import AnyTranslator, Restriction, resolve_translator
@@ -188,12 +188,16 @@ async def execute_model_with_hooks(
     ``notes`` are those of the previous result. If hooks block or stop, the model is not called; the result then has the
     reason, and the answer that a hook gave in place of the model's.
     """
-    hooked = HookedModelCall(config, request, translator=translator, notes=notes) if config.enable_hooks else None
-    if hooked is not None and (result := await hooked.before()) is not None:
+    if not config.enable_hooks:
+        return ModelCallResult(response=await resolve(call(request)))
+    return await run_model_call(HookedModelCall(config, request, translator=translator, notes=notes), call)
+
+
+async def run_model_call(hooked: HookedModelCall[Any], call: Callable[[Any], Any]) -> ModelCallResult[Any]:
+    """Call a model, with a function or a coroutine function, between the hooks of its call."""
+    if (result := await hooked.before()) is not None:
         return result
-    outcome = call(request if hooked is None else hooked.request)
-    response = await outcome if inspect.isawaitable(outcome) else outcome
-    return ModelCallResult(response=response) if hooked is None else await hooked.after(response)
+    return await hooked.after(await resolve(call(hooked.request)))
 
 
 _RESTRICTING = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL)

@@ -266,7 +266,11 @@ def _portal() -> _Portal:
     global _shared
     with _lock:
         if _shared is None:
-            _shared = _Portal()
+            portal = _Portal()
+            if _shared is None:
+                _shared = portal
+            else:  # a signal handler has called hooks meanwhile
+                portal.close(0)
         return _shared
 
 
@@ -281,13 +285,13 @@ def _forget_after_fork() -> None:
     """A forked process has the loop but not its thread. Closing the loop would unregister the parent's descriptors."""
     global _shared, _lock
     _inherited.append(_shared)
-    _shared, _lock = None, threading.Lock()
+    _shared, _lock = None, threading.RLock()
 
 
 _thread = threading.local()
 _depth: ContextVar[int] = ContextVar("llxprt_hooks_portal_depth", default=0)
 _shared: _Portal | None = None
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may interrupt the thread that holds it
 _inherited: list[_Portal | None] = []
 atexit.register(_close_shared)
 os.register_at_fork(after_in_child=_forget_after_fork)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from llxprt_hooks.bus.messages import resolve
 from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
                 yield chunk
             return
         holds_back, held_back = hooked.holds_back, []
-        source = self._call(hooked.request)
-        source = await source if inspect.isawaitable(source) else source
+        source = await resolve(self._call(hooked.request))
         try:
             async with aclosing(_chunks(source)) as chunks:
                 async for chunk in chunks:
@@ -138,6 +137,5 @@ async def _chunks(source: Any) -> AsyncGenerator[Any, None]:
 async def _close(source: Any) -> None:
     """Close a stream that may not be at its end; SDKs call it ``close``, generators ``aclose``."""
     close = getattr(source, "aclose", None) or getattr(source, "close", None)
-    closing = None if close is None else close()
-    if inspect.isawaitable(closing):
-        await closing
+    if close is not None:
+        await resolve(close())

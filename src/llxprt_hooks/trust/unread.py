@@ -41,6 +41,6 @@ def _has_hooks(document: Document) -> bool:
 
 def is_event(member: Member) -> bool:
     """Return whether a member of an object has the hooks of an event, here or in Claude Code."""
-    from llxprt_hooks.engine.suggestions import CLAUDE_EVENTS  # not needed to start an agent
+    from llxprt_hooks.foreign import CLAUDE_EVENTS  # not needed to start an agent
 
     return member.value.kind is Kind.ARRAY and (member.key in tuple(HookEventName) or member.key in CLAUDE_EVENTS)

@@ -40,16 +40,18 @@ class SettingsWatch:
     def __init__(self, project_dir: str | os.PathLike[str]) -> None:
         self._project = absolute_project(project_dir)
         self._seen = self._stamps()
-        self._ended = threading.Event()
+        # Not an Event: the garbage collector may end the watch in the very thread that is beginning to wait for it.
+        self._end = threading.Lock()
+        self._end.acquire()
 
     def start(self, config: Reloadable) -> None:
         """Watch the files for as long as the configuration is used."""
-        weakref.finalize(config, self._ended.set)
+        weakref.finalize(config, self._end.release)
         arguments = (weakref.ref(config),)
         threading.Thread(target=self._watch, args=arguments, name="llxprt-hooks-watch", daemon=True).start()
 
     def _watch(self, reference: weakref.ref[Reloadable]) -> None:
-        while not self._ended.wait(INTERVAL):
+        while not self._end.acquire(timeout=INTERVAL):
             before, self._seen = self._seen, self._stamps()
             config = reference()
             if self._seen != before and config is not None:

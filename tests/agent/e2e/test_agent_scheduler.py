@@ -140,7 +140,7 @@ async def test_a_call_that_is_not_approved_keeps_what_a_hook_says_to_the_model(
 
 
 @pytest.mark.requirement("HOOK-159")
-async def test_so_does_a_call_whose_arguments_a_hook_spoiled(project: AgentProject) -> None:
+async def test_a_call_whose_arguments_a_hook_broke_ends_with_the_messages_of_hooks(project: AgentProject) -> None:
     says = {"systemMessage": "Mind the unit.", "hookSpecificOutput": {"tool_input": {"number": 7}}}
     [call] = await Probe(project, ToolResult("never"), BeforeTool=project.hook("spoil", says)).run("probe")
     assert call.status is CallStatus.ERROR
@@ -170,7 +170,7 @@ async def test_hooks_never_change_the_result_that_the_tool_made(project: AgentPr
 
 @pytest.mark.requirement("HOOK-020", "HOOK-028")
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
-async def test_a_stop_reaches_whoever_runs_the_loop(project: AgentProject, event: str) -> None:
+async def test_a_stop_reaches_the_code_that_runs_the_loop(project: AgentProject, event: str) -> None:
     hooks: dict[str, Any] = {event: project.hook("stop", {"continue": False, "stopReason": "enough"})}
     [call] = await Probe(project, ToolResult("found it"), **hooks).run("probe")
     assert call.result.stop_reason == "enough"

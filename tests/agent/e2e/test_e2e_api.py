@@ -100,7 +100,7 @@ def test_a_transient_error_is_tried_again(played: Played) -> None:
 
 
 @pytest.mark.requirement("HOOK-172")
-def test_trying_again_is_no_new_model_call(played: Played) -> None:
+def test_a_retry_is_not_a_new_model_call(played: Played) -> None:
     run = played(passing_errors, HTTP)
     assert len(run.payloads("before")) == len(run.payloads("after")) == 2
 
@@ -217,7 +217,7 @@ def broken_off_as_text(project: AgentProject) -> AgentRun:
     return project.play(answers=[Reply(unfinished("Half an ", "answer"))])
 
 
-def test_the_sentence_stands_on_a_line_of_its_own(played: Played) -> None:
+def test_the_sentence_is_on_a_line_of_its_own(played: Played) -> None:
     run = played(broken_off_as_text, HTTP)
     assert run.stdout == "Half an answer\n"
     assert sentence(run)
@@ -234,7 +234,7 @@ def empty_answer(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "STOP"}]}])
 
 
-def unheard_of_finish(project: AgentProject) -> AgentRun:
+def unknown_finish(project: AgentProject) -> AgentRun:
     return watched(project, [{"candidates": [{"index": 0, "finishReason": "BRAND_NEW"}]}])
 
 
@@ -248,10 +248,10 @@ def empty_answer_after_a_call(project: AgentProject) -> AgentRun:
 
 @pytest.mark.parametrize(
     "empty",
-    [refused_prompt, empty_answer, unheard_of_finish, empty_answer_after_a_call],
+    [refused_prompt, empty_answer, unknown_finish, empty_answer_after_a_call],
     ids=lambda each: each.__name__,
 )
-def test_an_empty_answer_ends_the_turn_and_is_no_error(played: Played, empty: Scene) -> None:
+def test_an_empty_answer_ends_the_turn_and_is_not_an_error(played: Played, empty: Scene) -> None:
     run = played(empty, HTTP)
     assert (run.status, run.json["response"], run.stderr) == (0, "", "")
     assert len(run.payloads("after")) == len(run.requests)

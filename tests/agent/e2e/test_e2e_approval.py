@@ -67,7 +67,7 @@ def test_a_refused_call_says_how_to_allow_it(played: Played, mode: str) -> None:
 
 
 @each_mode
-def test_hooks_decide_before_approval_is_asked_for_and_see_only_results_of_tools_that_ran(
+def test_hooks_decide_before_approval_is_asked_for_and_see_the_results_only_if_a_tool_ran(
     played: Played, mode: str
 ) -> None:
     run = played(SCENES[mode])

@@ -99,7 +99,7 @@ def test_the_transcript_is_named_in_every_payload_and_is_the_users_own(played: P
     assert run.payloads("SessionEnd")[0]["session_id"] in transcript.name
 
 
-def test_the_transcript_has_a_json_object_a_line_for_all_that_was_said(played: Played) -> None:
+def test_the_transcript_has_one_json_object_per_line_for_each_message(played: Played) -> None:
     run = played(a_whole_session)
     transcript = Path(run.payloads("SessionEnd")[0]["transcript_path"])
     entries = [json.loads(line) for line in transcript.read_text().splitlines()]
@@ -116,7 +116,7 @@ def no_room_for_a_transcript(project: AgentProject) -> AgentRun:
     return project.run(answers=[answer("Done.")], HOME=str(project.file("no-folder", "")))
 
 
-def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_goes_on(played: Played) -> None:
+def test_a_transcript_that_cannot_be_kept_is_reported_and_the_run_continues(played: Played) -> None:
     run = played(no_room_for_a_transcript)
     assert (run.status, run.stdout) == (0, "Done.\n")
     lines = run.stderr.splitlines()

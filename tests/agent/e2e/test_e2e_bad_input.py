@@ -57,9 +57,9 @@ MALFORMED: dict[str, tuple[str | bytes, list[str]]] = {
     "unknown method": (recorded("countTokens", {}), ["recorded.jsonl:1", "method", STREAM, WHOLE]),
     "method of the wrong type": (recorded([STREAM], []), ["recorded.jsonl:1", "method", STREAM, WHOLE]),
     "no response": (json.dumps({"method": STREAM}), ["recorded.jsonl:1", "response", STREAM]),
-    "stream that is no array": (recorded(STREAM, {}), ["recorded.jsonl:1", "response", STREAM]),
-    "whole that is no object": (recorded(WHOLE, []), ["recorded.jsonl:1", "response", WHOLE]),
-    "chunk that is no object": (recorded(STREAM, [7]), ["recorded.jsonl:1", "Gemini API"]),
+    "stream that is not an array": (recorded(STREAM, {}), ["recorded.jsonl:1", "response", STREAM]),
+    "whole that is not an object": (recorded(WHOLE, []), ["recorded.jsonl:1", "response", WHOLE]),
+    "chunk that is not an object": (recorded(STREAM, [7]), ["recorded.jsonl:1", "Gemini API"]),
     "malformed chunk": (
         recorded(STREAM, [{"candidates": [{"content": "hello", "finishReason": "STOP"}]}]),
         ["recorded.jsonl:1", "Gemini API", "candidates.0.content"],
@@ -132,7 +132,7 @@ def test_an_environment_in_which_the_api_cannot_be_called_is_reported(played: Pl
 
 
 def with_settings(content: str | None) -> Scene:
-    """A run with odd settings of the project, and a user whose own hook must run all the same."""
+    """A run with unusual settings of the project. The user's own hook must still run."""
 
     def play(project: AgentProject) -> AgentRun:
         file = project.put("project", content or "")
@@ -159,7 +159,7 @@ SETTINGS = {name: with_settings(content) for name, (content, _) in BROKEN.items(
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_settings_are_reported_and_the_run_goes_on_with_the_others(played: Played, name: str) -> None:
+def test_broken_settings_are_reported_and_the_run_continues_with_the_others(played: Played, name: str) -> None:
     run = played(SETTINGS[name])
     assert (run.status, run.json["response"]) == (0, "Done.")
     [line] = run.stderr.splitlines()
@@ -273,13 +273,13 @@ def test_output_that_cannot_be_written_is_one_sentence(project: AgentProject, ou
     assert "Traceback" not in ended.stderr
 
 
-def test_a_reader_who_has_gone_ends_the_run_in_silence(project: AgentProject) -> None:
+def test_a_closed_output_pipe_ends_the_run_without_a_message(project: AgentProject) -> None:
     ended = redirected(project, "-p x -y -o stream-json | head -n 2")
     assert len(ended.stdout.splitlines()) == 2
     assert ended.stderr == ""
 
 
-# Turns without end.
+# Endless turns.
 
 
 def endless_turns(project: AgentProject) -> AgentRun:

@@ -131,14 +131,14 @@ def test_compressing_a_conversation_fires_pre_compress(played: Played) -> None:
 
 
 @pytest.mark.requirement("HOOK-203")
-def test_a_session_tells_each_of_its_starts_and_ends(played: Played) -> None:
+def test_a_session_reports_each_of_its_starts_and_ends(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     starts = [payload["source"] for payload in run.payloads("SessionStart")]
     assert starts == ["startup", "compress", "compress", "clear"]
     assert [payload["reason"] for payload in run.payloads("SessionEnd")] == ["clear", "exit"]
 
 
-def test_a_summary_stands_in_the_place_of_the_conversation(played: Played) -> None:
+def test_a_summary_replaces_the_conversation(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert "tools" not in run.requests[1].body
     assert len(run.payloads("BeforeToolSelection")) == 4
@@ -164,7 +164,7 @@ def test_the_reason_of_a_stop_does_not_replace_the_conversation(played: Played) 
     assert run.requests[2].texts == [("user", "one"), ("model", "First."), ("user", "two")]
 
 
-def test_a_cleared_conversation_begins_anew(played: Played) -> None:
+def test_a_cleared_conversation_starts_again_from_nothing(played: Played) -> None:
     run = played(compressed_and_cleared, HTTP)
     assert len(run.requests) == 6
     assert run.requests[5].texts == [("user", "four")]

@@ -1,4 +1,4 @@
-"""An agent that may run any command cannot disarm its guards with this project's own means (D-28, D-29)."""
+"""An agent that may run any command cannot disable its guards with the commands of this project (D-28, D-29)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_a_script_of_a_hook_imports_is_protected_like_the_script(
     assert ("a script of a configured hook imports it" in run.calls[0]["result"]) is protected
 
 
-def test_of_a_script_that_cannot_be_parsed_all_modules_beside_it_are_protected(project: AgentProject) -> None:
+def test_of_a_script_that_cannot_be_parsed_all_modules_next_to_it_are_protected(project: AgentProject) -> None:
     project.write("tools/check.py", "print 'old'\n")
     project.configure(level="user", BeforeTool="python2 $LLXPRT_PROJECT_DIR/tools/check.py; true")
 

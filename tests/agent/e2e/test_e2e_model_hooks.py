@@ -197,7 +197,7 @@ def test_nothing_comes_between_a_call_and_its_response(played: Played) -> None:
         assert all("functionResponse" in part for part in contents[index + 1]["parts"])
 
 
-# A hook in the model's place.
+# A hook that answers instead of the model.
 
 
 def blocked_model(project: AgentProject) -> AgentRun:
@@ -233,7 +233,7 @@ def synthetic_answer(project: AgentProject) -> AgentRun:
 
 @both_ways
 @pytest.mark.requirement("HOOK-036", "HOOK-138", "HOOK-156", "HOOK-174", "HOOK-179")
-def test_a_synthetic_response_stands_in_for_the_models_answer(played: Played, over: str) -> None:
+def test_a_synthetic_response_replaces_the_models_answer(played: Played, over: str) -> None:
     run = played(synthetic_answer, over)
     assert run.status == 0
     assert run.json["response"] == "From the cache."
@@ -320,7 +320,7 @@ def test_a_suppressed_answer_is_not_shown_and_its_calls_are_carried_out(played: 
 
 
 @pytest.mark.requirement("HOOK-049")
-def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> None:
+def test_a_suppressed_answer_is_not_a_response_in_json_either(played: Played) -> None:
     run = played(suppressed_last_answer)
     assert (run.status, run.json["response"]) == (0, "")
     assert "Between us." not in run.stdout + run.stderr
@@ -329,7 +329,7 @@ def test_a_suppressed_answer_is_no_response_in_json_either(played: Played) -> No
 def stopped_after_the_model(project: AgentProject) -> AgentRun:
     project.configure(AfterModel=project.hook("stop", {"continue": False, "stopReason": "that will do"}))
     asked = call("write_file", file_path="made.txt", content="x")
-    return project.play("-o", "json", "-y", answers=[answer("I shall go on.", asked), answer("Not reached.")])
+    return project.play("-o", "json", "-y", answers=[answer("I will go on.", asked), answer("Not reached.")])
 
 
 @both_ways

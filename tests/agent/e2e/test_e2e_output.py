@@ -114,7 +114,7 @@ def test_each_call_has_its_arguments_and_the_text_that_the_model_got(played: Pla
     assert refused["args"] == REFUSED_COMMAND
 
 
-def test_hooks_are_counted_by_event_and_a_block_is_no_failure(played: Played) -> None:
+def test_hooks_are_counted_by_event_and_a_block_is_not_a_failure(played: Played) -> None:
     hooks = played(as_json).json["hooks"]
     assert {event: each | {"total_ms": 0} for event, each in hooks.items()} == {
         event: each | {"total_ms": 0} for event, each in FIGURES.items()
@@ -123,7 +123,7 @@ def test_hooks_are_counted_by_event_and_a_block_is_no_failure(played: Played) ->
     assert all(each["total_ms"] > 0 for each in hooks.values())
 
 
-def test_a_stream_is_a_json_object_a_line_that_ends_with_the_summary(played: Played) -> None:
+def test_a_stream_is_one_json_object_per_line_and_ends_with_the_summary(played: Played) -> None:
     run = played(as_stream)
     *notes, last = run.json_lines
     assert run.status == 0
@@ -133,7 +133,7 @@ def test_a_stream_is_a_json_object_a_line_that_ends_with_the_summary(played: Pla
     check_summary(last)
 
 
-def test_a_stream_tells_answers_and_states_of_calls_as_they_come(played: Played) -> None:
+def test_a_stream_reports_answers_and_states_of_calls_as_they_happen(played: Played) -> None:
     notes = played(as_stream).json_lines
     assert "".join(note["text"] for note in notes if note["type"] == "text") == "On it.All done."
     states: dict[str, list[str]] = {}

@@ -117,7 +117,7 @@ def test_a_signal_during_a_hook_does_not_let_the_tool_run(played: Played, name: 
 
 @each_signal
 @pytest.mark.requirement("HOOK-203")
-def test_an_interrupted_session_still_tells_its_end(played: Played, name: str) -> None:
+def test_an_interrupted_session_still_reports_its_end(played: Played, name: str) -> None:
     assert len(played(HOOK[name]).payloads("session_end")) == 1
 
 

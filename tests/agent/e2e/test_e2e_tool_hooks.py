@@ -173,7 +173,7 @@ def stopped_before_a_tool(project: AgentProject) -> AgentRun:
 
 @both_ways
 @pytest.mark.requirement("HOOK-020", "HOOK-156", "HOOK-177")
-def test_a_stop_before_a_tool_ends_the_run_and_tells_the_user_why(played: Played, over: str) -> None:
+def test_a_stop_before_a_tool_ends_the_run_and_shows_the_user_why(played: Played, over: str) -> None:
     run = played(stopped_before_a_tool, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "the budget is spent"
@@ -267,7 +267,7 @@ def stopped_after_a_tool(project: AgentProject) -> AgentRun:
 
 @both_ways
 @pytest.mark.requirement("HOOK-028", "HOOK-156", "HOOK-178", "HOOK-217")
-def test_a_stop_after_a_tool_ends_the_run_and_tells_the_user_why(played: Played, over: str) -> None:
+def test_a_stop_after_a_tool_ends_the_run_and_shows_the_user_why(played: Played, over: str) -> None:
     run = played(stopped_after_a_tool, over)
     assert run.status == 3
     assert run.json["stop_reason"] == "one is enough"

@@ -119,7 +119,7 @@ def test_an_answer_taller_than_the_window_is_all_there(project: InteractiveProje
         assert shown.count("The end.") == 1
 
 
-def test_what_was_typed_before_a_question_is_no_answer_to_it(project: InteractiveProject) -> None:
+def test_keys_that_were_typed_before_a_question_do_not_answer_it(project: InteractiveProject) -> None:
     project.add_hook("BeforeModel", "slow", "until [ -e ../go ]; do sleep 0.05; done")
     project.noting_hook("BeforeAgent")
     asked = answer(call("write_file", file_path="a.txt", content="x"))

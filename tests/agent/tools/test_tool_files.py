@@ -61,7 +61,7 @@ async def test_read_errors_are_sentences(workspace: Workspace, root: Path) -> No
 
 
 @not_root
-async def test_what_may_not_be_read_or_written_is_told(workspace: Workspace, root: Path) -> None:
+async def test_files_that_may_not_be_read_or_written_are_reported(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").write_text("x")
     (root / "a.txt").chmod(0)
     (root / "sub").mkdir(mode=0o500)
@@ -198,7 +198,7 @@ async def test_replace_needs_exactly_one_occurrence(workspace: Workspace, root: 
     assert (root / "a.txt").read_text() == "aaabb"
 
 
-async def test_replace_tells_of_other_line_ends(workspace: Workspace, root: Path) -> None:
+async def test_replace_reports_different_line_ends(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
 
     assert "CRLF" in await fail(workspace, "replace", file_path="a.txt", old_string="one\ntwo", new_string="x")
@@ -226,7 +226,7 @@ async def test_replace_errors_are_sentences(workspace: Workspace, root: Path, mo
     assert "nothing to change" in await fail(workspace, "replace", file_path="a.txt", old_string="1", new_string="1")
 
 
-async def test_changes_of_one_file_side_by_side_are_all_kept(workspace: Workspace, root: Path) -> None:
+async def test_parallel_changes_of_one_file_are_all_kept(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").write_text("".join(f"<{number}>\n" for number in range(40)))
 
     await asyncio.gather(
@@ -272,7 +272,7 @@ async def test_list_of_many_says_how_many_more(
     assert listed == "0.txt\n1.txt\n[3 more entries not shown.]"
 
 
-async def test_a_working_directory_that_is_gone_is_told(workspace: Workspace, root: Path) -> None:
+async def test_a_working_directory_that_is_gone_is_reported(workspace: Workspace, root: Path) -> None:
     root.rmdir()
 
     assert await fail(workspace, "list_directory", dir_path=".") == "`.` does not exist."

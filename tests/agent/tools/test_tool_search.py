@@ -126,11 +126,13 @@ async def test_glob_with_dots_behind_a_wildcard_is_an_error(workspace: Workspace
 
 
 @pytest.mark.parametrize("pattern", ["{*,../outside/*}", "{src,..}/outside/*", "{,/}etc/*"])
-async def test_glob_braces_are_no_way_out(workspace: Workspace, outside: Path, pattern: str) -> None:
+async def test_glob_braces_do_not_lead_out_of_the_working_directory(
+    workspace: Workspace, outside: Path, pattern: str
+) -> None:
     assert "outside the working directory" in await fail(workspace, "glob", pattern=pattern)
 
 
-async def test_glob_takes_no_time_for_vile_patterns(workspace: Workspace, root: Path) -> None:
+async def test_glob_takes_no_time_for_malicious_patterns(workspace: Workspace, root: Path) -> None:
     deep = root.joinpath(*["a"] * 60)
     deep.mkdir(parents=True)
     (deep / ("a" * 200)).touch()
@@ -259,7 +261,7 @@ async def test_search_errors_are_sentences(workspace: Workspace, tree: Path) -> 
         assert told in await fail(workspace, "search_file_content", pattern="x", **arguments)
 
 
-async def test_search_with_odd_characters_is_no_accident(workspace: Workspace, tree: Path) -> None:
+async def test_search_works_with_unusual_characters(workspace: Workspace, tree: Path) -> None:
     for pattern in ("a\0b", "漢字", "\n"):
         assert (await succeed(workspace, "search_file_content", pattern=pattern)).startswith("No line matches")
 

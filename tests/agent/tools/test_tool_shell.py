@@ -38,7 +38,9 @@ GRANDCHILD = "echo before; (sleep 1000 & echo $! > grandchild; wait) & wait"
         ("read answer || echo nothing to read", "stdout:\nnothing to read\n[exit code 0]"),
     ],
 )
-async def test_output_and_end_are_told_and_no_end_is_an_error(workspace: Workspace, command: str, report: str) -> None:
+async def test_output_and_exit_are_reported_and_no_exit_is_an_error(
+    workspace: Workspace, command: str, report: str
+) -> None:
     assert await succeed(workspace, "run_shell_command", command=command) == report
 
 
@@ -61,7 +63,7 @@ async def test_a_description_cannot_hide_or_reorder_text(workspace: Workspace) -
     assert result.return_display == "List\\u202esecret\\u200b\\u2028\\xad: exit code 0"
 
 
-async def test_a_missing_program_is_told_by_the_shell(workspace: Workspace) -> None:
+async def test_a_missing_program_is_reported_by_the_shell(workspace: Workspace) -> None:
     report = await succeed(workspace, "run_shell_command", command="no-such-program-here")
 
     assert "not found" in report
@@ -162,6 +164,6 @@ async def test_what_was_left_in_the_background_does_not_hold_it(workspace: Works
         await eventually(lambda: not lives(left_behind))
 
 
-def test_the_time_limit_is_two_minutes_and_told_to_the_model() -> None:
+def test_the_time_limit_is_two_minutes_and_shown_to_the_model() -> None:
     assert shell.TIME_LIMIT == 120
     assert "120 s" in shell.RUN_SHELL_COMMAND.description

@@ -68,7 +68,7 @@ async def test_a_missing_argument_is_named(workspace: Workspace, tool: str, miss
     assert all(f"`{name}`" in message for name in given)
 
 
-async def test_an_argument_under_another_name_is_told(workspace: Workspace) -> None:
+async def test_an_argument_under_another_name_is_reported(workspace: Workspace) -> None:
     message = await fail(workspace, "read_file", path="a.txt")
 
     assert message == "read_file needs the string `file_path`, but got only `path`."
@@ -78,7 +78,7 @@ async def test_an_argument_under_another_name_is_told(workspace: Workspace) -> N
     ("value", "told"),
     [(7, "a number"), (7.5, "a number"), (True, "a boolean"), ([], "an array"), ({}, "an object"), (b"", "else")],
 )
-async def test_an_argument_of_the_wrong_type_is_told(workspace: Workspace, value: Any, told: str) -> None:
+async def test_an_argument_of_the_wrong_type_is_reported(workspace: Workspace, value: Any, told: str) -> None:
     message = await fail(workspace, "write_file", file_path="a.txt", content=value)
 
     assert "write_file expects a string as `content`" in message

@@ -150,14 +150,14 @@ async def test_no_way_out(workspace: Workspace, root: Path, outside: Path, escap
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_nul_character_is_told(workspace: Workspace, tool: str) -> None:
+async def test_a_nul_character_is_reported(workspace: Workspace, tool: str) -> None:
     arguments = {name: value.replace("{}", "a\0b") for name, value in CALLS[tool].items()}
 
     assert "contains a NUL character" in await fail(workspace, tool.split()[0], **arguments)
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_path_that_cannot_be_is_told(workspace: Workspace, tool: str) -> None:
+async def test_an_impossible_path_is_reported(workspace: Workspace, tool: str) -> None:
     arguments = {name: value.replace("{}", "a\ud800b") for name, value in CALLS[tool].items()}
 
     assert "is not valid Unicode" in await fail(workspace, tool.split()[0], **arguments)
@@ -204,7 +204,7 @@ async def test_writing_through_a_dangling_link_inside_creates_its_target(workspa
     assert (root / "sub" / "new.txt").read_text() == "x"
 
 
-async def test_links_in_a_circle_are_told(workspace: Workspace, root: Path) -> None:
+async def test_links_in_a_circle_are_reported(workspace: Workspace, root: Path) -> None:
     _link(root / "a", "b")
     _link(root / "b", "a")
 
@@ -268,7 +268,7 @@ async def test_listing_and_finding_show_no_more_of_links_than_their_names(
     assert (await succeed(workspace, "search_file_content", pattern="secret")).startswith("No line matches")
 
 
-async def test_a_named_pipe_holds_nobody(workspace: Workspace, root: Path) -> None:
+async def test_a_named_pipe_does_not_block(workspace: Workspace, root: Path) -> None:
     os.mkfifo(root / "pipe")
 
     assert "not a regular file" in await fail(workspace, "read_file", file_path="pipe")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.agent.tools.wording import escape_name
 from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
@@ -62,6 +62,6 @@ def _given(arguments: Mapping[str, Any]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     """List names, which may be a model's: a few of them, each on one line and shortened."""
-    first = [f"`{shorten(one_line(str(name)), _LONGEST_NAME)}`" for name in names]
+    first = [f"`{shorten(escape_name(str(name)), _LONGEST_NAME)}`" for name in names]
     more = f" and {len(first) - _MOST_NAMES:,} more" if len(first) > _MOST_NAMES else ""
     return ", ".join(first[:_MOST_NAMES]) + more

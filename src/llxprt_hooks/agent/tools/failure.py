@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.agent.tools.wording import escape_name
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 
@@ -15,7 +15,7 @@ class ToolFailure(Exception):
 
 def failed(failure: ToolFailure) -> ToolResult:
     """Return a failure as the result of the call."""
-    return ToolResult.failure(one_line(str(failure)))
+    return ToolResult.failure(escape_name(str(failure)))
 
 
 _SENTENCES = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.tool import Parameter, ToolKind, declare
-from llxprt_hooks.agent.tools.wording import counted, lines_of, one_line, size
+from llxprt_hooks.agent.tools.wording import counted, escape_name, lines_of, size
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ async def _list_directory(workspace: Workspace, dir_path: str) -> ToolResult:
     place = workspace.locate(dir_path)
     entries = await asyncio.to_thread(workspace.entries, place)
     entries.sort(key=lambda entry: not entry.is_folder)
-    lines = [one_line(entry.name) + ("/" if entry.is_folder else "") for entry in entries[:LIST_LIMIT]]
+    lines = [escape_name(entry.name) + ("/" if entry.is_folder else "") for entry in entries[:LIST_LIMIT]]
     if len(entries) > LIST_LIMIT:
         lines.append(f"[{len(entries) - LIST_LIMIT:,} more entries not shown.]")
     name = workspace.name(place)

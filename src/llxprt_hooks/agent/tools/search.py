@@ -15,7 +15,7 @@ from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
 from llxprt_hooks.agent.tools.tool import Parameter, Tool, ToolKind, declare
 from llxprt_hooks.agent.tools.walk import Deadline, walk
-from llxprt_hooks.agent.tools.wording import counted, one_line, size
+from llxprt_hooks.agent.tools.wording import counted, escape_name, size
 from llxprt_hooks.process import Completed, SpawnError, run_process
 from llxprt_hooks.protocol.tool_result import ToolResult
 
@@ -81,7 +81,7 @@ async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> Too
     searches = [_start_and_pattern(workspace, alternative) for alternative in alternatives(pattern)]
     deadline = Deadline(time_limit)
     found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, deadline))), deadline)
-    lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{one_line(pattern)}`."]
+    lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{escape_name(pattern)}`."]
     if len(found) > FILE_LIMIT:
         lines.append(f"[{counted(len(found) - FILE_LIMIT, 'more file')} not shown.]")
     if not deadline.left():
@@ -125,7 +125,7 @@ async def _search(workspace: Workspace, pattern: str, dir_path: str = ".", *, ti
     if not found.complete and not found.matches:
         raise ToolFailure(f"Nothing was found in {where} within {time_limit:g} s. {_ADVICE}")
     lines = [f"{workspace.name(files[at])}:{number}: {text}" for at, number, text in found.matches]
-    lines = lines or [f"No line matches `{one_line(pattern)}` in {where}."]
+    lines = lines or [f"No line matches `{escape_name(pattern)}` in {where}."]
     if found.total > len(found.matches):
         more = counted(found.total - len(found.matches), "more match", "more matches")
         lines.append(f"[{more} not shown. {_ADVICE}]")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from llxprt_hooks.text import SPACES, escape_for_terminal
+from llxprt_hooks.text import SPACES, escape_for_terminal, plural
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def counted(number: int, noun: str, irregular: str = "") -> str:
     """
     >>> counted(1, "line"), counted(2, "line"), counted(1000, "match", "matches")
     ('1 line', '2 lines', '1,000 matches')
     """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {plural(number, noun, irregular)}"
 
 
-def one_line(text: str) -> str:
+def escape_name(text: str) -> str:
     """Escape a file name or pattern for a message. Spaces of all kinds stay: the model has to repeat the name."""
     return escape_for_terminal(text, keep=SPACES)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from llxprt_hooks.agent.environment import tool_environment
 from llxprt_hooks.agent.tools.failure import ToolFailure, explained
 from llxprt_hooks.agent.tools.protection import Identity, ProtectedFiles, identities
-from llxprt_hooks.agent.tools.wording import one_line
+from llxprt_hooks.agent.tools.wording import escape_name
 from llxprt_hooks.config import Config
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -104,7 +104,7 @@ class Workspace:
 
     def name(self, place: Path) -> str:
         """Format a place for messages: relative to the root, on one line."""
-        return one_line(place.relative_to(self.root).as_posix())
+        return escape_name(place.relative_to(self.root).as_posix())
 
     def folder(self, path: str) -> Path:
         """Resolve the path of an existing folder."""

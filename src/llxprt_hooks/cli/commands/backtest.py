@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import (
+    SHORT_ID,
     Part,
     aligned,
     fits,
@@ -24,15 +25,13 @@ from llxprt_hooks.cli.terminal import (
     stderr_console,
     stdout_console,
 )
+from llxprt_hooks.text import one_line, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.inspection.backtest import Change, Recording, Report
+    from llxprt_hooks.inspection.backtest import BacktestReport, Change, Recording
     from llxprt_hooks.inspection.trial import LoadedHooks
-
-SHORT_ID = 8
-"""Characters of an id. They are enough for `fire --from-log`."""
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -159,7 +158,7 @@ def _recording(directory: str, event: str | None, since: datetime | None, only: 
     return recording
 
 
-def _replay(hooks: LoadedHooks, recording: Recording) -> Report:
+def _replay(hooks: LoadedHooks, recording: Recording) -> BacktestReport:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from llxprt_hooks.inspection.backtest import replay
@@ -172,7 +171,7 @@ def _replay(hooks: LoadedHooks, recording: Recording) -> Report:
         return asyncio.run(replay(hooks, recording, on_done=lambda: progress.advance(task)))
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: BacktestReport) -> None:
     console = stdout_console()
     changes = report.changes()
     if changes:
@@ -180,7 +179,7 @@ def _print_report(report: Report) -> None:
         print_line(console)
     total, changed = len(report.replays), report.changed
     rate = f" ({changed / total:.1%})" if changed else ""
-    events = f"{total} recorded event{'s' * (total != 1)}"
+    events = f"{total} recorded {plural(total, 'event')}"
     style = "yellow bold" if changed else "green"
     print_wrapped(console, (f"{changed or 'no'} of {events} would be decided differently{rate}", style))
     if report.unmatched:
@@ -189,7 +188,7 @@ def _print_report(report: Report) -> None:
         print_wrapped(console, f"{report.without_payload} more could not be replayed: their input was not recorded")
     for error, ids in report.failures().items():
         print_wrapped(
-            console, ("failed", "red bold"), f" {len(ids)} time{'s' * (len(ids) != 1)}: {error} ({ids[0][:SHORT_ID]})"
+            console, ("failed", "red bold"), f" {len(ids)} {plural(len(ids), 'time')}: {error} ({ids[0][:SHORT_ID]})"
         )
 
 
@@ -201,7 +200,7 @@ def _print_changes(console: Console, changes: list[Change]) -> None:
     rows: list[tuple[Part, ...]] = [
         (
             change.event,
-            (" ".join(change.subject.split()) or "-", "bold"),
+            (one_line(change.subject) or "-", "bold"),
             f"{change.before} {arrow} {change.after}",
             str(len(change.replays)),
             str(change.total),
@@ -226,4 +225,4 @@ def _print_changes(console: Console, changes: list[Change]) -> None:
         first = change.replays[0]
         for word, reason in (("was", first.recorded.reason), ("now", first.reason)):
             if reason:
-                print_wrapped(console, (f"  {word}: {' '.join(reason.split())}", "dim"))
+                print_wrapped(console, (f"  {word}: {one_line(reason)}", "dim"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.hook_names import hook_names
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.settings import Level
 from llxprt_hooks.text import PROSE, escape_for_terminal
 

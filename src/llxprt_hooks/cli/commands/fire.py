@@ -108,19 +108,15 @@ def command(
     return _status(trial, require_hook=require_hook)
 
 
-_ZYGOTE_PATIENCE = 10.0
-"""Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
-
-
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> Trial:
     from llxprt_hooks.cli.spinner import HookSpinner
     from llxprt_hooks.cli.trial_report import print_trial
-    from llxprt_hooks.inspection.trial import InvalidInputError, attempt
+    from llxprt_hooks.inspection.trial import ZYGOTE_PATIENCE, InvalidInputError, attempt
     from llxprt_hooks.process.warm import zygotes
 
-    zygotes.patience = _ZYGOTE_PATIENCE
+    zygotes.patience = ZYGOTE_PATIENCE
     try:
         with HookSpinner() as spinner:
             trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=spinner)
@@ -153,7 +149,7 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
 def _recorded_payload(identity: str) -> dict[str, Any]:
     from llxprt_hooks.inspection.log import LogFilter, read_log
 
-    records = read_log(where=LogFilter(identity))
+    records = read_log(LogFilter(identity))
     if len(records) != 1:
         found = "no recorded execution has" if not records else f"{len(records)} recorded executions have"
         raise click.ClickException(f"{found} the id {identity}")

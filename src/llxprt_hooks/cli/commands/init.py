@@ -14,9 +14,9 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
@@ -33,7 +33,7 @@ from llxprt_hooks.recipes import (
     roles_listed,
     tool_words,
 )
-from llxprt_hooks.text import PROSE, escape_for_terminal
+from llxprt_hooks.text import PROSE, escape_for_terminal, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,7 +187,7 @@ def _report(
     changed = installation.settings_after != installation.settings_before
     label = ("changed" if installation.settings_before else "created") if changed else "unchanged"
     count = installation.added_hooks
-    added = f"{count} hook{'' if count == 1 else 's'} added" if count else ""
+    added = f"{count} {plural(count, 'hook')} added" if count else ""
     rows.append(((label, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)

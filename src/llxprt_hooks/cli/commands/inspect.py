@@ -61,11 +61,13 @@ def command(
       llxprt-hooks inspect --nats nats://127.0.0.1:4222
     """
     try:
-        from llxprt_hooks.cli.web.server import listen, serve
+        from llxprt_hooks.cli.web.server import serve
+        from llxprt_hooks.http_server import listen
     except ImportError as error:
         raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
-    from llxprt_hooks.inspection.log import LogFilter, log_file
-    from llxprt_hooks.inspection.recording import recording
+    from llxprt_hooks.audit.log import log_file
+    from llxprt_hooks.audit.recording import recording
+    from llxprt_hooks.inspection.log import LogFilter
 
     read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter())
     with ExitStack() as stack:
@@ -77,7 +79,7 @@ def command(
                     "another inspector records payloads already. Start this one without --record."
                 ) from None
         try:
-            listening = stack.enter_context(listen(port))
+            listening = stack.enter_context(listen("127.0.0.1", port))
         except OSError as error:
             raise click.ClickException(f"port {port} cannot be used: {error.strerror}") from error
         project = os.path.abspath(directory)  # noqa: PTH100  # as the user knows it

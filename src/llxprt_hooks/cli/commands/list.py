@@ -18,6 +18,7 @@ from llxprt_hooks.cli.terminal import (
     stdout_console,
 )
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,13 +112,13 @@ def _print_below(console: Console, item: Item) -> None:
     if config.warm:
         print_line(console, ("      a waiting Python runs it, if the command is a Python script", "dim"))
     if config.description:
-        print_line(console, (f"      {' '.join(config.description.split())}", "dim italic"))
+        print_line(console, (f"      {one_line(config.description)}", "dim italic"))
 
 
 def _row(inventory: Inventory, item: Item) -> tuple[Part, ...]:
     definition, config = item.definition, item.definition.config
     return (
-        (" ".join(config.name.split()) if config.name else "(unnamed)", "bold"),
+        (one_line(config.name) if config.name else "(unnamed)", "bold"),
         definition.matcher or "*",
         item.source,
         "sequential" if definition.sequential else "parallel",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
@@ -20,6 +19,7 @@ from llxprt_hooks.cli.options import (
     project_option,
 )
 from llxprt_hooks.cli.terminal import (
+    SHORT_ID,
     Part,
     aligned,
     fits,
@@ -30,13 +30,10 @@ from llxprt_hooks.cli.terminal import (
     stderr_console,
     stdout_console,
 )
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import indented_json, one_line, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SHORT_ID = 8
-"""Characters of an id in the list. They are enough to look the execution up."""
 
 WIDEST_COLUMN = 28
 LONGEST_PROJECT = 12
@@ -133,7 +130,7 @@ def command(
 
 def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
-    from llxprt_hooks.inspection.log import log_file
+    from llxprt_hooks.audit.log import log_file
 
     own = "`Hooks(Config.load(project, observer=HookLog(project)))`"
     if not log_file().exists():
@@ -171,7 +168,7 @@ class _Lines:
         ]
         project: Part = (f"{_project(record):<{self._projects}}  ", "cyan") if self._show_project else ""
         place = f"{_place(record):<{self._places}}"
-        hook: list[Part] = [(_one_line(record.get("hook")), "bold"), (" (warm)", "dim") if record.get("warm") else ""]
+        hook: list[Part] = [(one_line(record.get("hook")), "bold"), (" (warm)", "dim") if record.get("warm") else ""]
         hook += [f": {details}"] if details else []
         columns = [*start, f"  {_duration(record):>9}  ", project]
         if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
@@ -191,39 +188,36 @@ def _widest(cells: Iterable[str]) -> int:
 
 def _place(record: Record) -> str:
     """Return the event, and its tool if it has one."""
-    return _one_line(f"{record.get('event_name')} {record.get('tool_name') or ''}")
+    return one_line(f"{record.get('event_name')} {record.get('tool_name') or ''}")
 
 
 def _project(record: Record) -> str:
     return shorten(PurePath(str(record.get("project") or "-")).name, LONGEST_PROJECT)
 
 
-def _one_line(value: object) -> str:
-    return " ".join(str(value).split())
-
-
 def _outcome(record: Record) -> tuple[str, str, str]:
     """Return the decision, its style, and the reason or what was changed."""
     from llxprt_hooks.inspection.log import observed_decision
 
-    reason = _one_line(record.get("reason") or "")
+    reason = one_line(record.get("reason") or "")
     if record.get("blocked"):
         return "blocked", "red", reason
     if would := _would_have(observed_decision(record)):
         return "observed", "cyan", would
     if record.get("failed"):
-        return "failed", "yellow", _one_line(record.get("error"))
+        return "failed", "yellow", one_line(record.get("error"))
     if record.get("stopped"):
         return "stopped", "yellow", reason
     return "allowed", "green", f"changes {effects}" if (effects := _effects(record)) else ""
 
 
 def _would_have(observed: Mapping[str, Any]) -> str:
+    from llxprt_hooks.inspection.effects import because
+
     for field in ("blocked", "stopped"):
         if observed.get(field):
-            reason = _one_line(observed.get("reason") or "")
-            told = f": {reason}".replace(": blocked because ", ", because ", 1) if reason else ""
-            return f"would have {field}{told}"
+            reason = one_line(observed.get("reason") or "")
+            return f"would have {field}{because(reason) if reason else ''}"
     return f"would have changed {effects}" if (effects := _effects(observed)) else ""
 
 
@@ -247,7 +241,7 @@ def _short_time(record: Record) -> str:
 
     when = recorded_time(record)
     if when is None:
-        return shorten(_one_line(record.get("timestamp")), len("2026-11-16"))
+        return shorten(one_line(record.get("timestamp")), len("2026-11-16"))
     now = datetime.now().astimezone()
     if when.date() == now.date():
         return f"{when:%H:%M:%S}"
@@ -279,7 +273,7 @@ def _print_full(record: Record) -> None:
     for name in ("stdout", "stderr"):
         _print_block(console, name, str(record.get(name) or ""))
     if isinstance(payload := record.get("payload"), dict):
-        _print_block(console, "stdin", json.dumps(payload, indent=2, ensure_ascii=False))
+        _print_block(console, "stdin", indented_json(payload))
         print_line(
             console, ("run it again", "dim"), f"  llxprt-hooks fire --from-log {str(record.get('id'))[:SHORT_ID]}"
         )

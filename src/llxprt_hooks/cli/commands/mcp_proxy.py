@@ -52,7 +52,8 @@ def command(
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
-    Exit status: that of the server. 127 if it is not found, 64 for wrong usage.
+    Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if the user's or the system's
+    settings cannot be read.
 
     \b
     Examples:
@@ -85,7 +86,7 @@ def _run(directory: str, server: tuple[str, ...], server_name: str | None, alias
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
-    from llxprt_hooks.cli.below_agent import refuse_below_agent
+    from llxprt_hooks.cli.started_by_agent import refuse_below_agent
     from llxprt_hooks.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
     from llxprt_hooks.settings.jsonc import JsoncError
 

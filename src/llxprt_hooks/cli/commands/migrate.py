@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.migration import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
 from llxprt_hooks.settings.levels import user_settings_file

@@ -67,7 +67,8 @@ def command(
     --upstream URL is for both APIs, --upstream openai=URL for one. The default is the value of ANTHROPIC_BASE_URL and
     OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
-    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen.
+    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen or the
+    user's or the system's settings cannot be read.
 
     \b
     Examples:
@@ -76,11 +77,13 @@ def command(
       llxprt-hooks model-proxy                                      for agents that you start yourself
       llxprt-hooks model-proxy --upstream openai=http://localhost:11434/v1
     """
+    from llxprt_hooks.engine.executors.http import is_loopback
+
     try:
         from llxprt_hooks.proxy import model_http
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
-    if not model_http.is_loopback(host) and not allow_remote:
+    if not is_loopback(host) and not allow_remote:
         raise click.UsageError(f"--host {host} lets other machines use the proxy. If you want that: --allow-remote")
     try:
         upstreams = model_http.upstreams(given, os.environ)

@@ -35,7 +35,7 @@ def command(kind: str) -> int:
     import json
 
     from llxprt_hooks.diagnosis import settings_schema
-    from llxprt_hooks.inspection.hook_tests import hooktest_schema
+    from llxprt_hooks.inspection.hook_test_file import hooktest_schema
 
     schema = settings_schema() if kind == "settings" else hooktest_schema()
     click.echo(json.dumps(schema, indent=2))

@@ -17,13 +17,13 @@ from llxprt_hooks.cli.options import (
     project_option,
 )
 from llxprt_hooks.cli.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, plural, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.inspection.stats import Figures
+    from llxprt_hooks.inspection.stats import HookFigures
 
 LONGEST_HOOK = 40
 SHORTEST_HOOK = 10
@@ -67,7 +67,7 @@ def command(
 
     within = None if all_projects or nats is not None else project
     where = LogFilter(project=within)
-    records = read_log(where=where) if nats is None else audit_stream(nats, stream, credentials).read(where)
+    records = read_log(where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:
         print_json([asdict(each) for each in figures])
@@ -82,9 +82,9 @@ _COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would bl
 _TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
-def _print_figures(figures: list[Figures]) -> None:
+def _print_figures(figures: list[HookFigures]) -> None:
     console = stdout_console()
-    longest = max(len(_hook(each)) for each in figures)
+    longest = max(len(one_line(each.hook)) for each in figures)
     room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
     cut_to = min(longest, LONGEST_HOOK, room)
     if cut_to < min(longest, SHORTEST_HOOK):
@@ -99,7 +99,7 @@ def _print_figures(figures: list[Figures]) -> None:
         console.print(row, soft_wrap=True)
 
 
-def _table(figures: list[Figures], *, longest: int) -> list[Text]:
+def _table(figures: list[HookFigures], *, longest: int) -> list[Text]:
     observed = any(each.would_block for each in figures)
     counts = {heading: field for heading, field in _COUNTS.items() if observed or field != "would_block"}
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
@@ -107,31 +107,27 @@ def _table(figures: list[Figures], *, longest: int) -> list[Text]:
     return aligned([headings, *rows], right=range(2, len(headings)))
 
 
-def _row(each: Figures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
+def _row(each: HookFigures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
     counted = (str(getattr(each, field)) for field in counts)
     times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
-    return (shorten(_hook(each), longest), "bold"), each.event, *counted, *times
+    return (shorten(one_line(each.hook), longest), "bold"), each.event, *counted, *times
 
 
-def _hook(each: Figures) -> str:
-    return " ".join(each.hook.split())
-
-
-def _print_cards(console: Console, figures: list[Figures]) -> None:
+def _print_cards(console: Console, figures: list[HookFigures]) -> None:
     """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
-        print_line(console, (shorten(_hook(each), console.width), "bold"))
+        print_line(console, (shorten(one_line(each.hook), console.width), "bold"))
         print_line(console, f"  {each.event}")
         print_wrapped(
             console,
-            f"  {each.count} time{'s' * (each.count != 1)}, {each.failed} failed, {each.blocked} blocked",
+            f"  {each.count} {plural(each.count, 'time')}, {each.failed} failed, {each.blocked} blocked",
             f", {each.would_block} would have blocked" if each.would_block else "",
         )
         print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
         print_line(console, (f"  {bar}", "cyan"))
 
 
-def _bars(console: Console, figures: list[Figures], length: int) -> list[str]:
+def _bars(console: Console, figures: list[HookFigures], length: int) -> list[str]:
     longest = max(each.p95 for each in figures) or 1.0
     block = "#" if console.options.ascii_only else "█"
     return [block * max(1, round(length * each.p95 / longest)) for each in figures]

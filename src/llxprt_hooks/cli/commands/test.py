@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.text import one_line, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
       llxprt-hooks test .llxprt/hooks/guard.hooktest.json --update
       LLXPRT_TRUST_PROJECT_HOOKS=1 llxprt-hooks test --junit hooks.xml      in CI
     """
-    from llxprt_hooks.inspection.hook_tests import SUFFIX, find_tests, project_tests
+    from llxprt_hooks.inspection.hook_test_file import SUFFIX, find_tests, project_tests
     from llxprt_hooks.inspection.trial import LoadedHooks
 
     if update:
@@ -82,7 +83,7 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
 
 def _read(files: Sequence[Path]) -> tuple[list[HookTest], list[Problem]]:
-    from llxprt_hooks.inspection.hook_tests import HookTestFileError, read_tests
+    from llxprt_hooks.inspection.hook_test_file import HookTestFileError, read_tests
 
     tests: list[HookTest] = []
     broken: list[Problem] = []
@@ -132,16 +133,16 @@ def _print_results(results: Sequence[TestResult], broken: Sequence[Problem], *, 
 
 
 _STYLES = {"failed": "red bold", "recorded": "yellow bold", "passed": "green"}
-"""What can come of a test."""
+"""The possible results of a test."""
 
 
 def _print_result(console: Console, result: TestResult, state: str) -> None:
     test = result.test
-    name, time = " ".join(test.name.split()), (f"  {result.run.duration:.1f} ms", "dim")
+    name, time = one_line(test.name), (f"  {result.run.duration:.1f} ms", "dim")
     print_line(console, (f"  {state:<8}  ", _STYLES[state]), name, time)
     if state == "passed":
         return
-    hooks = f", hooks: {', '.join(' '.join(name.split()) for name in result.run.hooks)}" if result.run.hooks else ""
+    hooks = f", hooks: {', '.join(map(one_line, result.run.hooks))}" if result.run.hooks else ""
     print_line(console, (f"            line {test.line}, {test.event}{hooks}", "dim"))
     for problem in result.problems if state == "failed" else ():
         print_wrapped(console, f"            {problem}")
@@ -166,7 +167,7 @@ def _shown(file: Path) -> str:
 
 
 def _update(results: Sequence[TestResult], hooks: LoadedHooks) -> None:
-    from llxprt_hooks.inspection.hook_tests import recorded
+    from llxprt_hooks.inspection.hook_test_file import recorded
     from llxprt_hooks.settings import write_atomically
     from llxprt_hooks.trust.status import TrustState, trust_status
 
@@ -176,7 +177,7 @@ def _update(results: Sequence[TestResult], hooks: LoadedHooks) -> None:
         if changed:
             text = file.read_bytes().decode()
             write_atomically(file, recorded(text, of_file))
-            click.echo(f"{_shown(file)}: recorded {len(changed)} test{'s' * (len(changed) != 1)}", err=True)
+            click.echo(f"{_shown(file)}: recorded {len(changed)} {plural(len(changed), 'test')}", err=True)
     settings = hooks.config.settings
     was_approved = settings is not None and settings.trust.state is TrustState.TRUSTED
     if was_approved and trust_status(hooks.config.working_dir).state is not TrustState.TRUSTED:

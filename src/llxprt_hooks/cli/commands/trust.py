@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_approval, show_changes
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
 
 

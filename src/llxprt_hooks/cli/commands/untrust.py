@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from llxprt_hooks.cli.below_agent import refuse_below_agent
 from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.cli.terminal import print_line, stdout_console
 
 

@@ -13,7 +13,7 @@ from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.cli.terminal import line, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.text import escape_for_terminal, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,7 @@ def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
 def _notices(inspection: Inspection) -> list[str]:
     """Return why the hooks of another folder do not apply to this one, if it has no settings."""
     from llxprt_hooks.settings.levels import project_settings_file
-    from llxprt_hooks.trust.load import hooks_elsewhere
+    from llxprt_hooks.trust.notices import hooks_elsewhere
 
     if inspection.alone or project_settings_file(inspection.directory) in inspection.found:
         return []
@@ -177,5 +177,5 @@ def _summary(inspection: Inspection, counts: Counter[str], *, found_elsewhere: b
     files = ", ".join(map(_path, inspection.found))
     if not counts:
         return f"No problems found in {files}."
-    *first, last = [f"{counts[each]} {each}{'s' * (counts[each] > 1)}" for each in _COLORS if counts[each]]
+    *first, last = [f"{counts[each]} {plural(counts[each], each)}" for each in _COLORS if counts[each]]
     return f"Found {' and '.join(filter(None, (', '.join(first), last)))}; checked {files}."

@@ -11,7 +11,7 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.engine.observer import HookObserver
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.inspection.effects import effects
-from llxprt_hooks.text import shorten
+from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ class Player:
             outcome = await self._run_tool(function["name"], json.loads(function["arguments"]))
             if outcome.stop_reason is not None:
                 return "nothing more: the agent stopped"
-            seen = " ".join(str(outcome.llm_content).split())
+            seen = one_line(outcome.llm_content)
             messages.append({"role": "tool", "tool_call_id": "call", "content": outcome.llm_content})
 
     async def _run_tool(self, name: str, args: dict[str, Any]) -> ToolResult:
@@ -103,7 +103,7 @@ class Player:
         async def run(final: dict[str, Any]) -> ToolResult:
             self._print_effects()
             ran.append(await TOOLS[name].run(self._workspace, final))
-            self._print(("  ✓ ", "green"), " ".join(str(ran[0].llm_content).split()))
+            self._print(("  ✓ ", "green"), one_line(ran[0].llm_content))
             return ran[0]
 
         result = await self._hooks.run_tool(name, args, run)

@@ -10,7 +10,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from llxprt_hooks.cli.tui.shown_text import call_words
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.text import escape_for_terminal, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Progress:
         self._calls.pop(id(call), None)
 
     def hook_started(self, hook: HookStarted) -> None:
-        name = escape_for_terminal(" ".join(hook.hook_config.identity.split()))
+        name = escape_for_terminal(one_line(hook.hook_config.identity))
         self.hooks[hook.execution_id] = Wait(f"waiting for hook {name} ({hook.event_name})", hook.event_name)
 
     def hook_ended(self, result: HookExecutionResult) -> None:

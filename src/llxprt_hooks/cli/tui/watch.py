@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -16,7 +15,8 @@ from rich.text import Text
 
 from llxprt_hooks.cli.terminal import Part, line
 from llxprt_hooks.inspection.log import POLL, recorded_time
-from llxprt_hooks.inspection.timeline import Decision, TimelineEvent, decision_of, would_decide
+from llxprt_hooks.inspection.timeline import RecordedDecision, TimelineEvent, decision_of, would_decide
+from llxprt_hooks.text import indented_json, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from llxprt_hooks.audit.record import Record
     from llxprt_hooks.inspection.timeline import View
 
-STYLES: Mapping[Decision, str] = {
-    Decision.BLOCKED: "red",
-    Decision.STOPPED: "magenta",
-    Decision.FAILED: "yellow",
-    Decision.CHANGED: "blue",
-    Decision.ALLOWED: "green",
+STYLES: Mapping[RecordedDecision, str] = {
+    RecordedDecision.BLOCKED: "red",
+    RecordedDecision.STOPPED: "magenta",
+    RecordedDecision.FAILED: "yellow",
+    RecordedDecision.CHANGED: "blue",
+    RecordedDecision.ALLOWED: "green",
 }
 
 _KEYS = {
@@ -52,14 +52,14 @@ def event_line(event: TimelineEvent) -> Text:
     when = recorded_time(event.record)
     running = event.ended is None and len(event.executions) < len(event.hooks)
     taken = "running" if running else f"{event.duration:.1f} ms"
-    reason = " ".join(event.reason.split())
+    reason = one_line(event.reason)
     return line(
         (f"{when:%H:%M:%S}" if when else event.timestamp[:8], "dim"),
         f"  {event.event_name:<19}  ",
         (f"{event.subject:<18}  ", "bold"),
         (f"{event.decision:<7}", STYLES[event.decision]),
         f"  {taken:>10}  ",
-        ", ".join(" ".join(hook.split()) for hook in event.hooks),
+        ", ".join(map(one_line, event.hooks)),
         (f"  {reason}" if reason else "", "dim"),
     )
 
@@ -74,11 +74,11 @@ def event_details(event: TimelineEvent) -> list[Text]:
     for execution in event.executions:
         shown += [line(), *_hook(execution)]
     if event.ended and event.ended.get("output"):
-        shown += [line(), line(("merged", "dim")), *_block(_pretty(event.ended["output"]))]
+        shown += [line(), line(("merged", "dim")), *_block(indented_json(event.ended["output"]))]
     payload = event.payload
     shown += [line(), line(("payload", "dim"))]
     missing = "not recorded; `llxprt-hooks inspect --record` and `run --log-payloads` record it"
-    return [*shown, *(_block(_pretty(payload)) if payload is not None else [line(f"  {missing}")])]
+    return [*shown, *(_block(indented_json(payload)) if payload is not None else [line(f"  {missing}")])]
 
 
 def _hook(execution: Record) -> list[Text]:
@@ -86,7 +86,7 @@ def _hook(execution: Record) -> list[Text]:
     ending = execution.get("signal") or f"exit code {execution.get('exit_code')}"
     duration = execution.get("duration")
     taken = f", {duration:.1f} ms" if isinstance(duration, int | float) else ""
-    name = " ".join(str(execution.get("hook")).split())
+    name = one_line(execution.get("hook"))
     observed = f"  {would_decide(execution)}, only observes" if would_decide(execution) else ""
     shown = [line((name, "bold"), "  ", (decision, STYLES[decision]), f"  {ending}{taken}{observed}")]
     shown += _fields({"command": execution.get("command"), "error": execution.get("error")})
@@ -98,15 +98,11 @@ def _hook(execution: Record) -> list[Text]:
 
 
 def _fields(fields: Mapping[str, Any]) -> list[Text]:
-    return [line((f"  {name:<9} ", "dim"), " ".join(str(value).split())) for name, value in fields.items() if value]
+    return [line((f"  {name:<9} ", "dim"), one_line(value)) for name, value in fields.items() if value]
 
 
 def _block(text: str) -> list[Text]:
     return [line(f"    {each}") for each in text.splitlines()]
-
-
-def _pretty(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 class WatchScreen:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from llxprt_hooks.inspection.inventory import take_inventory
 from llxprt_hooks.inspection.log import POLL, LogReader
-from llxprt_hooks.inspection.silence import Finding, find_failing_hooks, find_silent_hooks
+from llxprt_hooks.inspection.suspicious_hooks import SuspiciousHook, find_failing_hooks, find_silent_hooks
 from llxprt_hooks.inspection.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Feed:
                 found.setdefault(event.project)
         return [project for project in found if Path(project).is_dir()]
 
-    def findings(self, project: str = "") -> list[Finding]:
+    def findings(self, project: str = "") -> list[SuspiciousHook]:
         """Hooks that never fired or always fail, in one project or in all."""
         events = list(self.timeline.events.values())
         projects = [each for each in self.projects() if not project or each == project]

@@ -16,15 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from llxprt_hooks.audit.log import log_file
+from llxprt_hooks.audit.recording import is_recording
 from llxprt_hooks.cli.web.access import Access
 from llxprt_hooks.cli.web.feed import Feed
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.inspection.effects import effects
-from llxprt_hooks.inspection.log import log_file
-from llxprt_hooks.inspection.recording import is_recording
 from llxprt_hooks.inspection.replay import compare, fire_command, hook_test, input_of, outcome_of
 from llxprt_hooks.inspection.timeline import TimelineEvent, Where
-from llxprt_hooks.inspection.trial import InvalidInputError, attempt, meaning
+from llxprt_hooks.inspection.trial import ZYGOTE_PATIENCE, InvalidInputError, attempt, meaning
 from llxprt_hooks.process.warm import zygotes
 from llxprt_hooks.protocol.json_codec import write_json
 
@@ -42,9 +42,6 @@ MOST_EVENTS = 500
 
 _PING = 15.0
 """Seconds of silence after which a page is sent something, so that a broken connection is noticed."""
-
-_ZYGOTE_PATIENCE = 10.0
-"""Seconds to wait for the interpreter of a warm hook, as ``fire`` does."""
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -142,8 +139,8 @@ class Inspector:
                     continue
                 if changed is None:
                     return
-                told = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
-                yield b"data: " + write_json(told) + b"\n\n"
+                updates = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
+                yield b"data: " + write_json(updates) + b"\n\n"
 
     async def fire(self, request: Request) -> Response:
         """Fire a recorded event again, with the given input, and compare."""
@@ -187,18 +184,6 @@ class Inspector:
             raise HTTPException(404, "This event is not in the log any more.") from None
 
 
-def listen(port: int) -> socket.socket:
-    """Open a port on loopback; 0 is any free one."""
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
 async def serve(
     project: str,
     listening: socket.socket,
@@ -206,7 +191,7 @@ async def serve(
     read: Callable[[], list[Record]] | None = None,
 ) -> None:
     """Serve the inspector until the process is interrupted. ``read`` returns new records; by default, of the log."""
-    zygotes.patience = _ZYGOTE_PATIENCE
+    zygotes.patience = ZYGOTE_PATIENCE
     feed = Feed(project, read)
     feed.read()
     access = Access(Inspector(feed).app(), listening.getsockname()[1])
@@ -221,7 +206,6 @@ async def serve(
             timeout_graceful_shutdown=2,
         )
     )
-    listening.listen()
     ready(access)
     following = asyncio.create_task(feed.follow(lambda: server.should_exit))
     try:

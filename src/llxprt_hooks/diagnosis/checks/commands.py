@@ -8,11 +8,11 @@ from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role
-from llxprt_hooks.diagnosis.foreign_names import FOREIGN_VARIABLES
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.diagnosis.shell_syntax import command_error
 from llxprt_hooks.diagnosis.started_programs import MAX_PROGRAMS
 from llxprt_hooks.events import Effect
+from llxprt_hooks.foreign import FOREIGN_VARIABLES
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
 from llxprt_hooks.shell.words import simple_commands

@@ -167,7 +167,7 @@ def _groups(inspection: Inspection) -> Iterator[GroupEntry]:
 
 def _disabled(inspection: Inspection) -> Iterator[_DisabledEntry]:
     for file in inspection.files:
-        for path in DISABLED_LISTS if file.role is not Role.EXTENSION else ():
+        for path in DISABLED_LISTS if file.role not in (Role.EXTENSION, Role.MANIFEST) else ():
             names = file.root.at(*path)
             for node in names.items if names else ():
                 if node.kind is Kind.STRING:

@@ -35,6 +35,18 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
         yield event.file.at_key(Rule.UNKNOWN_EVENT, event.member, f"unknown event `{key}`", event_fix(key))
 
 
+def check_groups(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
+    """Find hooks in the place of a group, and groups without hooks."""
+    for group in event.groups:
+        hooks = group.node.at("hooks")
+        if group.is_bare_hook:
+            message, fix = "expected a group of hooks here, found a hook", 'Put it in a group: `{ "hooks": [ … ] }`.'
+            yield event.file.at(Rule.HOOK_OUTSIDE_GROUP, group.node, message, fix)
+        elif hooks and hooks.kind is Kind.ARRAY and not hooks.items:
+            fix = "Add a hook, or remove the group."
+            yield event.file.at(Rule.EMPTY_GROUP, hooks, "this group has no hooks", fix)
+
+
 def check_unsupported_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
     """Find events that never fire where the hooks will be used."""
     reason = None if event.name is None else inspection.unsupported.get(event.name)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.diagnosis.entries import Role, SettingsFile, is_bare_hook
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.engine.executors import settings_executor, settings_executors
-from llxprt_hooks.engine.schema import (
-    ENVIRONMENT,
-    EXTENSION_HOOKS,
-    GROUPS,
-    HOOK,
-    HOOKS,
-    HOOKS_CONFIG,
-    SETTINGS,
-    hook_shape,
-)
+from llxprt_hooks.engine.schema import EXTENSION_HOOKS, HOOK, HOOKS, SETTINGS, hook_shape
 from llxprt_hooks.engine.suggestions import (
     COMMENTS,
     KEY_ADVICE,
@@ -29,87 +21,80 @@ from llxprt_hooks.engine.suggestions import (
     same_letters,
 )
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings import Kind, Member, Node
-from llxprt_hooks.settings.environment import mistakes_in
+from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.settings.environment import ENVIRONMENT
+from llxprt_hooks.settings.extensions import MANIFEST
+from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.jsonc import duplicate_members
-from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape, Value, expected_words, fits_limits
+from llxprt_hooks.settings.misfits import Misfit, Mistake, member_misfits, misfits
+from llxprt_hooks.settings.shape import Shape, Value
 from llxprt_hooks.trust.unread import is_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from llxprt_hooks.diagnosis.diagnostic import Diagnostic
     from llxprt_hooks.diagnosis.inspection import Inspection
+    from llxprt_hooks.settings import Member
 
-_ANY_GROUP: Final = GROUPS[HookEventName.BEFORE_TOOL]
+_SHAPES: Final = {Role.EXTENSION: EXTENSION_HOOKS, Role.MANIFEST: MANIFEST}
 
 
 def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find unknown, misspelled, misplaced and missing keys, and values of the wrong type."""
-    shape = EXTENSION_HOOKS if file.role is Role.EXTENSION else SETTINGS
-    return _object(file, shape, file.root)
+    """Find unknown, misspelled, misplaced and missing keys, and values that are not as declared."""
+    return _diagnostics(file, misfits(_SHAPES.get(file.role, SETTINGS), file.root, _resolve))
 
 
 def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
     """Find duplicate keys."""
-    for member in duplicate_members(file.root):
+    for member in duplicate_members(file.root) if file.role is not Role.MANIFEST else ():
         message = f"duplicate key `{member.key}` in this object; the last one wins"
         yield file.at_key(Rule.DUPLICATE_KEY, member, message, "Merge the two, or remove one.")
 
 
-def check_environment(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find mistakes in ``hooksConfig.environment``."""
-    rule = file.root.at("hooksConfig", "environment")
-    for node, expected in mistakes_in(rule) if rule else ():
-        fix = 'Write names in two lists: `{ "allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"] }`.'
-        yield file.at(Rule.ENVIRONMENT_MISTAKE, node, expected, fix)
+def _diagnostics(file: SettingsFile, found: Iterable[Misfit]) -> Iterator[Diagnostic]:
+    meant: set[tuple[int, str]] = set()
+    """Missing keys, of which the object has a misspelling: where it starts, and the key."""
+    for misfit in found:
+        if misfit.shape is ENVIRONMENT or misfit.declared is ENVIRONMENT:
+            yield _environment_mistake(file, misfit)
+        elif misfit.member is not None and misfit.shape.name == "hooks":
+            yield from _event(file, misfit.member)
+        elif misfit.member is not None:
+            typo_of = _typo_of(misfit.shape, misfit.node, misfit.key)
+            meant.add((misfit.node.start, typo_of or ""))
+            yield from _unknown(file, misfit.shape, misfit.member, typo_of)
+        elif misfit.mistake is not Mistake.MISSING or (misfit.node.start, misfit.key) not in meant:
+            yield from _unfit(file, misfit)
 
 
-def _object(file: SettingsFile, shape: Shape, node: Node) -> Iterator[Diagnostic]:
-    meant: set[str] = set()
-    for member in node.members:
-        field = shape.fields.get(member.key)
-        if field is not None and field.value is ENVIRONMENT:
-            continue  # `check_environment` is stricter
-        if field is not None:
-            yield from _member(file, member.key, field, member.value)
-            continue
-        if shape.name == "hooks":
-            yield from _event(file, member)
-            continue
-        typo_of = _typo_of(shape, node, member.key)
-        if typo_of is not None:
-            meant.add(typo_of)
-        yield from _unknown(file, shape, member, typo_of)
-    yield from _missing(file, shape, node, meant)
+def _environment_mistake(file: SettingsFile, misfit: Misfit) -> Diagnostic:
+    node = misfit.member.value if misfit.member else misfit.node
+    fix = 'Write names in two lists: `{ "allow": ["PATH", "LC_*"], "deny": ["LC_SECRET"] }`.'
+    return file.at(Rule.ENVIRONMENT_MISTAKE, node, misfit.words(file.document), fix)
 
 
-def _member(file: SettingsFile, key: str, field: Field, node: Node) -> Iterator[Diagnostic]:
-    if node.kind is Kind.NULL and field.nullable:
+def _unfit(file: SettingsFile, misfit: Misfit) -> Iterator[Diagnostic]:
+    if misfit.mistake is Mistake.MISSING or misfit.is_blank:
+        rule, fix = Rule.MISSING_KEY, _missing_fix(misfit.shape, misfit.key)
+    elif misfit.mistake is Mistake.KIND:
+        rule, fix = Rule.WRONG_TYPE, _type_fix(misfit)
+    elif misfit.key in _CHECKED_ELSEWHERE:
         return
-    if node.kind is field.value.kind:
-        yield from _value(file, key, field.value, node)
-        return
-    found = "" if field.secret else f", found {file.document.found(node)}"
-    yield file.at(
-        Rule.WRONG_TYPE, node, f"`{key}` must be {field.value.kind}{found}", _type_fix(key, field.value, node)
-    )
-
-
-def _value(file: SettingsFile, key: str, value: Value, node: Node) -> Iterator[Diagnostic]:
-    if value is HOOK:
-        yield from _object(file, _hook_shape(node), node)
-    elif isinstance(value, Shape):
-        yield from _object(file, value, node)
-    elif isinstance(value, ArrayOf):
-        yield from _array(file, value.element, node)
-    elif key not in _CHECKED_ELSEWHERE and not value.not_blank and not fits_limits(value, node.scalar):
-        message = f"`{key}` must be {expected_words(value)}, found {file.document.found(node)}"
-        yield file.at(Rule.INVALID_VALUE, node, message, "Write an allowed value.")
+    else:
+        rule, fix = Rule.INVALID_VALUE, "Write an allowed value."
+    why = f"{misfit.effect[0].upper()}{misfit.effect[1:]}." if misfit.effect else ""
+    yield replace(file.at(rule, misfit.node, misfit.words(file.document), fix), own_why=why)
 
 
 _CHECKED_ELSEWHERE: Final = ("type", "timeout")
 """Fields of a hook with their own checks."""
+
+
+def _resolve(declared: Value, node: Node) -> Value:
+    """Return the declaration of a hook by its type, also of one in the place of a group."""
+    is_hook = declared is HOOK or (isinstance(declared, Shape) and declared.name == "group" and is_bare_hook(node))
+    return _hook_shape(node) if is_hook and node.kind is Kind.OBJECT else declared
 
 
 def _hook_shape(hook: Node) -> Shape:
@@ -124,31 +109,14 @@ def _hook_shape(hook: Node) -> Shape:
     return hook_shape(max(settings_executors(), key=lambda known: len(keys & hook_shape(known).fields.keys())))
 
 
-def _array(file: SettingsFile, element: Value, node: Node) -> Iterator[Diagnostic]:
-    if element is HOOK and not node.items:
-        yield file.at(Rule.EMPTY_GROUP, node, "this group has no hooks", "Add a hook, or remove the group.")
-    for item in node.items:
-        if item.kind is not element.kind:
-            what = f"a {element.name}, {element.kind}," if isinstance(element, Shape) else str(element.kind)
-            yield file.at(
-                Rule.WRONG_TYPE, item, f"expected {what} here, found {file.document.found(item)}", _element_fix(element)
-            )
-        elif isinstance(element, Shape) and element.name == "group" and is_bare_hook(item):
-            message, fix = "expected a group of hooks here, found a hook", 'Put it in a group: `{ "hooks": [ … ] }`.'
-            yield file.at(Rule.HOOK_OUTSIDE_GROUP, item, message, fix)
-            yield from _value(file, "", HOOK, item)
-        else:
-            yield from _value(file, "", element, item)
-
-
 def _event(file: SettingsFile, member: Member) -> Iterator[Diagnostic]:
     """Check the value under an unknown event; another check reports the name itself."""
     if member.key in NOT_EVENTS:
         fix = belongs(HOOKS)[member.key]
         yield file.at_key(Rule.MISPLACED_KEY, member, f"`{member.key}` is not an event and has no effect here", fix)
     elif member.value.kind is Kind.ARRAY:
-        event = meant_event(member.key)
-        yield from _array(file, GROUPS[event] if event else _ANY_GROUP, member.value)
+        event = meant_event(member.key) or HookEventName.BEFORE_TOOL
+        yield from _diagnostics(file, member_misfits(HOOKS, event, member.value, _resolve))
 
 
 def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | None) -> Iterator[Diagnostic]:
@@ -177,20 +145,9 @@ def _typo_of(shape: Shape, node: Node, key: str) -> str | None:
     return intended if intended and node.at(intended) is None else None
 
 
-def _missing(file: SettingsFile, shape: Shape, node: Node, meant: set[str]) -> Iterator[Diagnostic]:
-    for key, field in shape.fields.items():
-        if not field.required or key in meant:
-            continue
-        found = node.at(key)
-        if found is None:
-            yield file.at(Rule.MISSING_KEY, node, f"this {shape.name} has no `{key}`", _missing_fix(shape, key))
-        elif isinstance(field.value, Scalar) and field.value.not_blank and not str(found.scalar).strip():
-            yield file.at(
-                Rule.MISSING_KEY, found, f"the `{key}` of this {shape.name} is empty", _missing_fix(shape, key)
-            )
-
-
 def _missing_fix(shape: Shape, key: str) -> str:
+    if key == "type" and shape.example:
+        return f'Add `"type": "{shape.example["type"]}"`.'
     if (shape.name, key) in _MISSING_FIXES:
         return _MISSING_FIXES[shape.name, key]
     if shape.example and key in shape.example:
@@ -209,7 +166,10 @@ _DIGITS: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min)?\w*\s*")
 _UNITS: Final = {None: 1, "ms": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000}
 
 
-def _type_fix(key: str, value: Value, node: Node) -> str:
+def _type_fix(misfit: Misfit) -> str:
+    value, node = misfit.declared, misfit.node
+    if misfit.is_element:
+        return _ELEMENTS[value.name] if isinstance(value, Shape) else _WANTED[value.kind]
     if isinstance(node.scalar, str):
         if value.kind is Kind.BOOLEAN and node.scalar.strip().lower() in ("true", "false"):
             return f"Write {node.scalar.strip().lower()} without quotes."
@@ -218,7 +178,7 @@ def _type_fix(key: str, value: Value, node: Node) -> str:
     if value.kind is Kind.ARRAY and node.kind in (Kind.OBJECT, Kind.STRING):
         return "Put it in brackets: `[ … ]`."
     if value.kind is Kind.STRING and node.kind is Kind.ARRAY:
-        return _JOINED.get(key, "Write one string.")
+        return _JOINED.get(misfit.key, "Write one string.")
     return _WANTED[value.kind]
 
 
@@ -233,12 +193,6 @@ _WANTED: Final = {
     Kind.ARRAY: "Write an array: `[ … ]`.",
     Kind.OBJECT: "Write an object: `{ … }`.",
 }
-
-
-def _element_fix(element: Value) -> str:
-    if isinstance(element, Shape):
-        return _ELEMENTS[element.name]
-    return _WANTED[element.kind]
 
 
 _ELEMENTS: Final = {

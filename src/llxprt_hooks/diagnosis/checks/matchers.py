@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from regress import Regex, RegressError
 
 from llxprt_hooks.diagnosis.diagnostic import Diagnostic
-from llxprt_hooks.diagnosis.foreign_names import CLAUDE_TOOLS
 from llxprt_hooks.diagnosis.rules import Rule
 from llxprt_hooks.engine.matcher import compile_matcher, is_for_all, trimmed
 from llxprt_hooks.events import MatchKind
+from llxprt_hooks.foreign import CLAUDE_TOOLS
 from llxprt_hooks.text import closest
 
 if TYPE_CHECKING:

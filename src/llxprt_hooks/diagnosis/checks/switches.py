@@ -44,7 +44,7 @@ def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     """Find hooks that are configured while hooks are off."""
     others = (hook.file for hook in inspection.hooks if hook.file.document.file not in inspection.managed)
     first = next(others, None)
-    settings = [file for file in inspection.files if file.role is not Role.EXTENSION]
+    settings = [file for file in inspection.files if file.role not in (Role.EXTENSION, Role.MANIFEST)]
     switches = {file: read_hook_fields(file.document).enabled for file in settings}
     if first is None or merge_switches(switches.values()):
         return
@@ -105,7 +105,8 @@ def check_trust(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
     """Find project settings that are refused or not approved, and settings that others may change."""
     if file.role is not Role.PROJECT:
         if file.role is not Role.FILE and (objection := other_writers(file.document)):
-            yield _of_file(file, Rule.REFUSED_SETTINGS, f"{objection}, so this file is ignored", _ownership_fix(file))
+            what = "extension" if file.role is Role.MANIFEST else "file"
+            yield _of_file(file, Rule.REFUSED_SETTINGS, f"{objection}, so this {what} is ignored", _ownership_fix(file))
         return
     status = trust_status(inspection.directory)
     if status.state is TrustState.REFUSED:

@@ -18,6 +18,7 @@ from llxprt_hooks.engine.results import error_text
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.protocol.json_codec import read_json
 from llxprt_hooks.protocol.replies import Reply
+from llxprt_hooks.text import one_line
 
 if TYPE_CHECKING:
     from llxprt_hooks.engine.executors.base import EventRun
@@ -61,7 +62,7 @@ class FunctionExecutor(Executor[FunctionSpec]):
         place = _place(error, spec.function)
         if place is None:
             return super().failure(spec, error)
-        kind, text = type(error).__name__, " ".join(error_text(error).split())
+        kind, text = type(error).__name__, one_line(error_text(error))
         return f"raised {kind} ({place})" if text == kind else f"raised {kind}: {text} ({place})"
 
 

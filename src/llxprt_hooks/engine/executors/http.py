@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llxprt_hooks.bus.hops import hop_headers
-from llxprt_hooks.bus.patience import patience_headers
+from llxprt_hooks.bus.timeout_header import timeout_headers
 from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, Executor
 from llxprt_hooks.per_loop import PerLoop
-from llxprt_hooks.process import ProcessSlots
+from llxprt_hooks.process import ProcessSlots, no_fork
 from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.protocol.exit_codes import HookVerdict, read_answer, timed_out
 from llxprt_hooks.settings.jsonc import Kind
@@ -165,7 +165,7 @@ async def _post(
 ) -> HookVerdict:
     import httpx
 
-    all_headers = {**headers, **patience_headers(timeout_ms / 1000)}
+    all_headers = {**headers, **timeout_headers(timeout_ms / 1000)}
     request = httpx.Request("POST", url, headers=all_headers, content=payload)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
@@ -219,8 +219,9 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
     import ssl
 
     try:
-        import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
-        import certifi
+        with no_fork:
+            import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
+            import certifi
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
@@ -259,7 +260,7 @@ def is_loopback(host: str) -> bool:
     import ipaddress
 
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -23,7 +23,7 @@ from llxprt_hooks.bus.nats_connection import (
     subject_problem,
     workers_may_return,
 )
-from llxprt_hooks.bus.patience import patience_headers
+from llxprt_hooks.bus.timeout_header import timeout_headers
 from llxprt_hooks.engine.executors.base import Executor
 from llxprt_hooks.engine.results import AggregatedHookResult, is_refusal
 from llxprt_hooks.logger import debug_logger
@@ -135,7 +135,7 @@ async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, timeout_ms:
     try:
         while True:  # until the time of the hook is over, so if no answer comes, at most `retry` times again
             left = min(seconds, end - asyncio.get_running_loop().time())
-            headers = hop_headers() | patience_headers(left)
+            headers = hop_headers() | timeout_headers(left)
             try:
                 return (await client.request(spec.subject, request, timeout=seconds, headers=headers)).data
             except errors.TimeoutError:

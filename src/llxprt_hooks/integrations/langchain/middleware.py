@@ -1,4 +1,4 @@
-"""``HooksMiddleware``: where an agent's life meets its hooks."""
+"""``HooksMiddleware``: all events of a LangChain agent, from the start of its session to the end."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ MARKS = "llxprt_hooks"
 
 _AGENT_EVENTS = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
 _MAX_SESSIONS = 10_000
+"""Only ids are kept. What hooks leave for later calls is in the agent's state, so that any process can continue."""
 
 
 def _latest(_: Any, new: Any) -> Any:
@@ -297,13 +298,12 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         setattr(interruption, MARKS, True)
         for interrupt in interruption.args[0]:
             for action in field(interrupt.value, "action_requests") or [interrupt.value]:
-                tool = field(action, "name")
-                self._observe(
-                    HookEventName.NOTIFICATION,
-                    notification_type=NotificationType.TOOL_PERMISSION,
-                    message=f"{tool} needs approval" if tool else str(action),
-                    details={"tool_name": tool, "tool_input": field(action, "args")} if tool else {},
-                )
+                if tool := field(action, "name"):
+                    with self._session(_thread_id()):
+                        self.observe_approval(tool, field(action, "args"))
+                else:
+                    kind = NotificationType.TOOL_PERMISSION
+                    self._observe(HookEventName.NOTIFICATION, notification_type=kind, message=str(action), details={})
 
 
 class _AgentEvents(HooksMiddleware):

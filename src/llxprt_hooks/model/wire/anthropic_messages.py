@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llxprt_hooks.model.wire.base import Assembler, Wire, extended, fetches, sends
+from llxprt_hooks.model.access import field
+from llxprt_hooks.model.wire.base import Assembler, Refusal, Wire, called, extended, fetches, reasons_text, sends
 
 # What a message is sent with at its end, and not at its start.
 ENDING = ("stop_reason", "stop_sequence", "stop_details", "container")
@@ -37,6 +38,16 @@ class MessagesWire(Wire):
             yield {"type": "content_block_stop", "index": index}
         yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage.get("output_tokens", 0)}}
         yield {"type": "message_stop"}
+
+    def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
+        blocks = response["content"]
+        calls = [block for block in blocks if field(block, "type") == "tool_use"]
+        refused = {id(call): reason for call in calls if (reason := refusal(called(call))) is not None}
+        if not refused:
+            return response
+        content = [block for block in blocks if id(block) not in refused]
+        content.append({"type": "text", "text": reasons_text(refused.values()), "citations": None})
+        return {**response, "content": content, **({} if len(refused) < len(calls) else {"stop_reason": "end_turn"})}
 
 
 class _MessagesAssembler(Assembler):

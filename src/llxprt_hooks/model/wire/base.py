@@ -12,16 +12,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
 from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.access import field, is_copyable
+from llxprt_hooks.model.access import field, is_copyable, name_of
 from llxprt_hooks.model.wire.sse import SSEParser, encode_json
 
 log = debug_logger("translator")
 
 T = TypeVar("T")
+Refusal: TypeAlias = Callable[[str], str | None]
+"""Returns why a tool may not be called; None if it may."""
 
 DONE = b"data: [DONE]\n\n"
 
@@ -125,6 +127,14 @@ class Wire(ABC):
     def events(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield a complete response as the events of a stream; ``request`` says which optional ones are wanted."""
 
+    @abstractmethod
+    def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
+        """Return a complete response whose refused tool calls are text; the same object if none is refused.
+
+        This is for callers that cannot keep an agent from running a tool. If no call is left, the answer is complete,
+        and the agent's turn ends with that text.
+        """
+
     def matches(self, method: str, path: str) -> bool:
         """Whether an HTTP request is a model call of this API. The query is not part of the path."""
         return method.upper() == "POST" and path.rstrip("/").endswith(self.path)
@@ -171,6 +181,16 @@ def extended(old: Any, new: Any) -> Any:
                 items.append(item)
         return items
     return old if new is None else new
+
+
+def called(call: Any) -> str:
+    """Return the name of the tool that a call is for; empty if it has none."""
+    return name_of(field(call, "name")) or ""
+
+
+def reasons_text(reasons: Iterable[str]) -> str:
+    """Return the text in place of calls, given why each one was refused."""
+    return "\n\n".join(dict.fromkeys(reasons))
 
 
 WHOLE = ("id", "type", "role", "index", "finish_reason")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from llxprt_hooks.model.wire.base import DONE, Assembler, Wire, extended, fetches, sends
+from llxprt_hooks.model.access import as_list, field
+from llxprt_hooks.model.wire.base import (
+    DONE,
+    Assembler,
+    Refusal,
+    Wire,
+    called,
+    extended,
+    fetches,
+    reasons_text,
+    sends,
+)
 from llxprt_hooks.model.wire.sse import encode_json
 
 
@@ -42,6 +53,29 @@ class ChatWire(Wire):
     def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
         yield from map(encode_json, self.events(response, request))
         yield DONE
+
+    def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
+        choices = [_without_calls(choice, refusal) for choice in response["choices"]]
+        unchanged = all(new is old for new, old in zip(choices, response["choices"], strict=True))
+        return response if unchanged else {**response, "choices": choices}
+
+
+def _without_calls(choice: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
+    message = choice["message"]
+    older = message.get("function_call")
+    calls = [*as_list(message.get("tool_calls")), *([older] if older else [])]
+    refused = {
+        id(call): reason
+        for call in calls
+        if (reason := refusal(called(field(call, "function") or field(call, "custom") or call))) is not None
+    }
+    if not refused:
+        return choice
+    kept = [call for call in as_list(message.get("tool_calls")) if id(call) not in refused]
+    content = "\n\n".join(filter(None, [message.get("content"), reasons_text(refused.values())]))
+    others = {name: value for name, value in message.items() if name not in ("tool_calls", "function_call")}
+    changed = {**others, "content": content, **({"tool_calls": kept} if kept else {})}
+    return {**choice, "message": changed, **({} if kept else {"finish_reason": "stop"})}
 
 
 class _ChatAssembler(Assembler):

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from llxprt_hooks.model.wire.base import Assembler, Wire, fetches
+from llxprt_hooks.model.access import field, name_of
+from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.json_api import new_id
+from llxprt_hooks.model.wire.base import Assembler, Refusal, Wire, called, fetches, reasons_text
 
 FINAL = ("response.completed", "response.incomplete", "response.failed")
+PENDING = ("queued", "in_progress")
+"""The states of a response that has no answer yet."""
+NAMED_CALLS = ("function_call", "custom_tool_call")
+TOOL_TYPES = {"computer_call": ["computer_use_preview", "computer"]}
+"""The types of tools whose calls have another type."""
 
 
 class ResponsesWire(Wire):
@@ -31,6 +39,35 @@ class ResponsesWire(Wire):
         numbers = count()
         for event in _events(response):
             yield {**event, "sequence_number": next(numbers)}
+
+    def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
+        if response.get("status") in PENDING:
+            raise TranslationError("the model answers in the background, and the agent fetches the answer later")
+        items = response["output"]
+        # The API has already run what it has a result of.
+        results = {field(item, "call_id") for item in items if (name_of(field(item, "type")) or "").endswith("_output")}
+        waiting = [item for item in items if field(item, "call_id") not in results - {None}]
+        refused = {id(item): reason for item in waiting if (reason := _refusal_of_item(item, refusal)) is not None}
+        if not refused:
+            return response
+        text = {"type": "output_text", "text": reasons_text(refused.values()), "annotations": [], "logprobs": []}
+        message = {"id": new_id("msg_"), "type": "message", "role": "assistant", "status": "completed"}
+        kept = [item for item in items if id(item) not in refused]
+        return {**response, "output": [*kept, {**message, "content": [text]}]}
+
+
+def _refusal_of_item(item: Any, refusal: Refusal) -> str | None:
+    """Return why an agent may not act on an item of an answer; None if it may, or if there is nothing to do for it."""
+    kind = name_of(field(item, "type")) or ""
+    if kind == "mcp_approval_request":
+        names = [name_of(field(item, "server_label")) or ""]
+    elif kind in NAMED_CALLS or (kind.endswith("_call") and field(item, "call_id") is not None):
+        # Of the built-in tools, only calls that the agent answers have this id. They go by their type.
+        names = [name] if (name := called(item)) else TOOL_TYPES.get(kind, [kind.removesuffix("_call")])
+    else:
+        return None
+    reasons = [refusal(name) for name in names]
+    return None if None in reasons else reasons[0]
 
 
 class _ResponsesAssembler(Assembler):

@@ -21,6 +21,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.process.child import Child
 from llxprt_hooks.process.errors import SpawnError
+from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import POLL_MIN, signal_group
 from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
@@ -236,7 +237,7 @@ class _Zygote:
         """When it last accepted or refused a script."""
         self._environment: tuple[Mapping[str, str], bytes] = {}, b""
         started: list[int] = []
-        with contextlib.ExitStack() as stack:
+        with no_fork, contextlib.ExitStack() as stack:
             ours, theirs = socket.socketpair()
             stack.callback(theirs.close)
             on_error = stack.enter_context(contextlib.ExitStack())
@@ -303,7 +304,7 @@ class _Zygote:
         request = _request(argv, self._environment_block(env), cwd)
         payload = stdin if isinstance(stdin, bytes) else stdin()
         theirs: list[int] = []
-        with contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
+        with no_fork, contextlib.ExitStack() as stack, contextlib.ExitStack() as on_error:
             stack.callback(lambda: _close(theirs))
             status, their_status = socket.socketpair()
             on_error.callback(status.close)
@@ -379,6 +380,7 @@ class Offer:
 
     def write_input(self) -> None:
         """Write what fits into the pipe, while the script is prepared."""
+        no_fork.add_input(self._feed.fd)
         self._all_written = self._feed.push()
 
     def accepted(self) -> Child | None:
@@ -418,7 +420,8 @@ class Offer:
         """Make sure that the script does not run on. Returns whether it had been accepted."""
         was_accepted = self._owner == os.getpid() and _withdraw(self._status)  # a forked process leaves it alone
         self._status.close()
-        _close([self._feed.fd, *(drain.fd for drain in self._drains)])
+        no_fork.close_input(self._feed.fd)
+        _close([drain.fd for drain in self._drains])
         return was_accepted
 
 

@@ -5,16 +5,26 @@ Blocks publishing, deploying and pushing, changes to the pipeline itself, and pr
 its secrets. Stops a session that makes too many calls. CI_SAFETY_NET=always makes it active everywhere.
 """
 
-import fcntl
-import hashlib
-import itertools
 import json
 import os
 import re
 import shlex
 import sys
 
-LONGEST = 100_000  # characters of a command; a shell takes little more
+from llxprt_hooks.recipes.collection.parts.call_commands import (
+    LONGEST,
+    SHELL_TOOL,
+    NoCommand,
+    command_lines,
+    is_python,
+    languages_in,
+    quoted,
+)
+from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
+from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
+from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
+
 MOST_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
 # Programs, and their actions that are blocked; without any, all of them.
@@ -72,10 +82,6 @@ SECRET_FILE = (
 READERS = {"cat", "ls", "grep", "rg", "head", "tail", "less", "diff", "wc", "find", "stat", "file", "actionlint",
            "echo", "printf", "test", "[", "sort", "cut", "jq", "yq", "tree"}  # fmt: skip
 GIT_READERS = {"diff", "log", "show", "status", "add", "commit", "blame", "ls-files", "grep"}
-
-# In lower case. All other tools count as tools that write.
-READING_TOOLS = {"read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search", "read",
-                 "view", "view_file", "list_files", "list_dir", "ls", "grep", "search_files"}  # fmt: skip
 
 
 # A part of a command line, up to what ends a command outside of quotes; and commands inside of others.
@@ -178,274 +184,11 @@ def changes_pipeline(text):
 
 def too_many_calls(event):
     """Count the session's calls; whether this one is beyond the limit."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "llxprt-hooks", "ci-safety-net")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(event["session_id"].encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    with os.fdopen(os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+    with locked_file("ci-safety-net", event["session_id"]) as opened:
         count = int(opened.read() or 0) + 1
         opened.seek(0)
         opened.write(str(count))
     return count > MOST_CALLS
-
-
-# Where the command of a call is. This part is the same in all recipes that check commands.
-
-
-def plain_name(name):
-    return name.lower().replace("_", "").replace("-", "")
-
-
-def plain_names(text):
-    return {plain_name(name) for name in text.split()}
-
-
-# In every tool, arguments with these names hold a command. In a tool that runs commands, those in SHELL_NAMES do too.
-COMMAND_NAMES = plain_names("command commands cmd cmds command_line cmdline shell_command bash_command argv")
-SHELL_NAMES = COMMAND_NAMES | plain_names("script scripts code input args arguments")
-# If a tool that runs commands has no argument with such a name, all texts are checked, except those in NOT_COMMANDS.
-NOT_COMMANDS = plain_names("name filter limit cols columns rows")
-# These are checked only if there is no other text.
-HARDLY_COMMANDS = plain_names(
-    "description explanation reason purpose thought title summary comment note cwd workdir working_dir "
-    "working_directory directory dir_path folder shell language env timeout timeout_ms id pid session_id bash_id "
-    "shell_id terminal_id"
-)
-# Tools that only read, such as read_terminal and BashOutput, do not run their texts.
-ONLY_READS = re.compile(r"(^|__)(([Gg]et|[Rr]ead|[Ll]ist|[Rr]esize)(_|[A-Z])|[A-Za-z][a-z]*Output$)")
-LINE_NAMES = plain_names("commands cmds scripts")  # a list with such a name has a command in each item
-PROGRAM_NAMES, REST_NAMES = plain_names("command cmd program executable"), plain_names("args arguments argv params")
-FILE_NAMES = plain_names("file binary path name")  # beside arguments, these hold a program
-# Tools that run commands, by their names.
-SHELL_TOOL = re.compile(
-    r"(^|[^a-zA-Z]|(?=[A-Z]))([Pp]ower|[Rr]un|[Ee]xec|[Ss]hell)?([Ss]hell|[Bb]ash|[Zz]sh|[Ss]h|[Tt]erminal|[Cc]ommands?"
-    r"|[Cc]mds?|[Ss]ubprocess|[Ee]xec|([Rr]un|[Ee]xecute|[Ss]tart)[_-]?([Ss]cript|[Pp]rogram|[Pp]rocess)"
-    r"|i?[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$)(tool|line)?(?![a-z])"
-    r"|(^|__)([Rr]un|[Ee]xecute)$"
-)
-PYTHON_TOOL = re.compile(
-    r"[Pp]ython(3|[_-]?([Rr]epl|REPL|ast|[Cc]ode|[Ii]nterpreter|[Ss]cript|[Ee]xec(ut(e|or|ion))?|[Tt]ool))*$"
-)
-PYTHON, SHELL = {"python", "python3", "py", "ipython"}, {"shell", "bash", "sh", "zsh"}  # values of `language`
-FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
-MOST_FOLDERS = 10
-
-
-class NoCommand(Exception):
-    """Why the arguments of a tool that runs commands cannot be checked."""
-
-
-def languages_in(given):
-    return {text.strip().lower() for _, text in texts_in(unpacked(given), lambda path: path[-1] == "language")}
-
-
-def is_python(tool, languages, name, text):
-    """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
-    if PYTHON_TOOL.search(tool):
-        return True
-    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
-        return False
-    try:
-        compile(text, name, "exec")
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def quoted(word):
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
-def line_of(words):
-    """A list as one command line. What a shell would expand stays so: the tool may join the list for a shell."""
-    is_plain = re.compile(r"[^\s'\"\\;&|<>()`#]+|&&|\|\|?|;|[<>]+").fullmatch
-    return " ".join(word if is_plain(word) else quoted(word) for word in words)
-
-
-def readings(value, name=""):
-    """What a text, or a list of texts, may be as a command: a list is a program with its arguments, or lines."""
-    if isinstance(value, str):
-        return [value] if value.strip() else []
-    if not isinstance(value, list) or any(isinstance(each, (dict, list)) for each in value):
-        return []
-    words = [str(each) for each in value if each is not None and str(each).strip()]
-    if not words or not any(isinstance(each, str) for each in value):
-        return []
-    exact = " ".join(map(quoted, words))  # as a program gets it, without a shell in between
-    if re.search(r"\s", words[0].strip()):
-        return ["\n".join(words), exact]
-    return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words), exact]
-
-
-def texts_in(value, wanted, path=("",)):
-    """The names and texts of the arguments that are wanted. `path` has the names that lead to a value."""
-    if lines := readings(value, path[-1]):
-        yield from ((path[-1], line) for line in lines if wanted(path))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts_in(inner, wanted, path)
-    elif isinstance(value, dict):
-        named = [((*path, plain_name(name)), inner) for name, inner in value.items()]
-
-        def with_name(names):
-            return [(at, inner) for at, inner in named if at[-1] in names and readings(inner)]
-
-        # {"command": "bash", "args": ["-c", "…"]} is one command line.
-        starts, ends = with_name(PROGRAM_NAMES), with_name(REST_NAMES)
-        joined = [*starts, *ends]
-        if not starts:  # {"file": "rm", "args": ["-rf", "/"]} is one too, but here the list may also be a whole command
-            starts = with_name(FILE_NAMES)
-            joined = [(at, inner) for at, inner in ends if readings(inner)[0].startswith("-")]
-        if not starts or not ends or not any(wanted(at) for at, _ in starts + ends):
-            starts = joined = []
-        for start, which in itertools.product(starts, (0, -1)):
-            yield ends[0][0][-1], " ".join(readings(inner)[which] for _, inner in (start, *ends))
-        for at, inner in named:
-            if (at, inner) not in joined:
-                yield from texts_in(inner, wanted, at)
-
-
-def unpacked(value, depth=0):
-    """The arguments with the values of texts that are JSON: some tools take all their arguments as one text."""
-    if isinstance(value, dict):
-        return {name: unpacked(inner, depth) for name, inner in value.items()}
-    if isinstance(value, list):
-        return value if readings(value) else [unpacked(inner, depth) for inner in value]
-    if not isinstance(value, str) or depth > 5 or not value.lstrip().startswith(("{", "[")):
-        return value
-    try:
-        inner = {"commands": unpacked(json.loads(value), depth + 1)}
-    except ValueError:
-        return value
-    # To a shell, most JSON is one word. If it has more in it, the text is checked as well.
-    return inner if re.fullmatch(r'[{\[]+"[^$`\r\n]*', value.strip()) else [value, inner]
-
-
-def numbers_in(given):
-    """The names of arguments that should hold a command and hold a number."""
-    for name, value in given.items():
-        if isinstance(value, dict):
-            yield from numbers_in(value)
-        elif type(value) in (int, float) and plain_name(name) in COMMAND_NAMES:
-            yield name
-
-
-def command_lines(tool, given, is_shell=True):
-    """The command lines in the arguments of a call, each with the name of its argument."""
-    if is_shell and (numbers := list(numbers_in(given))):
-        raise NoCommand(f"`{numbers[0]}` is a number, so it cannot be checked as a command")
-    named = list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
-    if not is_shell or (not named and ONLY_READS.search(tool)):
-        return named
-    everything = unpacked(given)
-    for wanted in (
-        lambda path: path[-1] in SHELL_NAMES,
-        lambda path: path[-1] not in NOT_COMMANDS and HARDLY_COMMANDS.isdisjoint(path),
-        lambda path: path[-1] not in NOT_COMMANDS,
-    ):
-        if found := list(texts_in(everything, wanted)):
-            return found
-    return []
-
-
-def folders_in(value, name=""):
-    if isinstance(value, str) and name in FOLDERS:
-        yield value
-    elif isinstance(value, (dict, list)):
-        for key, inner in value.items() if isinstance(value, dict) else ((name, each) for each in value):
-            yield from folders_in(inner, plain_name(key))
-
-
-def folders_of(given, folder):
-    """Where a command may run."""
-    named = set(folders_in(unpacked(given))) or {folder}
-    if len(named) > MOST_FOLDERS:
-        raise NoCommand("it names too many folders to be checked")
-    return sorted(os.path.normpath(os.path.join(folder, os.path.expanduser(each))) for each in named)
-
-
-# The end of the part that is the same.
-
-
-# Where the paths of a call are. This part is the same in all recipes that check paths.
-
-LONGEST_PATH = 4096  # characters that the system takes
-# The ends of names of arguments that hold a path, in lower case and without _ and -.
-PATH_ENDS = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
-             "destination", "dest", "dst")  # fmt: skip
-# Arguments with these names hold a path if the text has no spaces or is the name of a file.
-PATH_NAMES = {"source", "src", "target", "include", "notebook", "document", "from", "to"}
-# Any other text is a path if it is the name of a file, except these. If a tool has no argument with a name from above,
-# all texts with a slash and without spaces are checked too.
-NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
-             "prompt", "query", "q", "pattern", "question", "reason", "title", "task", "url")  # fmt: skip
-PATCHED = re.compile(
-    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) (?:[ab]/)?|(?:rename|copy) (?:from|to) )"
-    r"([^\t\r\n]+)",
-    re.MULTILINE,
-)
-
-
-def named_texts(value, name="", depth=0):
-    """Every text in the arguments, also in texts that are JSON, with the name of its argument."""
-    if isinstance(value, str):
-        yield name, value
-        if depth < 5 and value.lstrip().startswith(("{", "[")) and not name.endswith(NOT_PATHS):
-            try:
-                yield from named_texts(json.loads(value), name, depth + 1)
-            except ValueError:
-                return
-    elif isinstance(value, list):
-        for inner in value:
-            yield from named_texts(inner, name, depth)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from named_texts(inner, key.lower().replace("_", "").replace("-", ""), depth)
-
-
-def from_uri(text):
-    """The path of a file: address."""
-    from urllib.parse import unquote  # here, because most calls have no such address
-
-    path = re.sub(r"(?i)^file:(?://(?:localhost(?=/))?)?", "", text)
-    return list(dict.fromkeys([unquote(re.sub(r"[?#].*", "", path, flags=re.DOTALL)), unquote(path)]))
-
-
-def paths_in(given, folder):
-    """The paths in the arguments of a call."""
-    sure, maybe, others = [], [], []
-    for name, text in named_texts(given):
-        is_path = name.endswith(PATH_ENDS)
-        sure += PATCHED.findall(text) if not name.endswith(NOT_PATHS) else ()
-        text = text.strip()
-        if len(text) > LONGEST_PATH:
-            text = os.path.normpath(text)  # it may have many ..
-        # A web address is not a path, unless a tool may shorten it to one: http://../.env
-        is_address = re.match(r"(?i)(?:https?|ftp|s3|gs)://", text) and "/.." not in text
-        if not text or len(text) > LONGEST_PATH or is_address:
-            continue
-        if re.match(r"(?i)file:", text) and (is_path or name.endswith("url") or not name.endswith(NOT_PATHS)):
-            sure += from_uri(text)
-        elif is_path:
-            sure.append(text)
-        elif not name.endswith(NOT_PATHS):
-            (maybe if name in PATH_NAMES else others).append(text)
-    tops = ["", *(text for text in dict.fromkeys(sure) if os.path.isdir(os.path.join(folder, text)))][:5]
-
-    def existing(text):
-        """Where the file that a text names is. A folder counts if the text has a slash."""
-        found = [os.path.join(top, os.path.expanduser(text)) for top in tops]
-        there = os.path.exists if "/" in text else os.path.isfile
-        return [path for path in found if there(os.path.join(folder, path))]
-
-    paths = sure + [path for text in maybe for path in existing(text) or ([] if re.search(r"\s", text) else [text])]
-    if not paths:
-        paths = [text for text in others if "/" in text and not re.search(r"\s", text)]
-    return list(dict.fromkeys(paths + [path for text in others for path in existing(text)]))
-
-
-# The end of the part that is the same.
 
 
 def check_command(command):
@@ -494,16 +237,5 @@ def main():
     return reason_to_block(event)
 
 
-def decide():
-    """Exit code 2 blocks, whatever goes wrong on the way."""
-    try:
-        reason = main()
-    except BaseException as error:
-        reason = f"this call cannot be checked ({type(error).__name__})"
-    if reason:
-        sys.stderr.buffer.write(f"CI safety net: {reason}.\n".encode("utf-8", "backslashreplace"))
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    decide()
+    decide(main, "CI safety net: {}.")

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from llxprt_hooks.recipes.collection.parts.cache_folder import cache_folder
+
 WARN_AT = 0.8
 FORGET_AFTER = 30 * 24 * 3600  # seconds after which a session's account is deleted
 
@@ -51,9 +53,7 @@ class Budget:
 @contextlib.contextmanager
 def account(session_id):
     """What a session has used so far; changes are kept. Only one hook at a time has it."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "llxprt-hooks", "cost-cap")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder = cache_folder("cost-cap")
     name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     path = os.path.join(folder, f"{name}.json")
     if not os.path.exists(path):
@@ -115,8 +115,8 @@ def main():
         spent = budget.cost(used)
         if spent >= WARN_AT * budget.limit and not used["warned"]:
             used["warned"] = True
-            told = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
-            print(json.dumps({"systemMessage": f"{told} Finish the most important work, and be brief."}))
+            used = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
+            print(json.dumps({"systemMessage": f"{used} Finish the most important work, and be brief."}))
 
 
 main()

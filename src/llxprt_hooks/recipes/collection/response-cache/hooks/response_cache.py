@@ -19,6 +19,8 @@ import os
 import sys
 import time
 
+from llxprt_hooks.recipes.collection.parts.cache_folder import cache_folder
+
 LIFETIME = float(os.environ.get("RESPONSE_CACHE_HOURS") or 24) * 3600
 MOST_ENTRIES = 500
 
@@ -29,10 +31,7 @@ def digest(*values):
 
 
 def folder():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    path = os.path.join(cache, "llxprt-hooks", "response-cache")
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    return path
+    return cache_folder("response-cache")
 
 
 @contextlib.contextmanager

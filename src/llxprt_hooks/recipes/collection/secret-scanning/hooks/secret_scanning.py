@@ -14,6 +14,8 @@ import re
 import sys
 import unicodedata
 
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
+
 try:
     from detect_secrets.core.scan import scan_line
     from detect_secrets.settings import transient_settings
@@ -251,16 +253,9 @@ def judge(given):
     return None
 
 
-def decide():
-    """Exit code 2 blocks, whatever goes wrong on the way."""
-    try:
-        reason = judge(json.loads(sys.stdin.buffer.read())["tool_input"])
-    except BaseException as error:
-        reason = f"this call cannot be searched for secrets ({type(error).__name__})"
-    if reason:
-        sys.stderr.buffer.write(f"{reason}\n".encode("utf-8", "backslashreplace"))
-        sys.exit(2)
+def main():
+    return judge(json.loads(sys.stdin.buffer.read())["tool_input"])
 
 
 if __name__ == "__main__":
-    decide()
+    decide(main, unchecked="this call cannot be searched for secrets")

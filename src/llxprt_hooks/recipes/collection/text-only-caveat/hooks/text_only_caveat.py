@@ -5,12 +5,12 @@ Hooks see the text of messages, but no images, files, tool calls or tool results
 the model is told that nobody has checked them.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import re
 import sys
+
+from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
 
 MENTIONS = re.compile(
     r"(?i)\b(image|picture|photo|screenshot|diagram|attach(?:ed|ment)|scan|pdf|audio|video|recording)s?\b"
@@ -25,13 +25,8 @@ CAVEAT = (
 
 def seen_before(event, messages):
     """Whether this session has sent the same text before: then something that is not text has been added to it."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "llxprt-hooks", "text-only-caveat")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(event["session_id"].encode("utf-8", "surrogatepass")).hexdigest()[:32]
     now = hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()
-    with os.fdopen(os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+    with locked_file("text-only-caveat", event["session_id"]) as opened:
         before = opened.read()
         opened.seek(0)
         opened.truncate()

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from llxprt_hooks.engine.session import Session, current_session
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.triggers.lifecycle import observe_detached
 
 if TYPE_CHECKING:
-    from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.config import Config
 
 _REMEMBERED = 1000
 """How many conversations are kept; the one that was used least recently is forgotten first."""
@@ -24,8 +25,8 @@ class Sessions:
     A run keeps its own session: hooks run in it even if the conversation has been ended or forgotten.
     """
 
-    def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
+    def __init__(self, config: Config) -> None:
+        self._config = config
         self._latest: OrderedDict[str, Session] = OrderedDict()
         # Finds a conversation that was forgotten as long as one of its runs is in progress.
         self._alive: WeakValueDictionary[str, Session] = WeakValueDictionary()
@@ -33,12 +34,12 @@ class Sessions:
     def begin(self, session_id: str) -> Session:
         """Return the session of a new run, in which the stop of another run does not count."""
         latest = self.latest(session_id)
-        session = Session(self._hooks.config, session_id, "") if latest is None else latest.next_run()
+        session = Session(self._config, session_id, "") if latest is None else latest.next_run()
         self._latest[session_id] = self._alive[session_id] = session
         self._latest.move_to_end(session_id)
         if latest is None:
             with self.active(session):
-                self._hooks.observe(HookEventName.SESSION_START)
+                observe_detached(self._config, HookEventName.SESSION_START, source=SessionStartSource.STARTUP)
         if len(self._latest) > _REMEMBERED:
             self._latest.popitem(last=False)
         return session
@@ -56,7 +57,7 @@ class Sessions:
         self._alive.pop(session_id, None)
         if session is not None:
             with self.active(session):
-                self._hooks.observe(HookEventName.SESSION_END)
+                observe_detached(self._config, HookEventName.SESSION_END, reason=SessionEndReason.EXIT)
 
     def end_all(self) -> None:
         """End every conversation that has begun."""
@@ -66,7 +67,7 @@ class Sessions:
     @contextmanager
     def active(self, session: Session) -> Iterator[Session]:
         """Make a session that of the current context, unless it is already."""
-        if current_session(self._hooks.config) is session:
+        if current_session(self._config) is session:
             yield session
             return
         session.enter()

@@ -24,7 +24,7 @@ _PATIENCE = 1.0
 
 
 def is_recording(folder: Path) -> bool:
-    """Whether somebody wants payloads in the log of this folder."""
+    """Whether payloads are wanted in the log of this folder."""
     try:
         descriptor = os.open(folder / f"{_LOCKED}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

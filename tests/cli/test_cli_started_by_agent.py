@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llxprt_hooks.cli import below_agent
+from llxprt_hooks.cli import started_by_agent
 from tests.support.cli import COMMAND, Call, CliProject
 from tests.support.project import files_in
 
@@ -95,9 +95,9 @@ def test_below_another_program_they_work(guarded: CliProject, other: tuple[str, 
     assert guarded.trust_state() == "untrusted"
 
 
-@pytest.mark.skipif(not Path(below_agent._PS_PROGRAM).exists(), reason="needs ps")
+@pytest.mark.skipif(not Path(started_by_agent._PS_PROGRAM).exists(), reason="needs ps")
 @pytest.mark.parametrize(("line", "found"), [(["llxprt-hooks", "run"], True), (["llxprt-hooks", "log"], False)])
-def test_where_there_is_no_proc_ps_is_asked(
+def test_without_proc_ps_is_used(
     world: CliProject, monkeypatch: pytest.MonkeyPatch, line: list[str], found: bool
 ) -> None:
     program = world.write(world.folder / line[0], "import sys\nsys.stdin.read()\n")
@@ -105,23 +105,25 @@ def test_where_there_is_no_proc_ps_is_asked(
         monkeypatch.setattr(sys, "platform", "darwin")
         monkeypatch.setattr("os.getppid", lambda: agent.pid)
 
-        assert below_agent.agent_among_parents() == (agent.pid if found else None)
+        assert started_by_agent.agent_among_parents() == (agent.pid if found else None)
 
 
-@pytest.mark.skipif(not Path(below_agent._PS_PROGRAM).exists(), reason="needs ps")
+@pytest.mark.skipif(not Path(started_by_agent._PS_PROGRAM).exists(), reason="needs ps")
 def test_a_script_of_a_shell_is_not_an_agent(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(["sh", "-c", "read x; : llxprt-hooks run"], stdin=subprocess.PIPE) as shell:
         monkeypatch.setattr("os.getppid", lambda: shell.pid)
         for platform in ("linux", "darwin"):
             monkeypatch.setattr(sys, "platform", platform)
 
-            assert below_agent.agent_among_parents() is None
+            assert started_by_agent.agent_among_parents() is None
 
 
-def test_parents_that_cannot_be_seen_are_no_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(below_agent, "_PROC", tmp_path)
+def test_parents_that_cannot_be_seen_are_not_taken_for_an_agent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(started_by_agent, "_PROC", tmp_path)
 
-    assert below_agent.agent_among_parents() is None
+    assert started_by_agent.agent_among_parents() is None
 
 
 def test_help_is_there_for_everybody(guarded: CliProject, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

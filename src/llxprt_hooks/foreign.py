@@ -7,8 +7,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.events import HookEventName
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_WITHOUT_COUNTERPART: Final = """
+    PermissionDenied PostCompact PostToolBatch Setup StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated
+    TeammateIdle UserPromptExpansion InstructionsLoaded ConfigChange CwdChanged FileChanged WorktreeCreate
+    WorktreeRemove Elicitation ElicitationResult
+"""
+CLAUDE_EVENTS: Final[Mapping[str, HookEventName | None]] = {
+    "PreToolUse": HookEventName.BEFORE_TOOL,
+    "PostToolUse": HookEventName.AFTER_TOOL,
+    "PostToolUseFailure": HookEventName.AFTER_TOOL,
+    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+    "Stop": HookEventName.AFTER_AGENT,
+    "PreCompact": HookEventName.PRE_COMPRESS,
+    "PermissionRequest": HookEventName.NOTIFICATION,
+    **dict.fromkeys(_WITHOUT_COUNTERPART.split()),
+}
+"""Claude Code's events, except those with the same name here; None: no counterpart."""
 
 CLAUDE_TOOLS: Final[Mapping[str, str | None]] = {
     "Bash": "run_shell_command",
@@ -37,6 +56,9 @@ _OF_LLXPRT_AND_GEMINI: Final = """
 """
 KNOWN_TOOLS: Final = (*_OF_THIS_AGENT.split(), *_OF_LLXPRT_AND_GEMINI.split())
 """The tools that matchers are checked against. Tools of MCP servers and of other programs are not known."""
+
+CLAUDE_FIELDS: Final[Mapping[str, str]] = {"updatedInput": "tool_input"}
+"""Claude Code's fields of ``hookSpecificOutput``, except those with the same name here."""
 
 FOREIGN_VARIABLES: Final[Mapping[str, str]] = {
     "CLAUDE_PLUGIN_ROOT": "In an extension's hooks.json write `${extensionPath}`, elsewhere the path itself.",

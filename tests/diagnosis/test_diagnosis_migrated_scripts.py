@@ -1,4 +1,4 @@
-"""What is found in hooks that were taken over from Claude Code: matchers, and scripts that wait for its tools."""
+"""What is found in hooks that were migrated from Claude Code: matchers, and scripts that wait for its tools."""
 
 from __future__ import annotations
 
@@ -186,7 +186,9 @@ def test_other_words_are_not_taken_for_tools_of_claude(text: str) -> None:
         "cat ok.sh; sh ok.sh; npx «guard»",
     ],
 )
-def test_a_script_that_waits_for_a_tool_of_claude_is_told_at_its_command(place: DiagnosedProject, marked: str) -> None:
+def test_a_script_that_waits_for_a_tool_of_claude_is_reported_at_its_command(
+    place: DiagnosedProject, marked: str
+) -> None:
     place.write("guard.py", f'{PYTHON}if call["tool_name"] != "Bash":\n    sys.exit(0)\n', 0o755)
     place.write("ok.sh", "cat\n")
     expected = unmarked(command(marked))
@@ -199,7 +201,7 @@ def test_a_script_that_waits_for_a_tool_of_claude_is_told_at_its_command(place: 
     assert "`run_shell_command`" in found[0].fix
 
 
-def test_a_command_that_waits_for_a_tool_of_claude_is_told(place: DiagnosedProject) -> None:
+def test_a_command_that_waits_for_a_tool_of_claude_is_reported(place: DiagnosedProject) -> None:
     expected = unmarked(command("""[ "$(jq -r .tool_name)" = "«Bash»" ] || exit 0; echo no >&2; exit 2"""))
 
     (found,) = place.diagnose_text(expected.text)
@@ -207,7 +209,7 @@ def test_a_command_that_waits_for_a_tool_of_claude_is_told(place: DiagnosedProje
     assert (found.code, span(found)) == ("script-claude-tool", expected.spans[0])
 
 
-def test_a_script_of_several_commands_is_told_at_the_first(place: DiagnosedProject) -> None:
+def test_a_script_of_several_commands_is_reported_at_the_first(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
     hook = '{ "hooks": [{ "type": "command", "command": "./guard.py" }] }'
 
@@ -216,7 +218,7 @@ def test_a_script_of_several_commands_is_told_at_the_first(place: DiagnosedProje
     assert [(each.code, each.line) for each in found] == [("script-claude-tool", 5)]
 
 
-def test_names_in_one_line_are_told_together(place: DiagnosedProject) -> None:
+def test_names_in_one_line_are_reported_together(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call["tool_name"] in ("Write", "Edit", "Bash", "Read", "Glob"))\n', 0o755)
 
     (found,) = place.diagnose_text(command("./guard.py"))
@@ -233,7 +235,7 @@ def test_another_script_of_nearly_that_name_is_not_meant(place: DiagnosedProject
     assert place.diagnose_text(command(text)) == []
 
 
-def test_a_hook_that_is_told_of_no_tool_may_speak_of_them(place: DiagnosedProject) -> None:
+def test_a_hook_of_an_event_without_tools_may_mention_tools(place: DiagnosedProject) -> None:
     place.write("guard.py", f'{PYTHON}print(call.get("tool_name") == "Bash")\n', 0o755)
 
     assert place.diagnose_text(command("./guard.py", "BeforeAgent")) == []
@@ -249,7 +251,7 @@ def test_a_script_of_the_user_is_looked_at_too(place: DiagnosedProject) -> None:
     assert str(script) in found.message
 
 
-def test_a_projects_settings_tell_nothing_of_files_outside(place: DiagnosedProject) -> None:
+def test_a_projects_settings_reveal_nothing_about_files_outside(place: DiagnosedProject) -> None:
     outside = place.write(place.folder / "guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
 
     assert place.diagnose_text(command(str(outside))) == []
@@ -263,7 +265,7 @@ def test_a_projects_settings_tell_nothing_of_files_outside(place: DiagnosedProje
     ],
     ids=["too long", "no text"],
 )
-def test_what_is_no_script_of_a_persons_hand_is_not_read(place: DiagnosedProject, content: bytes) -> None:
+def test_files_that_are_not_handwritten_scripts_are_not_read(place: DiagnosedProject, content: bytes) -> None:
     place.write("guard", content, 0o755)
 
     assert place.diagnose_text(command("./guard")) == []

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).with_name("side_by_side.py")
+SCRIPT = Path(__file__).with_name("run_parallel.py")
 
 MAKEFILE = """
 .PHONY: first second broken never

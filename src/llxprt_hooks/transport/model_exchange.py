@@ -13,6 +13,7 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks.events import HookEventName
@@ -65,8 +66,8 @@ class Exchange(ABC, Generic[ResponseT]):
         """Return the error of a connection that broke."""
 
 
-Enforce = Callable[[Any, "ModelCallResult[Any]"], Any]
-"""Returns an answer as hooks allow it, given the answer and the result of its hooks."""
+Refuse = Callable[["ModelCallResult[Any]", str], str | None]
+"""Returns why an answer may not call a tool, given the result of its hooks and the tool's name; None if it may."""
 
 
 async def call_model(
@@ -75,11 +76,11 @@ async def call_model(
     body: Any,
     exchange: Exchange[ResponseT],
     *,
-    enforce: Enforce | None = None,
+    refuse: Refuse | None = None,
 ) -> ResponseT:
     """Make a model call with its hooks. The answer to a request that hooks block is their reason.
 
-    ``enforce`` is for callers that cannot refuse the tool calls of an answer later: it changes the answer itself.
+    ``refuse`` is for callers that cannot refuse the tool calls of an answer later: what may not run is not in it.
     """
     wire: Wire = translator.wire  # type: ignore[assignment]  # a translator without one has no HTTP API
     call = hooks.model_call(body, translator=translator)
@@ -90,7 +91,7 @@ async def call_model(
             answer = translator.reason_response(call.request, reason)
         return exchange.answer(*_encoded(wire, answer, body), None)
     is_restricted = call.request is not body and call.restriction.allowed is not None
-    restricts_answer = enforce is not None and is_restricted
+    restricts_answer = refuse is not None and is_restricted
     if wire.answers_later(call.request) and (restricts_answer or enforces(hooks.config, HookEventName.AFTER_MODEL)):
         raise UnseenError(
             "a request with `background` was not sent: hooks could not be shown the answer, which is fetched later"
@@ -115,7 +116,9 @@ async def call_model(
         raise exchange.failure("the answer ended before it was complete; nothing of it was used")
     result = await call.after(answer)
     final = answer if result.response is None else result.response
-    final = final if enforce is None else enforce(final, result)
+    if refuse is not None:
+        translator.read_response(final)
+        final = wire.without_calls(final, partial(refuse, result))
     if final is answer:
         return exchange.replay(response)
     return exchange.answer(*_encoded(wire, final, call.request), response)

@@ -22,7 +22,7 @@ _SHOWN_TOOLS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SuspiciousHook:
     """A hook to look at, and why."""
 
     kind: str
@@ -33,14 +33,14 @@ class Finding:
     text: str
 
 
-def find_silent_hooks(project: str, inventory: Inventory, events: Iterable[TimelineEvent]) -> list[Finding]:
+def find_silent_hooks(project: str, inventory: Inventory, events: Iterable[TimelineEvent]) -> list[SuspiciousHook]:
     """Compare the hooks that are configured for a project with what its log shows."""
     events = list(events)
     place = os.path.realpath(project)
     names = {name for name in {event.project for event in events} if os.path.realpath(name) == place}
     own = [event for event in events if event.project in names]
     ran = {(event.event_name, hook) for event in own for hook in event.hooks}
-    tools = sorted({event.subject for event in own if event.subject and "Tool" in event.event_name})
+    tools = sorted({event.tool for event in own} - {""})
     return [
         _silent(project, inventory, item, tools)
         for item in inventory.items
@@ -48,7 +48,7 @@ def find_silent_hooks(project: str, inventory: Inventory, events: Iterable[Timel
     ]
 
 
-def find_failing_hooks(events: Iterable[TimelineEvent]) -> list[Finding]:
+def find_failing_hooks(events: Iterable[TimelineEvent]) -> list[SuspiciousHook]:
     """Return the hooks whose recorded executions all failed."""
     runs: dict[tuple[str, str, str], list[bool]] = {}
     errors: dict[tuple[str, str, str], str] = {}
@@ -58,18 +58,22 @@ def find_failing_hooks(events: Iterable[TimelineEvent]) -> list[Finding]:
             runs.setdefault(key, []).append(bool(execution.get("failed")))
             errors[key] = str(execution.get("error") or "")
     return [
-        Finding("always fails", hook, event, project, f"All {len(failed)} recorded runs failed. Last: {errors[key]}")
+        SuspiciousHook(
+            "always fails", hook, event, project, f"All {len(failed)} recorded runs failed. Last: {errors[key]}"
+        )
         for key, failed in runs.items()
         for project, event, hook in [key]
         if len(failed) >= _FAILURES and all(failed)
     ]
 
 
-def _silent(project: str, inventory: Inventory, item: Item, tools: list[str]) -> Finding:
+def _silent(project: str, inventory: Inventory, item: Item, tools: list[str]) -> SuspiciousHook:
     event = item.definition.event_name.value
     if not inventory.runs(item):
-        return Finding("does not run", item.name, event, project, f"It is configured, but {inventory.state(item)}.")
-    return Finding("never fired", item.name, event, project, _why(item, tools))
+        return SuspiciousHook(
+            "does not run", item.name, event, project, f"It is configured, but {inventory.state(item)}."
+        )
+    return SuspiciousHook("never fired", item.name, event, project, _why(item, tools))
 
 
 def _why(item: Item, tools: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""Run targets of the Makefile side by side, and show in the end how each did.
+"""Run targets of the Makefile in parallel, and show the result of each at the end.
 
-    python tests/side_by_side.py make 'lint test-docs' 'test-engine test-others'
+    python tests/run_parallel.py make 'lint test-docs' 'test-engine test-others'
 
 After the name of make, each argument is a list of targets that run one after another; the lists run at the same time.
 A target that fails ends its list. Every line of output begins with the name of its target.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from llxprt_hooks.protocol.inputs import name_text
 from llxprt_hooks.protocol.tool_result import ToolResult
 
 JSON = dict[str, Any]
@@ -20,15 +21,16 @@ FOR_MODEL = {"audience": ["assistant"]}
 """The annotation of content that is not for the user."""
 
 
-def hook_tool_name(tool_name: str, server_name: str | None, aliases: Mapping[str, str]) -> str:
+def hook_tool_name(tool_name: Any, server_name: str | None, aliases: Mapping[str, str]) -> str:
     """Return the name under which hooks see a tool.
 
     >>> hook_tool_name("write_file", None, {}), hook_tool_name("write_file", "files", {})
     ('write_file', 'mcp__files__write_file')
     """
-    if alias := aliases.get(tool_name):
+    name = name_text(tool_name)
+    if alias := aliases.get(name):
         return alias
-    return tool_name if server_name is None else f"mcp__{server_name}__{tool_name}"
+    return name if server_name is None else f"mcp__{server_name}__{name}"
 
 
 def is_final(result: Mapping[str, Any]) -> bool:

@@ -1,0 +1,441 @@
+"""Judges a command line."""
+
+import fnmatch
+import itertools
+import os
+import re
+
+from llxprt_hooks.recipes.collection.parts.call_commands import LONGEST
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_line import (
+    DEEPEST,
+    END,
+    MARK,
+    PROCESS,
+    UNKNOWN,
+    UNKNOWN_WORDS,
+    VARIABLE,
+    VARIABLE_WORDS,
+    Command,
+    Unreadable,
+    assignment,
+    is_unknown,
+    plain,
+)
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_reader import read
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.file_rules import disks
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES, database_tool
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import (
+    INTERPRETERS,
+    MOST_MEANINGS,
+    SHELLS,
+    STDIN,
+    braces,
+    count,
+    first,
+    operands,
+    program_name,
+    short_options,
+    shown,
+)
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.python_code import is_harmless_python
+
+# Programs that run another one: their options with a value, and how many words come before that program.
+WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
+            "ionice": ("cn", 0), "time": ("fo", 0), "timeout": ("ks", 1), "gtimeout": ("ks", 1), "stdbuf": ("ioe", 0),
+            "setsid": ("", 0), "command": ("", 0), "exec": ("a", 0), "builtin": ("", 0), "coproc": ("", 0),
+            "chrt": ("", 1), "taskset": ("", 1), "flock": ("wE", 1), "unshare": ("", 0), "nsenter": ("tSG", 0),
+            "chroot": ("", 1), "setpriv": ("", 0), "strace": ("eopsuPEO", 0), "ltrace": ("eopsu", 0),
+            "valgrind": ("", 0), "unbuffer": ("", 0), "rlwrap": ("", 0), "fakeroot": ("", 0), "firejail": ("", 0),
+            "proot": ("rbw", 0), "systemd-run": ("pu", 0), "busybox": ("", 0), "toybox": ("", 0), "xvfb-run": ("sn", 0),
+            "caffeinate": ("tw", 0), "torsocks": ("", 0), "proxychains": ("f", 0), "dbus-run-session": ("", 0),
+            "watch": ("nq", 0), "chronic": ("", 0), "parallel": ("jIaNnL", 0), "numactl": ("CmN", 0),
+            "catchsegv": ("", 0), "noglob": ("", 0), "nocorrect": ("", 0)}  # fmt: skip
+RUNNERS = {"poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run",
+           "bundle": "exec", "npm": "exec", "pnpm": "exec", "yarn": "exec", "direnv": "exec"}  # fmt: skip
+RUN_THEIR_VALUE = re.compile(r"(?:GIT_)?(?:EDITOR|SEQUENCE_EDITOR|PAGER|VISUAL|EXTERNAL_DIFF|SSH_COMMAND|ASKPASS|SSH)"
+                             r"|BROWSER|PROMPT_COMMAND|RSYNC_RSH|LESSOPEN|MANPAGER|CC_WRAPPER")  # fmt: skip
+LOAD_CODE = {"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "PERL5OPT", "RUBYOPT", "DYLD_INSERT_LIBRARIES", "PYTHONSTARTUP"}
+SET_VARIABLES = {"read", "mapfile", "readarray", "printf", "getopts", "let", "unset", "declare", "typeset", "local",
+                 "readonly", "export"}  # fmt: skip
+DESTRUCTIVE = {"rm", "shred", "dd", "mv", "chmod", "chown", "find", "git", "mkfs", "wipefs", "eval", "xargs"}
+JUST_TEXT = {"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "man", "which", "type", "apropos",
+             "cat", "less", "head", "tail", "ls", "pip", "pip3", "brew", "cargo", "go", "tldr", "jq", "yq"}  # fmt: skip
+DISKS = re.compile(r"/dev/(?!(?:null|zero|full|stdout|stderr|stdin|tty|u?random)$|fd/|shm/|pts/)")
+GIT_OR_HOOKS = {".git": "the history of the project", ".llxprt": "where the guards of this agent are"}
+# A substitution, or lines that match: what perl -pe and perl -ne are used for every day.
+PERL = re.compile(
+    r"\s*(?:s([/|#,!])(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1[gimsx]*|print(?: (?:if|unless) /(?:\\.|[^/])*/i?)?);?\s*"
+)
+LOOKUP = re.compile(
+    r"\s*(?:console\.log\(|echo )?(?:require\(['\"][\w./@-]+['\"]\)|process\.versions?|PHP_VERSION|[\d+*/ -]+)"
+    r"(?:\.\w+)*\)?;?\s*"
+)
+
+
+class Judge:
+    """Finds the first reason to block. `folder` is where commands run; `cd` changes it, None is unknown."""
+
+    def __init__(self, project, folder):
+        self.project = os.path.realpath(project)
+        self.folder = folder
+        self.depth = 0
+        self.values = {}  # of the variables that the command line sets; None where they cannot be known
+        self.knows_values = True
+        self.made = set()  # folders that the command line makes
+        self.written = {}  # files that the command line writes, and their text if it is known
+        self.upstream = []
+        self.current = Command()
+
+    def text(self, text):
+        """Why this command line is blocked, or None."""
+        if len(text) > LONGEST or self.depth >= DEEPEST:
+            return "it is too long or too deeply nested to be checked"
+        try:
+            script = read(text)
+        except Unreadable as error:
+            return f"it cannot be read for certain: {error}. Write it in a simpler form"
+        if is_fork_bomb(text):
+            return "it defines a function that starts itself again and again"
+        self.depth += 1
+        outer = self.values, self.knows_values
+        self.values, self.knows_values = {}, True
+        self.collect_values(script)
+        reason = self.script(script)
+        self.values, self.knows_values = outer
+        self.depth -= 1
+        return reason
+
+    def inside(self, text):
+        """Judge a text that another shell runs: its `cd` does not count here."""
+        folder = self.folder
+        reason = self.text(text)
+        self.folder = folder
+        return reason
+
+    def script(self, script):
+        folders = []
+        for pipeline, operator in script:
+            if pipeline == "enter":
+                folders.append(self.folder)
+            elif pipeline == "leave":
+                self.folder = folders.pop()
+            else:
+                for index, command in enumerate(pipeline):
+                    self.operator = operator
+                    if reason := self.command(command, pipeline[:index]):
+                        return reason
+        return None
+
+    # What words mean.
+
+    def collect_values(self, script):
+        """The values that each variable may have, whatever the order in which commands run."""
+        for pipeline, _ in script:
+            for command in pipeline if isinstance(pipeline, list) else ():
+                reads = command.words[:1] == ["read"]
+                for name, word in command.assigned:
+                    if not (reads and name == "IFS"):
+                        self.may_be(name, word)
+                if command.words and command.words[0] in SET_VARIABLES:
+                    for word in command.words[1:]:
+                        name, equals, value = word.partition("=")
+                        if is_unknown(name):
+                            self.knows_values = False
+                        else:
+                            self.may_be(plain(name).split("[")[0], value if equals else None)
+                    if "n" in short_options(command.words[1:]) and command.words[0] != "printf":
+                        self.knows_values = False  # a variable under another name
+                if command.words and command.words[0] in ("source", "."):
+                    self.knows_values = False
+
+    def may_be(self, name, word):
+        if word is None or self.values.get(name, []) is None:
+            self.values[name] = None
+        else:
+            self.values.setdefault(name, []).append(word)
+
+    def meanings(self, word, names=()):
+        """What a word may stand for: each a string in which what is not known is marked."""
+        pieces = []
+        for piece in re.split(f"([{VARIABLE}{VARIABLE_WORDS}][^{END}]*{END})", word):
+            if not piece.startswith((VARIABLE, VARIABLE_WORDS)):
+                pieces.append([piece])
+                continue
+            in_quotes = piece[0] == VARIABLE
+            values = self.variable(piece[1:-1], names)
+            unknown = UNKNOWN if in_quotes else UNKNOWN_WORDS
+            if values is None or (not in_quotes and "IFS" in self.values):
+                pieces.append([unknown])
+            elif in_quotes:
+                pieces.append(values)  # with patterns left alive: the words of a loop are expanded before
+            else:
+                pieces.append([unknown if re.search(r"[\s*?\[]", value) else value for value in values])
+        if count(pieces) > MOST_MEANINGS:
+            return [UNKNOWN_WORDS]
+        return ["".join(chosen) for chosen in itertools.product(*pieces)]
+
+    def variable(self, name, names):
+        """The values of a variable, None if they cannot be known; `names` are the variables it is looked up for."""
+        if not self.knows_values or name in names or len(names) > 5:
+            return None
+        if name in self.values:
+            words = self.values[name]
+            if words is None or len(words) > MOST_MEANINGS:
+                return None
+            values = [each for word in words for each in self.meanings(word, (*names, name))]
+            return values if len(values) <= MOST_MEANINGS else None
+        known = {"HOME": os.path.expanduser("~"), "PWD": self.folder, "TMPDIR": os.environ.get("TMPDIR") or "/tmp"}
+        return [known[name]] if known.get(name) else None
+
+    def command(self, command, upstream):
+        for target in command.written_to:
+            if reason := first(self.write(path, command) for path in self.meanings(target)):
+                return reason
+        for name, word in command.assigned:
+            for value in self.meanings(word or "") if name in LOAD_CODE or RUN_THEIR_VALUE.fullmatch(name) else ():
+                if name in LOAD_CODE or MARK.search(value):
+                    return f"{name} makes other programs load code"
+                if reason := self.inside(plain(value)):
+                    return reason
+        alternatives = [self.meanings(word) for word in command.words]
+        if count(alternatives) > MOST_MEANINGS:
+            alternatives = [each if len(each) == 1 else [UNKNOWN_WORDS] for each in alternatives]
+        self.current, self.upstream = command, upstream
+        chosen = itertools.product(*alternatives)
+        return first(self.program([each for word in words for each in braces(word)]) for words in chosen)
+
+    def program(self, words):
+        """Judge a program with its arguments."""
+        words = list(words)
+        if not words:
+            return None
+        folder, _, last = words[0].rpartition("/")
+        if MARK.search(last) or UNKNOWN_WORDS in folder or PROCESS in folder:
+            return "which program it runs depends on an expansion: write the program's name out"
+        if re.search(r"[*?\[]", words[0]) and words[0] not in ("[", "[["):
+            return "which program it runs depends on a pattern: write the program's name out"
+        program = program_name(words[0])
+        ran = self.written.get(self.place(words[0])) if "/" in words[0] else None
+        if ran is not None:
+            return self.ran(words[0], ran)
+        if program in WRAPPERS or re.fullmatch(r"ld(-linux|-musl)?[\w.-]*\.so[\d.]*", program):
+            return self.wrapped(program, words[1:])
+        if RUNNERS.get(program) in words[1:2]:
+            return self.wrapped(program, words[2:])
+        if program in SHELLS:
+            return self.shell(program, words[1:])
+        if program in INTERPRETERS:
+            return self.interpreter(program, words[1:])
+        if rule := RULES.get(program) or (disks if program.startswith("mkfs") else None):
+            return rule(self, words[1:])
+        return None if program in JUST_TEXT else self.unknown(words)
+
+    def unknown(self, words):
+        """A program without a rule may run another one that it is given, as `sudo` does."""
+        for index, word in enumerate(words[1:], start=1):
+            program = program_name(word)
+            is_risky = program in DESTRUCTIVE or (
+                program in SHELLS and "c" in short_options(words[index + 1 : index + 2])
+            )
+            if is_risky and (reason := self.program(words[index:])):
+                return reason
+        return None
+
+    def wrapped(self, program, arguments):
+        """Judge what `sudo`, `timeout` and the like run; where an option is not known, both ways to read it."""
+        valued, before = WRAPPERS.get(program, ("", 0))
+        words, unsure = list(arguments), False
+        if program == "command" and words[:1] in (["-v"], ["-V"]):
+            return None
+        while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])) and words[0] != "--":
+            option = words.pop(0)
+            unsure = False
+            is_assignment = "=" in option and not option.startswith("-")
+            if is_assignment and (reason := self.command(assignment(*option.split("=", 1)), [])):
+                return reason
+            if program == "env" and re.match(r"-\w*S|--split", option):
+                return self.inside(" ".join(map(plain, [option.partition("S")[2].lstrip("="), *words])))
+            if program == "env" and re.match(r"-C|--chdir", option):
+                self.folder = self.place(option.partition("=")[2] or option[2:].lstrip("-chdir") or (words or ["?"])[0])
+            if re.fullmatch(rf"-\w*[{valued or '-'}]", option) and words:
+                words.pop(0)
+            else:
+                unsure = "=" not in option and option.startswith("--")
+        words = words[1:] if words[:1] == ["--"] else words
+        if program == "parallel":
+            if not words or words[0].startswith(":::") or (":::" in words and "{}" in words[: words.index(":::")]):
+                return "parallel runs its arguments as commands: run them one by one"
+            words = [*words[: words.index(":::")], UNKNOWN] if ":::" in words else [*words, UNKNOWN]
+        if program in ("watch", "parallel"):
+            return self.inside(" ".join(map(plain, words))) if not MARK.search("".join(words)) else self.program(words)
+        if program == "flock" and words[1:2] == ["-c"]:
+            words = ["sh", *words[1:]]
+            before = 0
+        return first(self.program(words[start:]) for start in ({before, before + 1} if unsure else {before}))
+
+    def ran(self, path, text):
+        """Judge a file that this command line has written and now runs."""
+        if text and not re.match(r"#!.*(?:python|node|perl|ruby)", text):
+            return self.inside(text)
+        return f"{shown(path)} is written and run in one go: write it, check it, and run it in a call of its own"
+
+    def stdin_program(self, program, judged):
+        """Judge a program that is read from stdin: a text is judged, a file counts as a script."""
+        kind, value = self.current.stdin or ("", None)
+        if kind == "file" and PROCESS not in value and not STDIN.fullmatch(value):
+            return self.run_file(program, value)
+        if kind == "text" and value is not None:
+            return judged(value)
+        return f"{program} would run what it reads from a pipe or terminal: put the commands in the call itself"
+
+    def run_file(self, program, path):
+        if PROCESS in path:
+            return f"{program} would run what another program prints: save it to a file and check it first"
+        text = self.written.get(self.place(path))
+        return None if text is None else self.ran(path, text if program in SHELLS else "")
+
+    def shell(self, program, arguments):
+        operand, rest = None, list(arguments)
+        while rest:
+            word = rest.pop(0)
+            if re.fullmatch(r"[-+](?:[oO]|-rcfile|-init-file)", word):
+                value = rest.pop(0) if rest else ""
+                if "file" in word and PROCESS in value:
+                    return f"{program} would run what another program prints"
+            elif re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|-[cC]ommand|--command(?:=.*)?|-EncodedCommand", word):
+                text = next((each for each in rest if not re.match(r"[-+]", each)), "")
+                if "=" in word:
+                    text = word.partition("=")[2]
+                if MARK.search(text):
+                    return f"{program} -c runs a text that depends on an expansion: write the command out"
+                if "{}" in text and self.replaces:
+                    return f"{program} -c runs a text that contains file names"
+                return self.inside(plain(text))
+            elif word in ("--version", "--help"):
+                return None
+            elif not word.startswith(("-", "+")) or word == "-":
+                operand = word
+                break
+            elif "s" in word and not word.startswith("--"):
+                break
+        if operand is None or STDIN.fullmatch(operand):
+            return self.stdin_program(program, self.inside)
+        if program == "pwsh":
+            return "PowerShell is not understood here: use sh"
+        return self.run_file(program, operand)
+
+    replaces = False  # whether `{}` in words stands for a file
+
+    def interpreter(self, program, arguments):
+        options = INTERPRETERS[program]
+        is_python = program in ("python", "pypy")
+        for index, word in enumerate(arguments):
+            following = arguments[index + 1 : index + 2]
+            code = re.fullmatch(rf"-[a-zA-Z0-9.]*?[{options or '-'}](.*)", word, re.DOTALL)
+            long = re.fullmatch(r"--?(?:eval|print|execute|run|ex|eval-command)(?:=(.*))?", word, re.DOTALL)
+            if is_python and word.startswith("-m"):
+                module, *rest = [word[2:], *arguments[index + 1 :]] if word[2:] else arguments[index + 1 :] or [""]
+                runs_text = module in ("timeit", "code", "pdb", "trace", "cProfile")
+                texts = [each for each in operands(rest) if not re.fullmatch(r"[\w./-]+", each)] if runs_text else []
+                return first(self.code(program, f"-m {module}", text) for text in texts)
+            if code or long:
+                text = (code or long).group(1) or (following or [""])[0]
+                return self.code(program, word, text)
+            if word in ("--version", "-V", "--help", "-h", "-v", "--check", "-l", "-i"):
+                return None
+            if STDIN.fullmatch(word):
+                break
+            if not word.startswith("-") and not (index and arguments[index - 1] in ("-W", "-X", "-r", "--require")):
+                if program == "deno":
+                    remote = any(re.match(r"https?:", each) for each in arguments)
+                    return "it runs a script straight off the network" if remote else None
+                if program_name(word) in ("manage.py", "artisan"):
+                    return database_tool(self, arguments[index + 1 :])
+                return self.run_file(program, word)
+        if program in ("deno", "bun", "gdb", "lldb", "ghc", "osascript") and not self.current.stdin:
+            return None
+        return self.stdin_program(program, lambda text: self.code(program, "-", text))
+
+    def code(self, program, option, text):
+        if not MARK.search(text):
+            if program in ("python", "pypy") and is_harmless_python(plain(text)):
+                return None
+            if program == "perl" and PERL.fullmatch(plain(text)) and not re.search(r"\(\?\??\{|[@$]\{", plain(text)):
+                return None
+            if program in ("node", "nodejs", "bun", "php") and LOOKUP.fullmatch(plain(text)):
+                return None
+        return f"{program} {option} runs code that is not checked: write it to a file with the file tool, then run that"
+
+    # Paths.
+
+    def place(self, path):
+        """The absolute path; one that begins with a mark cannot be known."""
+        if re.match(r"~(?=/|$)", path):
+            path = os.path.expanduser("~") + path[1:] if "HOME" not in self.values else UNKNOWN
+        elif path.startswith("~") or (self.folder is None and not path.startswith("/")):
+            return UNKNOWN
+        return os.path.normpath(os.path.join(self.folder or "/", path))
+
+    def temporary(self, place):
+        scratch = {os.path.realpath(each) + "/" for each in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")}
+        free = tuple(folder for folder in scratch if not self.project.startswith(folder))
+        return place.startswith(free) if free else False
+
+    def too_much(self, path, whole_is_fine=False):
+        """Why files at this path should not be deleted or moved away; None where they are a part of the project."""
+        place = self.place(path)
+        if MARK.search(place):
+            return f"{shown(path)} depends on an expansion or an unknown folder, and may be anything"
+        while re.search(r"[*?\[]", os.path.basename(place)):
+            pattern = os.path.basename(place)
+            if any(fnmatch.fnmatchcase(each, pattern) for each in GIT_OR_HOOKS) and pattern.startswith("."):
+                return f"{shown(path)} matches .git"
+            if re.search(r"\w", re.sub(r"\[[^\]]*\]", "", pattern)):
+                break
+            place = os.path.dirname(place)  # a pattern that matches everything
+        if place.startswith("/proc/"):  # links there lead elsewhere for each process
+            return f"{shown(path)} depends on the process, and may be anything"
+        place = os.path.realpath(plain(place))
+        if self.project == place or self.project.startswith(place.rstrip("/") + "/"):
+            if whole_is_fine and self.project == place:
+                return None
+            return f"{shown(path)} is the whole project" + ("" if self.project == place else " and more")
+        if self.temporary(place):
+            return None
+        if not place.startswith(self.project + "/"):
+            return f"{shown(path)} is outside the project"
+        for part in place[len(self.project) + 1 :].split("/"):
+            if part in GIT_OR_HOOKS and not place.endswith(".lock"):
+                return f"{shown(path)} is {GIT_OR_HOOKS[part]}"
+        return None
+
+    def write(self, path, command=None):
+        """Why nothing should be written to this path; what is written is kept in mind."""
+        place = self.place(path)
+        if mark := MARK.search(place):
+            whole_variable = path in (UNKNOWN, UNKNOWN_WORDS) and not any(each is None for each in self.values.values())
+            below = place[: mark.start()].startswith(self.project + "/")
+            return None if whole_variable or below else f"{shown(path)} depends on an expansion, and may be anything"
+        if DISKS.match(place):
+            return f"{shown(path)} is a device or a connection"
+        real = os.path.realpath(plain(place))
+        text = ""
+        if command and command.stdin and command.stdin[0] == "text" and command.words[:1] == ["cat"]:
+            text = command.stdin[1] or ""
+        self.written[place] = text
+        if place.startswith("/dev/") or self.temporary(real) or real.startswith("/dev/"):
+            return None
+        if not real.startswith(self.project + "/"):
+            return f"{shown(path)} is outside the project"
+        inside = real[len(self.project) + 1 :].split("/")
+        return f"{shown(path)} is {GIT_OR_HOOKS[inside[0]]}" if inside[0] in GIT_OR_HOOKS else None
+
+
+def is_fork_bomb(text):
+    for found in re.finditer(
+        r"(?:function\s{1,9})?([\w:.-]{1,50})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{([^{}]{1,500})\}", text
+    ):
+        own, body = re.escape(found.group(1)), found.group(2)
+        if re.search(rf"(?<![\w.-]){own}(?![\w.-])", body) and re.search(r"(?<![&>])&(?![&>])", body):
+            return True
+    return False
