@@ -228,8 +228,10 @@ def mark_lines(block: re.Match[str]) -> str:
 def mark_line(line: str) -> str:
     text = text_of(line)
     indent = len(text) - len(text.lstrip(" "))
-    line = re.sub(r"(?<=[ >])--?[a-z][\w-]*(?![^<>]*>)", r'<span class="unbroken">\g<0></span>', line)
-    return f'<span class="line" style="--indent: {indent}">{line}</span>'
+    # A browser prefers a break before a long word, here between the indentation and all the rest.
+    kind = "line long" if indent and indent + longest_word(text.split()[:1]) > 36 else "line"
+    line = re.sub(r"(?<=[ >])--?[A-Za-z][\w-]*(?![^<>]*>)", r'<span class="unbroken">\g<0></span>', line)
+    return f'<span class="{kind}" style="--indent: {indent}">{line}</span>'
 
 
 def label_cells(table: re.Match[str]) -> str:

@@ -197,6 +197,15 @@ def test_the_rest_of_a_wrapped_line_is_indented(site: Path) -> None:
     assert unescape(re.sub(r"<[^>]+>", "", block)) == guard.text
 
 
+def test_a_line_with_a_long_first_word_begins_on_its_own_line(site: Path) -> None:
+    """Else a phone shows only the indentation there."""
+    page = (site / "own-agent.html").read_text(encoding="utf-8")
+    lines = re.findall(r'<span class="line long"[^>]*>(.+?)\n', page)
+    texts = [unescape(re.sub(r"<[^>]+>", "", line)) for line in lines]
+    assert "        self.history.append(types.UserContent(prompt))" in texts
+    assert "        self.stop_reason = None" not in texts
+
+
 def test_a_cell_of_a_wide_table_names_its_column(site: Path) -> None:
     """A phone shows the cells of a row below each other. Short figures stay in columns, where they can be compared."""
     page = (site / "recipes.html").read_text(encoding="utf-8")
