@@ -119,6 +119,7 @@ def test_interpreter_with_a_relative_path(tmp_path: Path) -> None:
     ("variables", "plain"),
     [
         ({"PYTHONUNBUFFERED": "1"}, True),
+        ({"PYTHON": "/usr/bin/python3"}, True),
         ({"PYTHONPATH": "/one:/two"}, False),
         ({"PYTHONPATH": ""}, True),
         ({"PYTHONHOME": "/one"}, True),

@@ -20,11 +20,11 @@ _MAX_SHEBANG = 255
 
 _HARMLESS_VARIABLES = frozenset(
     """
-    PYTHONBREAKPOINT PYTHONCOERCECLOCALE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONNOUSERSITE
-    PYTHONSAFEPATH PYTHONUNBUFFERED PYTHONUTF8 PYTHONWARNINGS
+    PYTHON PYTHONBREAKPOINT PYTHONCOERCECLOCALE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING
+    PYTHONNOUSERSITE PYTHONSAFEPATH PYTHONUNBUFFERED PYTHONUTF8 PYTHONWARNINGS
     """.split()  # noqa: SIM905
 )
-"""Variables of Python that make no difference to a waiting interpreter.
+"""Variables of Python that make no difference to a waiting interpreter. ``PYTHON`` is one of make and node-gyp.
 
 Others print or measure at start or end. With PYTHONPATH, a waiting interpreter could import a module of a project.
 """
