@@ -59,6 +59,7 @@ CASES = {
     "a matcher in a hook": ("misplaced-key", field('«"matcher"»: "x"'), "group"),
     "a timeout in a group": ("misplaced-key", group('«"timeout"»: 5000'), "Move it to a hook"),
     "a notification switch": ("misplaced-key", settings('«"notifications"»: true'), "`hooksConfig`"),
+    "notifications with groups": ("misplaced-key", settings('«"notifications"»: [{ "hooks": [] }]'), "to `hooks"),
     "an event at the top": ("misplaced-key", f'{{ «"BeforeTool"»: [{GROUP}] }}', "into `hooks`"),
     "Claude's event at the top": ("misplaced-key", f'{{ «"PreToolUse"»: [{GROUP}] }}', "into `hooks`"),
     "a hook without a type": ("missing-key", hooks('«{ "command": "true" }»'), '"type": "command"'),

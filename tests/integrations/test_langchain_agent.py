@@ -321,13 +321,16 @@ def test_a_stop_is_kept_while_another_call_waits_for_a_person(sandbox: Project, 
 
 
 @MODES
-def test_a_tool_that_asks_a_person_starts_again(sandbox: Project, mode: str) -> None:
+@pytest.mark.parametrize(
+    "question", ["really?", {"name": {"first": "Ada"}}], ids=["text", "a name that is not a tool's"]
+)
+def test_a_tool_that_asks_a_person_starts_again(sandbox: Project, mode: str, question: Any) -> None:
     """LangGraph runs the whole call again when the run is resumed."""
 
     @tool
     def ask() -> str:
         """Ask."""
-        return str(interrupt("really?"))
+        return str(interrupt(question))
 
     hooks = middleware(sandbox, BeforeTool=sandbox.hook("before"), AfterTool=sandbox.hook("after"))
     agent = agent_of(model_of(calls(("ask", {})), says("done")), hooks, tools=[ask], checkpointer=InMemorySaver())
@@ -378,12 +381,12 @@ def test_a_changed_request_is_for_this_call_only(sandbox: Project, mode: str) ->
     }
     model = model_of(says("done"))
     hooks = middleware(sandbox, BeforeModel=sandbox.hook(says={"hookSpecificOutput": {"llm_request": changed}}))
-    result = run(agent_of(model, hooks, system_prompt="You are a test."), "my key is 123", mode=mode)
+    result = run(agent_of(model, hooks, system_prompt="You are a test."), "my key is sesame", mode=mode)
     messages, settings = model.sent[0]
     assert [str(message.text) for message in messages] == ["You are a test.", "my key is ***"]
     assert (settings["model"], settings["temperature"], settings["stop"]) == ("scripted-2", 0.5, ["END"])
-    assert result["messages"][0].content == "my key is 123"
-    assert sandbox.payloads()[0]["llm_request"]["messages"] == [{"role": "user", "content": "my key is 123"}]
+    assert result["messages"][0].content == "my key is sesame"
+    assert sandbox.payloads()[0]["llm_request"]["messages"] == [{"role": "user", "content": "my key is sesame"}]
 
 
 @MODES
@@ -438,13 +441,13 @@ def test_no_tool_at_all(sandbox: Project, mode: str) -> None:
 @MODES
 def test_a_changed_answer(sandbox: Project, mode: str) -> None:
     """It keeps the id and the token counts, has no calls, and says that it was changed."""
-    model = model_of(calls(NOTE, text="my key is 123"))
+    model = model_of(calls(NOTE, text="my key is sesame"))
     says_text = {"hookSpecificOutput": {"llm_response": {"text": "my key is ***"}}}
     result = run(agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(says=says_text))), mode=mode)
     answer = result["messages"][-1]
     assert (answer.content, answer.tool_calls, marks(answer)) == ("my key is ***", [], {"changed": True})
     assert answer.id
-    assert "123" not in str(result)
+    assert "sesame" not in str(result)
 
 
 @MODES

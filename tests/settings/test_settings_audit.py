@@ -41,7 +41,9 @@ def test_the_word_of_the_system_counts_over_that_of_the_user(sandbox: Project) -
     assert _load(sandbox, system=ours, user=theirs).audit == AuditRule(("nats://system:4222",))
 
 
-@pytest.mark.parametrize("mistaken", [7, {}, {"nats": {"servers": []}}, {"nats": {"servers": [MINE], "stream": "a.b"}}])
+@pytest.mark.parametrize(
+    "mistaken", [7, None, {}, {"nats": {"servers": []}}, {"nats": {"servers": [MINE], "stream": "a.b"}}]
+)
 def test_a_mistake_of_the_system_does_not_let_the_user_decide(sandbox: Project, mistaken: Any) -> None:
     assert _load(sandbox, system=mistaken, user={"nats": {"servers": [MINE]}}).audit is None
 
@@ -63,6 +65,9 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"nats": {"servers": [MINE], "stream": "a.b"}}, "`stream`: expected up to 200 letters"),
     ({"nats": {"servers": [MINE], "stream": 7}}, "`stream` must be a string, found 7"),
     ({"nats": {"servers": [MINE], "credentials": 7}}, "`credentials` must be a string, found 7"),
+    ({"nats": {"servers": [MINE]}, "payloads": "yes"}, '`payloads` must be true or false, found "yes"'),
+    ([], "`audit` must be an object, found an array"),
+    (None, "`audit` must be an object, found null"),
 ]
 
 
@@ -88,27 +93,6 @@ def test_validate_reports_the_same_mistake(sandbox: Project, audit: Any, problem
     assert f"{found.message}; {AUDIT_NATS.if_unfit}" == reported.message
     assert (found.severity, found.why) == (Severity.ERROR, "Until this is fixed, no records are sent.")
     assert "secret" not in str(found.to_dict())
-
-
-@pytest.mark.parametrize(
-    ("audit", "rule", "problem"),
-    [
-        (
-            {"nats": {"servers": [MINE]}, "payloads": "yes"},
-            AuditRule((MINE,)),
-            '`payloads` must be true or false, found "yes"',
-        ),
-        ([], None, "`audit` must be an object, found an array"),
-    ],
-)
-def test_a_mistake_outside_of_nats_is_ignored_alone(
-    sandbox: Project, audit: Any, rule: AuditRule | None, problem: str
-) -> None:
-    settings = _load(sandbox, user=audit)
-
-    assert settings.audit == rule
-    assert [each.message for each in settings.problems] == [f"{problem}, which is ignored"]
-    assert [found.message for found in diagnose(inspect_project(sandbox.root))] == [problem]
 
 
 def test_an_unknown_key_changes_nothing(sandbox: Project) -> None:

@@ -17,7 +17,7 @@ import pytest
 from llxprt_hooks import Config, fire_before_tool_hook
 from llxprt_hooks.engine.definitions import HookSet, read_definitions
 from llxprt_hooks.process.warm import Offer, zygotes
-from tests.support.processes import eventually, lives, pids_in, until
+from tests.support.processes import eventually, lives, pids_in, until, watchdog_shell
 from tests.support.project import Project
 from tests.warm.warm_hook import ALLOWS, WarmHook, children, waiting_child
 
@@ -220,6 +220,7 @@ async def test_warm_hooks_leave_no_descriptors_and_no_zombies(hook: WarmHook) ->
 async def test_interpreters_end_with_the_configuration_process(tmp_path: Path) -> None:
     agent = _agent(tmp_path, "time.sleep(1000)")
     zygote, waiting, script = pids_in(tmp_path / "pids", 3)
+    watchdog_shell(agent.pid)
 
     agent.kill()
     agent.wait()

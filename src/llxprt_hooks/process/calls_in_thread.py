@@ -22,12 +22,12 @@ class CallsInThread:
         self._start()
 
     def _start(self) -> None:
-        self._pid = os.getpid()
-        self._thread = ThreadPoolExecutor(1, self._name)
         # Not a semaphore: waiting for one is a call that may be forbidden here.
-        self._room: SimpleQueue[None] = SimpleQueue()
+        room: SimpleQueue[None] = SimpleQueue()
         for _ in range(MOST_PENDING):
-            self._room.put(None)
+            room.put(None)
+        self._room, self._thread = room, ThreadPoolExecutor(1, self._name)
+        self._pid = os.getpid()  # last: until then, other threads of a forked process come here, too
 
     def call(self, function: Callable[[], None], *, wait: bool) -> bool:
         """Call a function soon. If too many are pending, ``wait``, even on an event loop, or return false."""

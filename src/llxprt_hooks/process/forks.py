@@ -20,21 +20,33 @@ It takes forever if a file system hangs, or if the interpreter ends, and the oth
 """
 
 
-class NoFork:
-    """While a thread is in the block, other threads wait before they fork. It can be entered again."""
+class _HealingLock:
+    """A lock that can be entered again, and is replaced if it is not released in time.
+
+    It is left locked if a signal handler raises an exception just after it was taken, or before it is released.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._inputs: set[int] = set()
 
     def __enter__(self) -> None:
-        self._lock.acquire(timeout=_PATIENCE)
+        if not self._lock.acquire(timeout=_PATIENCE):
+            self._lock = threading.RLock()
+            self._lock.acquire()
 
     def __exit__(self, *exception: object) -> None:
         try:
             self._lock.release()
         except RuntimeError:
-            return  # it waited too long
+            return  # it was replaced
+
+
+class NoFork(_HealingLock):
+    """While a thread is in the block, other threads wait before they fork."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inputs: set[int] = set()
 
     def add_input(self, fd: int) -> None:
         """Replace this descriptor in forked processes. Called in the block in which it was opened."""
@@ -64,16 +76,13 @@ no_fork = NoFork()
 os.register_at_fork(before=no_fork.__enter__, after_in_parent=no_fork.__exit__, after_in_child=no_fork.after_in_child)
 
 
-class ForkSafeLock:
+class ForkSafeLock(_HealingLock):
     """A lock that is free in every forked process. A signal handler may enter it again in the thread that holds it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
 
     def __enter__(self) -> None:
         no_fork.__enter__()
-        self._lock.acquire()
+        super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        self._lock.release()
+        super().__exit__()
         no_fork.__exit__()

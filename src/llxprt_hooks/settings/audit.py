@@ -24,6 +24,8 @@ def _stream_problem(stream: str) -> str | None:
     return None if _STREAM_NAME.fullmatch(stream) else "expected up to 200 letters, digits, `_` and `-`"
 
 
+_NOTHING_IS_SENT: Final = "until this is fixed, no records are sent"
+
 AUDIT_NATS: Final = Shape(
     "audit.nats",
     "The NATS server with JetStream that gets the records.",
@@ -42,7 +44,7 @@ AUDIT_NATS: Final = Shape(
         "credentials": Field(Scalar(Kind.STRING), "The path of a file with credentials."),
     },
     example={"servers": ["nats://127.0.0.1:4222"]},
-    if_unfit="until this is fixed, no records are sent",
+    if_unfit=_NOTHING_IS_SENT,
 )
 
 AUDIT: Final = Shape(
@@ -53,6 +55,7 @@ AUDIT: Final = Shape(
         "payloads": Field(Scalar(Kind.BOOLEAN), "Whether records contain what hooks were sent.", default=False),
     },
     example={"nats": {"servers": ["nats://127.0.0.1:4222"]}},
+    if_unfit=_NOTHING_IS_SENT,
 )
 
 

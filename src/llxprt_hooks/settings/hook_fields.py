@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.settings.audit import AUDIT, AUDIT_NATS, NOWHERE, AuditRule
+from llxprt_hooks.settings.audit import AUDIT, NOWHERE, AuditRule
 from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentRule
 from llxprt_hooks.settings.hook_groups import DISCARDED, SWITCHES
 from llxprt_hooks.settings.jsonc import Kind, shown
@@ -218,6 +218,6 @@ def _environment(reader: FieldReader) -> EnvironmentRule | None:
 
 
 def _audit(reader: FieldReader) -> AuditRule:
-    nats = None if reader.is_unfit(AUDIT_NATS) else reader.value("hooksConfig", "audit", "nats")
+    nats = None if reader.is_unfit(AUDIT) else reader.value("hooksConfig", "audit", "nats")
     payloads = bool(reader.value("hooksConfig", "audit", "payloads"))
     return NOWHERE if nats is None else AuditRule.of(nats, payloads=payloads)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from llxprt_hooks.settings.jsonc import Kind, Member, Node
+from llxprt_hooks.settings.jsonc import Kind, Member, Node, shown
 from llxprt_hooks.settings.shape import ArrayOf, Scalar, Shape, Value, expected_words, fits_limits
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Misfit(NamedTuple):
         """What is wrong, in a few words, without values that are never shown."""
         key, declared = self.key, self.declared
         if self.mistake is Mistake.UNKNOWN:
-            return f"unknown key `{key}`"
+            return f"unknown key `{shown(key)}`"
         if self.mistake is Mistake.MISSING:
             return f"this {self.shape.name} has no `{key}`"
         if self.is_blank:

@@ -56,7 +56,7 @@ def changed_answers(project: AgentProject) -> AgentRun:
     return converse(
         project,
         [
-            answer("The key ", "is 1234."),
+            answer("The key ", "is sesame."),
             answer("Anything.", call("write_file", file_path="made.txt", content="x")),
             answer("Hidden.", call("glob", pattern="*")),
             answer("Over."),
@@ -70,7 +70,7 @@ def changed_answers(project: AgentProject) -> AgentRun:
 def test_the_next_request_holds_the_response_as_a_hook_modified_it(played: Played) -> None:
     run = played(changed_answers, HTTP)
     assert run.requests[1].texts == [("user", "one"), ("model", "The key is ****."), ("user", "two")]
-    assert "1234" not in json.dumps([request.body for request in run.requests])
+    assert "sesame" not in json.dumps([request.body for request in run.requests])
 
 
 @pytest.mark.requirement("HOOK-047", "HOOK-173", "HOOK-180")

@@ -176,14 +176,14 @@ def test_answers_are_held_back_for_a_hook_that_may_change_them(project: Interact
     redacted = {"hookSpecificOutput": {"llm_response": {"text": "The key is [redacted]."}}}
     said = json.dumps(redacted)
     project.add_hook("AfterModel", "redact", f"cat > /dev/null; until [ -e ../go ]; do sleep 0.05; done; echo '{said}'")
-    with project.session(answer("The key ", "is 4711.")) as terminal:
+    with project.session(answer("The key ", "is sesame.")) as terminal:
         terminal.see_prompt()
         terminal.enter("key?")
         terminal.see_flash("waiting for hook redact (AfterModel)")
         (project.folder / "go").touch()
         assert "The key is [redacted]." in terminal.see_prompt()
         assert "waiting" not in terminal.display.text
-        assert "4711" not in terminal.raw
+        assert "sesame" not in terminal.raw
 
 
 def test_a_hook_that_fails_is_reported_above_the_prompt(project: InteractiveProject) -> None:

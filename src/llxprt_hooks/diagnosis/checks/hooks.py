@@ -37,7 +37,7 @@ def check_event(inspection: Inspection, event: EventEntry) -> Iterator[Diagnosti
 
 def check_groups(inspection: Inspection, event: EventEntry) -> Iterator[Diagnostic]:
     """Find hooks in the place of a group, and groups without hooks."""
-    for group in event.groups:
+    for group in () if event.member.key in NOT_EVENTS else event.groups:
         hooks = group.node.at("hooks")
         if group.is_bare_hook:
             message, fix = "expected a group of hooks here, found a hook", 'Put it in a group: `{ "hooks": [ … ] }`.'

@@ -298,7 +298,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         setattr(interruption, MARKS, True)
         for interrupt in interruption.args[0]:
             for action in field(interrupt.value, "action_requests") or [interrupt.value]:
-                if tool := field(action, "name"):
+                tool = field(action, "name")
+                if tool and isinstance(tool, str):  # the value of an interrupt is the program's own
                     with self._session(_thread_id()):
                         self.observe_approval(tool, field(action, "args"))
                 else:

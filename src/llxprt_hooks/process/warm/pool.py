@@ -177,7 +177,7 @@ class ZygotePool:
         self._leaving = [pid for pid in self._leaving if is_running(pid)]
 
     def _zygote(self, key: object, start: PythonStart, env: Mapping[str, str]) -> _Zygote | None:
-        with self._lock:
+        with no_fork, self._lock:  # in this order: a reload that ends zygotes does the same
             zygote = self._zygotes.get(key)
             if zygote is not None and not zygote.has_ended():
                 self._zygotes[key] = self._zygotes.pop(key)  # the last of them is the one that was used last

@@ -115,8 +115,8 @@ def main():
         spent = budget.cost(used)
         if spent >= WARN_AT * budget.limit and not used["warned"]:
             used["warned"] = True
-            used = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
-            print(json.dumps({"systemMessage": f"{used} Finish the most important work, and be brief."}))
+            shown = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
+            print(json.dumps({"systemMessage": f"{shown} Finish the most important work, and be brief."}))
 
 
 main()
