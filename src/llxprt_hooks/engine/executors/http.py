@@ -216,12 +216,16 @@ async def _opened(_: None) -> httpx.AsyncHTTPTransport:
 
 
 def _make_transport() -> httpx.AsyncHTTPTransport:
+    with no_fork:  # a forked process would have locks of the imports, and of OpenSSL, that are never released
+        return _transport()
+
+
+def _transport() -> httpx.AsyncHTTPTransport:
     import ssl
 
     try:
-        with no_fork:
-            import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
-            import certifi
+        import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
+        import certifi
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
     context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
