@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 
 from llxprt_hooks.protocol.exit_codes import ProcessOutcome, read_outcome
-from llxprt_hooks.protocol.json_codec import read_json, read_json_text, write_json
+from llxprt_hooks.protocol.json_codec import read_arguments, read_json, read_json_text, write_json
 from tests.decision.decision_endings import any_json
 
 DEEP = 12_000
@@ -176,3 +176,10 @@ def test_reading_works_near_the_end_of_the_stack() -> None:
     value: Any = at_depth(700)
 
     assert value["decision"] == "deny"
+
+
+def test_arguments_of_a_tool_are_what_python_reads_and_of_any_depth() -> None:
+    assert repr(read_arguments('{"a": [NaN, Infinity]}')) == "{'a': [nan, inf]}"
+    assert isinstance(read_arguments('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"), dict)
+    with pytest.raises(ValueError, match="Expecting"):
+        read_arguments("{")
